@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from console.admin.delivery import Answer, Sender, Senders, applied_if, refuse_duplicates
-from console.admin.errors import BadAnswer, BrokerError, Unsupported, failure
+from console.admin.errors import BadAnswer, BrokerError, Unsupported, check, failure
 from console.admin.gc_pause import gc_paused
 from console.admin.halving import each_of
 from console.admin.link import Link, aside
@@ -34,8 +34,7 @@ async def describe_acls(link: Link, filter: AclFilter = _EVERYTHING) -> tuple[Ac
         return kio.DescribeAclsRequest(**_filter_fields(filter))
 
     response = await link.call("describe_acls", build)
-    if response.error_code:
-        raise BrokerError(failure(response.error_code, response.error_message))
+    check(response)
     with gc_paused():
         return await aside(ACL_BYTES * len(response.resources), partial(acls, response))
 
@@ -73,7 +72,7 @@ async def _batched(link: Link, filters: Sequence[AclFilter]) -> list[tuple[Acl, 
 
     response = await link.call("describe_acls", build, proposed=BATCHED)
     if len(response.filter_results) != len(filters):
-        raise BadAnswer(Failure("BAD_ANSWER", f"{len(response.filter_results)} results for {len(filters)} filters", ""))
+        raise BadAnswer.of(f"{len(response.filter_results)} results for {len(filters)} filters")
     return [
         failure(result.error_code, result.error_message) if result.error_code else acls(result)
         for result in response.filter_results
@@ -111,7 +110,6 @@ _NOT_THERE = Failure("NOT_FOUND", "there is no such ACL", "Nothing to do: it is 
 class _Creation(Sender[CreateAcls, Acl]):
     """An existing binding succeeds."""
 
-    api = "create_acls"
     of = "acls"
 
     async def refused(self) -> dict[Acl, Outcome]:
@@ -132,7 +130,6 @@ class _Creation(Sender[CreateAcls, Acl]):
 class _Deletion(Sender[DeleteAcls, Acl]):
     """A missing binding is NOT_APPLIED. One whose filter matches others too is FAILED, and not sent."""
 
-    api = "delete_acls"
     of = "acls"
     _absent: tuple[Acl, ...] = ()
 

@@ -11,7 +11,6 @@ from urllib.parse import parse_qsl
 from console.admin.aws_keys import AwsKeys, AwsSource, Role, signed_query
 from console.admin.errors import Unreachable
 from console.admin.jwt import base64url, no_token
-from console.model.failure import Failure
 from console.model.numbers import json_text
 from console.wire.sasl import SaslStep
 
@@ -77,7 +76,7 @@ class AwsLogin:
         except TimeoutError:
             message = f"no AWS credentials within {self._limit:g} s"
             remedy = "Check the metadata service of the container or the instance, or credential_process."
-            raise Unreachable(Failure("UNREACHABLE", message, remedy)) from None
+            raise Unreachable.of(message, remedy) from None
         return self._signed
 
     def _found(self, host: str) -> tuple[AwsKeys, str]:

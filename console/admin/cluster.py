@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from console.admin import errors
 from console.admin.delivery import Sender, Senders
 from console.admin.gc_pause import gc_paused
+from console.admin.halving import parted
 from console.admin.link import (
     ELECTION_SECONDS,
     Link,
@@ -33,6 +34,7 @@ from console.model.changes import BrokerTarget, Status, UnregisterBroker
 from console.model.codes import AclOperation
 from console.model.failure import Failure
 from console.model.identity import uuid_text
+from console.wire.fields import for_version
 
 if TYPE_CHECKING:
     from console.wire.aiokafka_request import RawResponse
@@ -72,8 +74,7 @@ async def describe_cluster(link: Link) -> model_cluster.ClusterInfo:
     else:
         api = "describe_cluster"
         response = await link.call(api, _describe_cluster)
-        if response.error_code:
-            raise errors.BrokerError(errors.failure(response.error_code, response.error_message))
+        errors.check(response)
         info = cluster_info(response)
     if not info.brokers:
         raise errors.names_no_broker(api)
@@ -92,8 +93,7 @@ async def _describe_controllers(link: Link) -> model_cluster.ClusterInfo:
         within=ELECTION_SECONDS,
         attempts=_READING_ATTEMPTS,
     )
-    if response.error_code:
-        raise errors.BrokerError(errors.failure(response.error_code, response.error_message))
+    errors.check(response)
     if not response.brokers:
         raise errors.names_no_broker("describe_cluster", asked=link.settings.asked)
     found = cluster_info(response)
@@ -101,8 +101,6 @@ async def _describe_controllers(link: Link) -> model_cluster.ClusterInfo:
 
 
 def _describe_cluster(kio: ModuleType) -> Any:
-    from console.wire.schemas import for_version
-
     return for_version(
         kio.DescribeClusterRequest, include_cluster_authorized_operations=True, include_fenced_brokers=True
     )
@@ -159,8 +157,6 @@ async def _version_of(link: Link, broker_id: int) -> model_cluster.BrokerVersion
 
 def ask_versions(kio: ModuleType) -> Any:
     """Return the ApiVersions request."""
-    from console.wire.schemas import for_version
-
     return for_version(kio.ApiVersionsRequest, client_software_name="kac", client_software_version="0")
 
 
@@ -250,7 +246,7 @@ def _quorum_error(response: Any) -> tuple[int, str | None]:
     for topic in response.topics:
         for partition in topic.partitions:
             return partition.error_code, getattr(partition, "error_message", None)
-    raise errors.BadAnswer(Failure("BAD_ANSWER", f"the answer to DescribeQuorum has no {QUORUM_TOPIC}", ""))
+    raise errors.BadAnswer.of(f"the answer to DescribeQuorum has no {QUORUM_TOPIC}")
 
 
 def quorum(response: Any) -> model_cluster.Quorum:
@@ -307,11 +303,7 @@ async def describe_log_dirs(
     turn = asyncio.Lock()
     with gc_paused():
         answers = await asyncio.gather(*(_log_dirs_of_broker(link, broker_id, topics, turn) for broker_id in ids))
-    found = dict(zip(ids, answers, strict=True))
-    return model_cluster.LogDirListing(
-        {broker_id: answer for broker_id, answer in found.items() if not isinstance(answer, Failure)},
-        {broker_id: answer for broker_id, answer in found.items() if isinstance(answer, Failure)},
-    )
+    return model_cluster.LogDirListing(*parted(dict(zip(ids, answers, strict=True))))
 
 
 _NO_DIRS = Failure(
@@ -352,9 +344,7 @@ def _dirs_of(raw: RawResponse) -> tuple[model_cluster.LogDir, ...]:
     answers = decode_log_dirs(raw.version, raw.body)
     if answers is None:
         response = decode(raw)
-        code = getattr(response, "error_code", 0)
-        if code:
-            raise errors.BrokerError(errors.failure(code))
+        errors.check(response)
         answers = dir_answers(response)
     if not answers:
         # Every broker has a directory. Before v3 one without the right to see them is answered so.
@@ -415,7 +405,6 @@ def log_dirs(answers: Iterable[DirAnswer]) -> tuple[model_cluster.LogDir, ...]:
 class _Unregistering(Sender[UnregisterBroker, BrokerTarget]):
     """A controller unregisters a running broker too, which then ends."""
 
-    api = "unregister_broker"
     needs = "3.0, in KRaft mode"
     right = "unregistering a broker needs ALTER on the cluster"
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from console.admin import errors
 from console.admin.delivery import Answer, Sender, Senders, configs_verdict, list_items, refused, sent
 from console.admin.gc_pause import gc_paused
-from console.admin.halving import Halving
+from console.admin.halving import Halving, parted
 from console.admin.link import ANY, Link, aside, broker
 from console.admin.link_errors import wrong_broker
 from console.model.broker_keys import as_altered
@@ -31,6 +31,7 @@ from console.model.entity_types import BY_NUMBER
 from console.model.failure import Failure
 from console.model.numbers import long_number
 from console.model.secret import Secret
+from console.wire.fields import for_version
 
 if TYPE_CHECKING:
     from console.wire.config_decoder import ConfigDecoder
@@ -128,8 +129,6 @@ class _RequestShape:
 
     def request(self, resources: Sequence[ConfigResource]) -> Callable[[ModuleType], Any]:
         def build(kio: ModuleType) -> Any:
-            from console.wire.schemas import for_version
-
             asked = tuple(
                 kio.DescribeConfigsResource(resource_type=type_, resource_name=name, configuration_keys=self._keys)
                 for type_, name in resources
@@ -242,11 +241,7 @@ async def _describe_chunk(reading: _Reading, broker_id: int, resources: Sequence
     async def ask(some: Sequence[ConfigResource]) -> Mapping[ConfigResource, ConfigSet | Failure]:
         return await _described(reading, broker_id, some)
 
-    found = await reading.halving.read(resources, ask)
-    return ConfigListing(
-        {resource: each for resource, each in found.items() if isinstance(each, ConfigSet)},
-        {resource: each for resource, each in found.items() if isinstance(each, Failure)},
-    )
+    return ConfigListing(*parted(await reading.halving.read(resources, ask)))
 
 
 async def _described(
@@ -268,10 +263,8 @@ async def _described(
         async with memory.turn:
             described = await aside(len(raw.body), lambda: memory.decoder(raw.version).decode(raw.body, asked))
     except MalformedFrame as error:
-        unread = Failure(
-            "BAD_ANSWER", f"{asked_of} {broker_id}: {error}", f"Its server.log may say why; try another {asked_of}."
-        )
-        raise errors.BadAnswer(unread) from error
+        remedy = f"Its server.log may say why; try another {asked_of}."
+        raise errors.BadAnswer.of(f"{asked_of} {broker_id}: {error}", remedy) from error
     found: dict[ConfigResource, ConfigSet | Failure] = {}
     for resource, result in described:
         if resource not in asked:
@@ -292,7 +285,6 @@ _FEW_KEYS = 50
 class _Altering(Sender[AlterConfigs, ConfigResource]):
     """All keys of a resource are applied or none."""
 
-    api = "incremental_alter_configs"
     of = "ops"
     has_check = True
 
@@ -353,7 +345,10 @@ class Replacing(_Altering):
     brokers never answer such a request.
     """
 
-    api = "alter_configs"
+    @property
+    def api(self) -> str:
+        """The older API."""
+        return "alter_configs"
 
     async def refused(self) -> dict[ConfigResource, Outcome]:
         """Read the overrides. Returns the refusals."""
@@ -474,13 +469,10 @@ async def list_config_resources(link: Link, types: Iterable[ResourceType | int])
         return ()
 
     def build(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
         return for_version(kio.ListConfigResourcesRequest, resource_types=wanted)
 
     response = await link.call("list_config_resources", build)
-    if response.error_code:
-        raise errors.BrokerError(errors.failure(response.error_code))
+    errors.check(response)
     found = (
         ConfigResource(ResourceType(getattr(item, "resource_type", _FIRST)), item.resource_name)
         for item in response.config_resources

@@ -14,7 +14,6 @@ from kio.schema.errors import ErrorCode
 from console.admin import errors as admin_errors
 from console.admin.link_errors import another_node
 from console.admin.settings import Address, ConnectionSettings, show_address
-from console.model.failure import Failure
 from console.wire.connection import AnotherNode, ConnectFailed, NoCommonVersion, NotKafka, Stage
 from console.wire.sasl import EndsAtOnce, KerberosFailed, NotTheBroker, SaslRefused
 from console.wire.schemas import version_range
@@ -66,8 +65,8 @@ def too_new(address: Address, api: str, theirs: tuple[int, int]) -> admin_errors
     message = (
         f"{show_address(address)} is newer than this kac: it has {api} {theirs[0]} to {theirs[1]}, known is {known}"
     )
-    return admin_errors.NotKafkaBroker(
-        Failure("TOO_NEW", message, "Update kac; until then use the tools of that Kafka release.")
+    return admin_errors.NotKafkaBroker.of(
+        message, "Update kac; until then use the tools of that Kafka release.", name="TOO_NEW"
     )
 
 
@@ -75,7 +74,7 @@ def not_a_broker(address: Address) -> admin_errors.AdminError:
     """Return the error of a peer with Kafka's protocol but without Metadata: a KRaft controller."""
     message = f"{show_address(address)} is a controller's listener: it has no Metadata"
     remedy = "Use the address of a broker's listener, or name it with --bootstrap-controller."
-    return admin_errors.NotKafkaBroker(Failure("NOT_KAFKA", message, remedy))
+    return admin_errors.NotKafkaBroker.of(message, remedy)
 
 
 def not_a_controller(address: Address, *, older: bool) -> admin_errors.AdminError:
@@ -87,7 +86,7 @@ def not_a_controller(address: Address, *, older: bool) -> admin_errors.AdminErro
     else:
         message = f"{show_address(address)} is a broker's listener, named as a controller's"
         remedy = "Name it with -b, or a listener of controller.listener.names."
-    return admin_errors.NotKafkaBroker(Failure("NOT_A_CONTROLLER", message, remedy))
+    return admin_errors.NotKafkaBroker.of(message, remedy, name="NOT_A_CONTROLLER")
 
 
 def none_reached(errors: Sequence[admin_errors.AdminError]) -> admin_errors.AdminError:
@@ -103,9 +102,7 @@ def none_reached(errors: Sequence[admin_errors.AdminError]) -> admin_errors.Admi
         return chosen or errors[0]
     every = "; ".join(error.failure.message for error in errors)
     remedies = dict.fromkeys(error.failure.remedy for error in errors)
-    return admin_errors.Unreachable(
-        Failure("UNREACHABLE", f"none of {len(errors)} addresses: {every}", " ".join(remedies))
-    )
+    return admin_errors.Unreachable.of(f"none of {len(errors)} addresses: {every}", " ".join(remedies))
 
 
 def _root(error: BaseException) -> BaseException:
@@ -128,49 +125,36 @@ def _hangs(error: ConnectFailed, where: str, settings: ConnectionSettings) -> ad
         other = f", and whether that port is for {settings.security_protocol}"
     else:
         other = ""
-    return admin_errors.Unreachable(
-        Failure(
-            "NO_ANSWER",
-            f"{where}: something listens there, but it does not answer {_ASKED[error.stage]}: "
-            f"nothing in {settings.connect_timeout:g} s, since {since}",
-            f"If it is the {settings.asked}, it hangs or is overloaded: look at its process, its log, its disks and "
-            f"its request queue. Else check the port{other}.",
-        )
+    return admin_errors.Unreachable.of(
+        f"{where}: something listens there, but it does not answer {_ASKED[error.stage]}: "
+        f"nothing in {settings.connect_timeout:g} s, since {since}",
+        f"If it is the {settings.asked}, it hangs or is overloaded: look at its process, its log, its disks and "
+        f"its request queue. Else check the port{other}.",
+        name="NO_ANSWER",
     )
 
 
 def _not_set_up(error: Exception, address: Address) -> admin_errors.AdminError:
-    return admin_errors.Unreachable(
-        Failure(
-            "UNREACHABLE",
-            f"{show_address(address)} was not tried: {type(error).__name__} {error}".rstrip(),
-            "Check the security settings of this context.",
-        )
+    return admin_errors.Unreachable.of(
+        f"{show_address(address)} was not tried: {type(error).__name__} {error}".rstrip(),
+        "Check the security settings of this context.",
     )
 
 
 def _opening_error(cause: BaseException, where: str, settings: ConnectionSettings) -> admin_errors.AdminError:
     if isinstance(cause, socket.gaierror):
         message = f"{where}: the host name is not known ({cause.strerror})"
-        return admin_errors.Unreachable(
-            Failure("UNREACHABLE", message, "Check its spelling, DNS, and whether a VPN is up.")
-        )
+        return admin_errors.Unreachable.of(message, "Check its spelling, DNS, and whether a VPN is up.")
     if isinstance(cause, ConnectionRefusedError):
         message = f"{where}: nothing listens there (connection refused)"
-        return admin_errors.NothingListens(
-            Failure("UNREACHABLE", message, f"Check the port, and that the {settings.asked} is up.")
-        )
+        return admin_errors.NothingListens.of(message, f"Check the port, and that the {settings.asked} is up.")
     if isinstance(cause, TimeoutError):
         message = f"{where}: no connection within {settings.connect_timeout:g} s"
-        return admin_errors.Unreachable(
-            Failure("UNREACHABLE", message, "Check the address, firewalls, and whether a VPN is up.")
-        )
+        return admin_errors.Unreachable.of(message, "Check the address, firewalls, and whether a VPN is up.")
     if isinstance(cause, ConnectionError) and _speaks_tls(settings):
         return _no_tls_there(where)
     text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
-    return admin_errors.Unreachable(
-        Failure("UNREACHABLE", f"{where}: {text}", "Check the address and the network from here.")
-    )
+    return admin_errors.Unreachable.of(f"{where}: {text}", "Check the address and the network from here.")
 
 
 def _tls_error(cause: ssl.SSLError, where: str, settings: ConnectionSettings) -> admin_errors.AdminError:
@@ -195,13 +179,11 @@ def _tls_error(cause: ssl.SSLError, where: str, settings: ConnectionSettings) ->
         else:
             message = f"{where} ended the TLS handshake (alert: {alert}): it seems to want a client certificate"
             remedy = "Set ssl.keystore.location (or ssl.keystore.certificate.chain and ssl.keystore.key)."
-        return admin_errors.TlsFailed(Failure("TLS_FAILED", message, remedy))
+        return admin_errors.TlsFailed.of(message, remedy)
     if reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_EOF_WHILE_READING", ""):
         return _no_tls_there(where)
     message = f"{where}: TLS failed: {reason.replace('_', ' ').lower()}"
-    return admin_errors.TlsFailed(
-        Failure("TLS_FAILED", message, "Compare ssl.protocol and ciphers with the listener's.")
-    )
+    return admin_errors.TlsFailed.of(message, "Compare ssl.protocol and ciphers with the listener's.")
 
 
 def _untrusted(
@@ -217,17 +199,14 @@ def _untrusted(
     else:
         remedy = "Set ssl.truststore.location (or ssl.truststore.certificates) to the authority that signed it."
     message = f"{where}: the {settings.asked}'s certificate is not accepted: {cause.verify_message}"
-    return admin_errors.TlsFailed(Failure("TLS_FAILED", message, remedy))
+    return admin_errors.TlsFailed.of(message, remedy)
 
 
 def _no_tls_there(where: str) -> admin_errors.AdminError:
     # Never suggest plaintext: anyone in between can break every handshake to get just that.
-    return admin_errors.TlsFailed(
-        Failure(
-            "TLS_FAILED",
-            f"{where} does not speak TLS",
-            "Use the port of a TLS listener. If this is one, something on the way cuts TLS off: find out what.",
-        )
+    return admin_errors.TlsFailed.of(
+        f"{where} does not speak TLS",
+        "Use the port of a TLS listener. If this is one, something on the way cuts TLS off: find out what.",
     )
 
 
@@ -235,19 +214,15 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings) 
     """Return the error of a login."""
     mechanism = settings.sasl.mechanism if settings.sasl is not None else "SASL"
     if isinstance(cause, NotTheBroker):
-        return admin_errors.AuthenticationFailed(
-            Failure(
-                "NOT_THE_BROKER",
-                f"{where} is not the expected {settings.asked}, for {mechanism}: {cause}",
-                "Don't try again before you know what answers there: check the address, DNS and tunnels, and use "
-                f"SASL_SSL with the authority of the {settings.asked}s' certificates.",
-            )
+        return admin_errors.AuthenticationFailed.of(
+            f"{where} is not the expected {settings.asked}, for {mechanism}: {cause}",
+            "Don't try again before you know what answers there: check the address, DNS and tunnels, and use "
+            f"SASL_SSL with the authority of the {settings.asked}s' certificates.",
+            name="NOT_THE_BROKER",
         )
     if isinstance(cause, EndsAtOnce):
         message = f"the {mechanism} credentials for {where} {cause}"
-        return admin_errors.AuthenticationFailed(
-            Failure("AUTHENTICATION_FAILED", message, "Get new ones; compare the clocks of both hosts.")
-        )
+        return admin_errors.AuthenticationFailed.of(message, "Get new ones; compare the clocks of both hosts.")
     if isinstance(cause, KerberosFailed):
         return _kerberos_error(cause, where)
     code = cause.errno if isinstance(cause, SaslRefused) else None
@@ -287,7 +262,7 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings) 
                 "Compare these with the listener's sasl.oauthbearer.expected.audience, expected.issuer and JWKS, and "
                 f"the clocks; the {settings.asked}'s own log says which of them it is."
             )
-    return admin_errors.AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, remedy))
+    return admin_errors.AuthenticationFailed.of(message, remedy)
 
 
 # The first that fits: a keytab's own comes after what is said with any ticket.
@@ -318,29 +293,27 @@ def _kerberos_error(cause: BaseException, where: str) -> admin_errors.AdminError
     # Paths may have any words in them.
     said = re.sub(r"\S++", lambda word: "" if "/" in word[0] else word[0], text)
     remedy = next((remedy for part, remedy in _KERBEROS_REMEDIES if part in said), "Try kinit and kvno by hand.")
-    return admin_errors.AuthenticationFailed(
-        Failure("AUTHENTICATION_FAILED", f"{where} was not asked: Kerberos: {text}", remedy)
-    )
+    return admin_errors.AuthenticationFailed.of(f"{where} was not asked: Kerberos: {text}", remedy)
 
 
 def _answer_error(cause: BaseException, where: str, settings: ConnectionSettings) -> admin_errors.AdminError:
     if isinstance(cause, NotKafka) and cause.start.startswith(_TLS_RECORDS):
         secure = "SASL_SSL" if settings.security_protocol == "SASL_PLAINTEXT" else "SSL or SASL_SSL"
         message = f"{where} answers in TLS: this looks like a TLS listener"
-        return admin_errors.TlsFailed(Failure("TLS_FAILED", message, f"Set security.protocol={secure}."))
+        return admin_errors.TlsFailed.of(message, f"Set security.protocol={secure}.")
     if isinstance(cause, NotKafka):
         shown = "HTTP" if cause.start == b"HTTP" else repr(cause.start)[2:-1]
         message = f"{where} is not a Kafka listener: it answers with {shown}"
-        return admin_errors.NotKafkaBroker(Failure("NOT_KAFKA", message, "Check the port."))
+        return admin_errors.NotKafkaBroker.of(message, "Check the port.")
     if isinstance(cause, asyncio.IncompleteReadError | ConnectionError):
         if _speaks_tls(settings):
             message, hint = f"{where} closed the connection without an answer", "whether it is a Kafka listener"
         else:
             message = f"{where} closed the connection without an answer: a TLS listener, or not Kafka"
             hint = "whether security.protocol should be SSL or SASL_SSL"
-        return admin_errors.Unreachable(Failure("UNREACHABLE", message, f"Check the port, and {hint}."))
+        return admin_errors.Unreachable.of(message, f"Check the port, and {hint}.")
     message = f"{where} is not a Kafka listener: its answer can't be read"
-    return admin_errors.NotKafkaBroker(Failure("NOT_KAFKA", message, "Check the port."))
+    return admin_errors.NotKafkaBroker.of(message, "Check the port.")
 
 
 def _speaks_tls(settings: ConnectionSettings) -> bool:

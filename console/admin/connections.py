@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from console.admin.errors import AdminError, AuthenticationFailed, SshFailed, TlsFailed, WrongNode
 from console.admin.settings import Address, ConnectionSettings, SaslSettings
-from console.model.failure import Failure
 
 if TYPE_CHECKING:
     from console.flight.tap import Tap
@@ -405,7 +404,7 @@ def _kerberos(sasl: SaslSettings) -> Callable[[str], Authenticator]:
 
 
 def _incomplete_sasl(message: str, remedy: str) -> AuthenticationFailed:
-    return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, remedy))
+    return AuthenticationFailed.of(message, remedy)
 
 
 # Several ways to one connection: the first that opens is taken, without waiting for those that hang.

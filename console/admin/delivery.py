@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, ClassVar, Generic, TypeVar
@@ -54,8 +55,6 @@ class Sender(Generic[R, T]):
         validate_only: only have the change checked.
     """
 
-    api: ClassVar[str]
-    """Kafka's name of the request, as kio's packages have it."""
     of: ClassVar[str] = ""
     """The field of the request whose items are its targets, if there is one."""
     right: ClassVar[str] = ""
@@ -75,6 +74,11 @@ class Sender(Generic[R, T]):
         self.link = link
         self.request = request
         self.validate_only = validate_only
+
+    @property
+    def api(self) -> str:
+        """Kafka's name of the request, as kio's packages have it: ``create_topics``."""
+        return re.sub(r"\B[A-Z]", r"_\g<0>", self.request.api).lower()
 
     def targets(self) -> Iterable[T]:
         """Return its targets; one that is named twice may be there twice."""

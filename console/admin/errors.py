@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from console.model.failure import Failure, without_objects
 
@@ -37,13 +37,23 @@ if TYPE_CHECKING:
 class AdminError(Exception):
     """A request without a usable answer. `failure`: the text to show."""
 
+    failure_name: ClassVar[str] = ""
+    """The name of its failures, unless one of them has another."""
+
     def __init__(self, failure: Failure) -> None:
         super().__init__(str(failure))
         self.failure = failure
 
+    @classmethod
+    def of(cls, message: str, remedy: str = "", *, name: str = "") -> Self:
+        """Return an error with a text. name: of its failure; ``""`` for that of the class."""
+        return cls(Failure(name or cls.failure_name, message, remedy))
+
 
 class Unreachable(AdminError):
     """No connection could be made."""
+
+    failure_name = "UNREACHABLE"
 
 
 class NothingListens(Unreachable):
@@ -53,25 +63,37 @@ class NothingListens(Unreachable):
 class SshFailed(Unreachable):
     """The SSH host on the way was not reached, or refused the login; or the connection to it ended."""
 
+    failure_name = "SSH_FAILED"
+
 
 class TlsFailed(AdminError):
     """The TLS handshake failed, or one side speaks TLS and the other does not."""
+
+    failure_name = "TLS_FAILED"
 
 
 class AuthenticationFailed(AdminError):
     """The broker refused the credentials or the mechanism. Never retried: accounts get locked."""
 
+    failure_name = "AUTHENTICATION_FAILED"
+
 
 class NotKafkaBroker(AdminError):
     """The peer is not a Kafka broker."""
+
+    failure_name = "NOT_KAFKA"
 
 
 class RequestTimedOut(AdminError):
     """A read was sent and not answered in time."""
 
+    failure_name = "TIMED_OUT"
+
 
 class Disconnected(AdminError):
     """The connection was lost before a read was answered."""
+
+    failure_name = "DISCONNECTED"
 
 
 class WrongCluster(AdminError):
@@ -89,29 +111,39 @@ class OutcomeUnknown(AdminError):
 class UnknownBroker(AdminError):
     """No broker of this id is in the cluster."""
 
+    failure_name = "UNKNOWN_BROKER"
+
 
 class NotSendable(AdminError):
     """A value does not fit the request's format; nothing was sent."""
 
+    failure_name = "NOT_SENDABLE"
+
 
 class BadAnswer(AdminError):
     """The answer could not be read."""
+
+    failure_name = "BAD_ANSWER"
 
 
 class BrokerError(AdminError):
     """A broker refused the request as a whole (missing right, no authorizer…). The connection stays usable."""
 
 
+def check(response: Any) -> None:
+    """Raise BrokerError for a response whose error is that of the whole."""
+    if code := getattr(response, "error_code", 0):
+        raise BrokerError(failure(code, getattr(response, "error_message", None)))
+
+
 def names_no_broker(api: str, *, asked: str = "broker") -> BrokerError:
     """Return the error for an answer that names no broker, not even the one that gave it: no state, whatever code is in
     it. Metadata before v13 has no code for the whole. asked: a broker, or a controller."""
-    return BrokerError(
-        Failure(
-            "NO_BROKERS",
-            f"the answer to {api} names no {asked}, not even the one that gave it: it failed inside",
-            ("Producers and consumers get the same answer: " if asked == "broker" else "")
-            + f"see that {asked}'s server.log at this time.",
-        )
+    return BrokerError.of(
+        f"the answer to {api} names no {asked}, not even the one that gave it: it failed inside",
+        ("Producers and consumers get the same answer: " if asked == "broker" else "")
+        + f"see that {asked}'s server.log at this time.",
+        name="NO_BROKERS",
     )
 
 

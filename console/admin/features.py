@@ -15,6 +15,7 @@ from console.admin.link import Link, broker
 from console.model.changes import FeatureTarget, Status, UpdateFeatures
 from console.model.cluster import Broker, ClusterFeatures, NodeFeatures, VoterEndpoint
 from console.model.failure import Failure
+from console.wire.fields import for_version
 
 CONTROLLERS = 15
 """Voters that are no brokers and are asked: more than any quorum has. Clients may be unable to reach them."""
@@ -102,7 +103,6 @@ one (FeatureControlManager), so it is never sent."""
 class _Update(Sender[UpdateFeatures, FeatureTarget]):
     """Controllers do all or none. A check is UNCHECKED before Kafka 3.3."""
 
-    api = "update_features"
     needs = "2.7"
     right = "changing features needs ALTER on the cluster"
 
@@ -113,8 +113,6 @@ class _Update(Sender[UpdateFeatures, FeatureTarget]):
         self.has_check = await self.link.require(self.api, 0, self.needs, self.route) >= 1
 
     def build(self, kio: ModuleType, _targets: Sequence[FeatureTarget]) -> Any:
-        from console.wire.schemas import for_version
-
         def update(name: str, level: int) -> Any:
             lowered = name in self.request.lowered
             return for_version(

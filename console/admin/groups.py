@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from console.admin import errors
 from console.admin.delivery import Answer, Sender, Senders, applied_if, refused
-from console.admin.halving import Halving
+from console.admin.halving import Halving, parted
 from console.admin.link import Link, Route, broker, until_settled
 from console.admin.partitions import LATEST, Place, by_topic, offsets_of
 from console.admin.topics import describe_topics, topics_by_id
@@ -31,9 +31,11 @@ from console.model import changes, cluster
 from console.model.coordinators import OFFSETS
 from console.model.failure import Failure
 from console.model.identity import uuid_of
+from console.model.numbers import first_few
 from console.model.snapshot import TopicPartition
 from console.model.topic_readers import TopicReaders
 from console.wire.assignments import consumer_assignment, consumer_subscription
+from console.wire.fields import for_version
 
 SETTLE_SECONDS = 10.0
 """Seconds of retries while a group's coordinator moves or loads."""
@@ -67,8 +69,6 @@ async def _any_group(link: Link) -> bool:
 async def _denied_groups(link: Link, names: Sequence[str]) -> dict[str, Failure]:
     """Return group -> failure for groups that the principal may not describe: any broker says so before it says that it
     is no coordinator of them, and makes nothing for it."""
-    from console.wire.schemas import for_version
-
     found: dict[str, Failure] = {}
     for some in parts(tuple(names), DESCRIBED_AT_ONCE):
         response = await link.call(
@@ -92,7 +92,6 @@ _NOT_OF_THIS_KIND = frozenset({ErrorCode.group_id_not_found, ErrorCode.unsupport
 """Errors by which another protocol may know the group; the newer ones refuse the empty name."""
 OF_GROUPS = CoordinatorsOf(0, OFFSETS, ErrorCode.group_id_not_found, _any_group, _denied_groups)
 _DEAD = "Dead"
-_NAMED = 3
 
 Item = TypeVar("Item")
 
@@ -132,7 +131,7 @@ def _unled(topic: cluster.Topic | None) -> dict[str, Failure]:
     down = [each.number for each in topic.partitions if each.leader < 0] if topic is not None else []
     if topic is None or not down:
         return {}
-    few = ", ".join(map(str, down[:_NAMED])) + (f" and {len(down) - _NAMED} more" if down[_NAMED:] else "")
+    few = first_few([str(number) for number in down])
     text = f"{len(down)} of {len(topic.partitions)} partitions have no leader ({few}): their groups can't be listed"
     return {OFFSETS: Failure("COORDINATOR_NOT_AVAILABLE", text, "Bring back a replica of them.")}
 
@@ -148,8 +147,6 @@ async def listed_at(link: Link, api: str, build: Callable[[ModuleType], Any], br
 
 async def _groups_at(link: Link, broker_id: int, states: tuple[str, ...]) -> list[cluster.Group] | errors.AdminError:
     def build(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
         return for_version(kio.ListGroupsRequest, states_filter=states)
 
     try:
@@ -196,36 +193,23 @@ async def describe_at_coordinators(
     link: Link, coordinators: Mapping[str, int], missing: Mapping[str, Failure], types: Mapping[str, str]
 ) -> cluster.GroupListing:
     """Do as `describe_groups`, of groups whose coordinators are found, or are missing with a failure."""
-    found = await asyncio.gather(
-        *(_describe_at(link, id_, mine, types) for id_, mine in by_coordinator(coordinators).items())
-    )
-    groups: dict[str, cluster.Group] = {}
-    failures = dict(missing)
-    for part in found:
-        groups.update(part.groups)
-        failures.update(part.failures)
-    return cluster.GroupListing(groups, failures)
 
+    async def at_coordinator(id_: int, names: Sequence[str]) -> dict[str, cluster.Group | Failure]:
+        found: dict[str, cluster.Group | Failure] = {}
+        for some in parts(names, DESCRIBED_AT_ONCE):
+            found |= await _describe_some(link, id_, some, types)
+        return found
 
-async def _describe_at(
-    link: Link, broker_id: int, names: Sequence[str], types: Mapping[str, str]
-) -> cluster.GroupListing:
-    """Return the groups of one coordinator."""
-    groups: dict[str, cluster.Group] = {}
-    failures: dict[str, Failure] = {}
-    for some in parts(names, DESCRIBED_AT_ONCE):
-        listing = await _describe_some(link, broker_id, some, types)
-        groups.update(listing.groups)
-        failures.update(listing.failures)
-    return cluster.GroupListing(groups, failures)
+    asked = (at_coordinator(id_, mine) for id_, mine in by_coordinator(coordinators).items())
+    groups, failures = parted({name: each for part in await asyncio.gather(*asked) for name, each in part.items()})
+    return cluster.GroupListing(groups, {**missing, **failures})
 
 
 async def _describe_some(
     link: Link, broker_id: int, names: Sequence[str], types: Mapping[str, str]
-) -> cluster.GroupListing:
+) -> dict[str, cluster.Group | Failure]:
     """Describe so many groups of one coordinator as go into a request: first each by the protocol of its type."""
-    groups: dict[str, cluster.Group] = {}
-    failures: dict[str, Failure] = {}
+    found: dict[str, cluster.Group | Failure] = {}
     left = dict.fromkeys(names)
     left_out: dict[str, Failure] = {}
     for is_known in (True, False):
@@ -236,19 +220,17 @@ async def _describe_some(
             try:
                 answers = await _describe_by(link, protocol, broker_id, asked)
             except errors.AdminError as error:
-                failures.update(dict.fromkeys(left, error.failure))
-                return cluster.GroupListing(groups, failures)
+                return found | dict.fromkeys(left, error.failure)
             for name, described in answers.items():
                 if isinstance(described, Failure) and described.name == errors.NOT_ANSWERED:
                     left_out[name] = described
                 elif isinstance(described, Failure):
                     del left[name]
-                    failures[name] = described
+                    found[name] = described
                 elif described.error_code not in _NOT_OF_THIS_KIND and described.group_state != _DEAD:
                     del left[name]
-                    groups[name] = protocol.group(described, broker_id)
-    failures.update({name: left_out.get(name) or errors.failure(ErrorCode.group_id_not_found) for name in left})
-    return cluster.GroupListing(groups, failures)
+                    found[name] = protocol.group(described, broker_id)
+    return found | {name: left_out.get(name) or errors.failure(ErrorCode.group_id_not_found) for name in left}
 
 
 def dead_group(name: str, coordinator: int) -> cluster.Group:
@@ -281,8 +263,6 @@ async def _described_by(link: Link, protocol: _Protocol, to: Route, names: Seque
     """Read one answer."""
 
     def build(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
         request = getattr(kio, protocol.request)
         return for_version(
             request,
@@ -571,24 +551,16 @@ class _Committed(NamedTuple):
     problems: list[Failure]
 
 
-async def committed_offsets(
-    link: Link, group: str, coordinator: int
-) -> tuple[dict[Place, cluster.CommittedOffset], list[Failure]]:
-    """Return (topic, partition) -> what was committed, and the failures of the others. Raises AdminError."""
-    return await _offsets_of_one(link, group, coordinator, is_share=False)
-
-
-async def share_group_offsets(
-    link: Link, group: str, coordinator: int
-) -> tuple[dict[Place, cluster.CommittedOffset], list[Failure]]:
-    """Return (topic, partition) -> where a share group's records in flight begin, and the failures of the others.
-    Partitions that no member has used are missing. Raises AdminError; Unsupported before Kafka 4.1."""
-    return await _offsets_of_one(link, group, coordinator, is_share=True)
-
-
-async def _offsets_of_one(
+async def offsets_of_group(
     link: Link, group: str, coordinator: int, *, is_share: bool
 ) -> tuple[dict[Place, cluster.CommittedOffset], list[Failure]]:
+    """Return (topic, partition) -> what was committed, and the failures of the others. Of a share group it is where its
+    records in flight begin; partitions that no member has used are missing.
+
+    Raises:
+        Unsupported: of a share group, before Kafka 4.1.
+        AdminError: the coordinator did not answer.
+    """
     if is_share:
         await link.require(SHARE_OFFSETS, 0, SHARE_OFFSETS_SINCE, broker(coordinator))
     answers = await _positions_at(link, coordinator, [group], is_share)
@@ -720,8 +692,6 @@ async def _fetched(link: Link, broker_id: int, names: Sequence[str]) -> _Answers
     """Send OffsetFetch; of one group before version 8 (KIP-709)."""
 
     def build(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
         if kio.OffsetFetchRequest.__version__ >= _SEVERAL_GROUPS:
             groups = tuple(for_version(kio.OffsetFetchRequestGroup, group_id=name, topics=None) for name in names)
             return kio.OffsetFetchRequest(groups=groups, require_stable=False)
@@ -818,7 +788,7 @@ async def group_positions(
         """Return a group that its coordinator does not know is there all the same where it has offsets."""
         try:
             async with few:
-                committed, problems = await committed_offsets(link, name, coordinators[name])
+                committed, problems = await offsets_of_group(link, name, coordinators[name], is_share=False)
         except errors.BrokerError as error:
             log.info("offsets of group %s, which there is not: %s", name, error.failure)
             return cluster.GroupPosition(None, {})
@@ -837,10 +807,10 @@ async def group_positions(
             else:
                 failures[name] = why
             return
-        offsets = share_group_offsets if group.type == SHARE else committed_offsets
+        is_share = group.type == SHARE
         try:
             async with few:
-                committed, problems = await offsets(link, name, coordinators[name])
+                committed, problems = await offsets_of_group(link, name, coordinators[name], is_share=is_share)
         except errors.BrokerError as error:
             failures[name] = error.failure
         else:
@@ -887,8 +857,16 @@ class _OfGroup(Sender[G, changes.GroupOffsetTarget]):
     async def offsets(self) -> dict[TopicPartition, cluster.CommittedOffset]:
         """Return what the group holds now. Raises BrokerError if some of it can't be read: what is missing may be
         there."""
-        read = share_group_offsets if self.is_share else committed_offsets
-        return await _offsets_of(self.link, self.request.group, read)
+        group = self.request.group
+        coordinators, failures = await find_coordinators(self.link, [group])
+        if group not in coordinators:
+            if failures[group].name == ABSENT:
+                return {}
+            raise errors.BrokerError(failures[group])
+        found, problems = await offsets_of_group(self.link, group, coordinators[group], is_share=self.is_share)
+        if problems:
+            raise errors.BrokerError(problems[0])
+        return found
 
     async def send(self, targets: Sequence[changes.GroupOffsetTarget]) -> Mapping[changes.GroupOffsetTarget, Answer]:
         group = self.request.group
@@ -927,7 +905,6 @@ class _OfGroup(Sender[G, changes.GroupOffsetTarget]):
 class _Commit(_OfGroup[changes.CommitOffsets]):
     """The brokers refuse it while the group has members: it is sent without a member id and generation."""
 
-    api = "offset_commit"
     of = "offsets"
     _ids: dict[str, UUID | None]
 
@@ -965,7 +942,6 @@ def _offset_commit(
     targets: Sequence[changes.GroupOffsetTarget],
 ) -> Any:
     """Return the OffsetCommit of some targets, in the version of `kio`. ids: topic -> its id."""
-    from console.wire.schemas import for_version
 
     def partition(target: changes.GroupOffsetTarget) -> Any:
         offset = request.offsets[target]
@@ -1005,7 +981,6 @@ class _Forgetting(_OfGroup[D]):
 
 
 class _Deletion(_Forgetting[changes.DeleteOffsets]):
-    api = "offset_delete"
     needs = "2.4"
 
     def build(self, kio: ModuleType, targets: Sequence[changes.GroupOffsetTarget]) -> Any:
@@ -1024,7 +999,6 @@ class _Deletion(_Forgetting[changes.DeleteOffsets]):
 class _ShareReset(_OfGroup[changes.AlterShareGroupOffsets]):
     """Brokers begin its records in flight again at the offset, with their delivery counts."""
 
-    api = "alter_share_group_offsets"
     of = "offsets"
     needs = SHARE_OFFSETS_SINCE
     is_share = True
@@ -1058,7 +1032,6 @@ class _ShareReset(_OfGroup[changes.AlterShareGroupOffsets]):
 class _ShareDeletion(_Forgetting[changes.DeleteShareGroupOffsets]):
     """A topic of which the group has an offset that is not named is refused: brokers delete those of whole topics."""
 
-    api = "delete_share_group_offsets"
     needs = SHARE_OFFSETS_SINCE
     is_share = True
 
@@ -1095,7 +1068,6 @@ class _GroupDeletion(Sender[changes.DeleteGroups, changes.GroupTarget]):
     """Of groups of all kinds. One request to each coordinator; if groups of one move meanwhile, all of them are sent to
     where the first one is."""
 
-    api = "delete_groups"
     _coordinators: Mapping[str, int]
 
     def targets(self) -> Iterable[changes.GroupTarget]:
@@ -1200,23 +1172,6 @@ async def _at_coordinator(
     return await until_settled(once, moved, within=SETTLE_SECONDS)
 
 
-async def _offsets_of(
-    link: Link,
-    group: str,
-    read: Callable[[Link, str, int], Awaitable[tuple[dict[TopicPartition, cluster.CommittedOffset], list[Failure]]]],
-) -> dict[TopicPartition, cluster.CommittedOffset]:
-    """Return what a group holds now. Raises BrokerError if some of it can't be read: what is missing may be there."""
-    coordinators, failures = await find_coordinators(link, [group])
-    if group not in coordinators:
-        if failures[group].name == ABSENT:
-            return {}
-        raise errors.BrokerError(failures[group])
-    found, problems = await read(link, group, coordinators[group])
-    if problems:
-        raise errors.BrokerError(problems[0])
-    return found
-
-
 async def _topic_ids(link: Link, request: changes.CommitOffsets) -> dict[str, UUID | None]:
     """Return topic -> its id, by which OffsetCommit names it since version 10 (KIP-848); None where brokers have none.
     Topics that do not exist are missing."""
@@ -1248,10 +1203,9 @@ async def topic_readers(link: Link, topics: Collection[str], most: int) -> dict[
     few = asyncio.Semaphore(_AT_ONCE)
 
     async def read(group: cluster.Group) -> _Read:
-        offsets_of = share_group_offsets if group.type == SHARE else committed_offsets
         async with few:
             try:
-                return await offsets_of(link, group.name, coordinators[group.name])
+                return await offsets_of_group(link, group.name, coordinators[group.name], is_share=group.type == SHARE)
             except errors.AdminError as error:
                 return {}, [error.failure]
 
@@ -1316,10 +1270,7 @@ async def find_coordinators(
 
     for some in parts(wanted, FOUND_AT_ONCE):
         found |= await halving.read(some, ask)
-    return (
-        {name: node for name, node in found.items() if not isinstance(node, Failure)},
-        {name: why for name, why in found.items() if isinstance(why, Failure)},
-    )
+    return parted(found)
 
 
 async def _has_coordinators(link: Link, of: CoordinatorsOf) -> bool:
@@ -1338,8 +1289,6 @@ async def _has_coordinators(link: Link, of: CoordinatorsOf) -> bool:
 
 async def _coordinators(link: Link, names: Sequence[str], of: CoordinatorsOf) -> dict[str, tuple[int, int, str | None]]:
     """Return name -> (broker id, error code, message). Several names in one request from version 4 on (KIP-699)."""
-    from console.wire.schemas import for_version
-
     if (await link.version("find_coordinator") or 0) >= 4:
         response = await link.call(
             "find_coordinator", lambda kio: kio.FindCoordinatorRequest(key_type=of.type, coordinator_keys=tuple(names))

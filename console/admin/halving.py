@@ -67,6 +67,14 @@ class Halving:
         return {each: found[each] if each in found else not_answered(self._name(each)) for each in members}
 
 
+def parted(found: Mapping[K, V | Failure]) -> tuple[dict[K, V], dict[K, Failure]]:
+    """Return the members that have a value, and those that have a failure."""
+    return (
+        {member: each for member, each in found.items() if not isinstance(each, Failure)},
+        {member: each for member, each in found.items() if isinstance(each, Failure)},
+    )
+
+
 async def each_of(
     filters: Sequence[K], ask: Callable[[Sequence[K]], Awaitable[Sequence[V | Failure]]]
 ) -> list[V | Failure]:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from console.admin.errors import AuthenticationFailed
-from console.model.failure import Failure
 from console.model.foreign_json import json_of
 from console.model.numbers import json_text
 from console.safe_files import read_text
@@ -51,7 +50,7 @@ def token_in_file(path: Path) -> str:
 
 def no_token(message: str, remedy: str) -> AuthenticationFailed:
     """Return the error of a login without a token."""
-    return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, remedy))
+    return AuthenticationFailed.of(message, remedy)
 
 
 def life_of(token: str) -> float | None:

@@ -20,8 +20,8 @@ from console.admin import errors, link_errors
 from console.admin.connections import CONCURRENCY, Connections, first_to_open
 from console.admin.settings import Address, ConnectionSettings, show_address
 from console.model.codes import BROKER
-from console.model.failure import Failure
 from console.model.identity import Node, same_cluster
+from console.wire.fields import for_version
 
 if TYPE_CHECKING:
     from console.flight.answer import Shown
@@ -606,13 +606,11 @@ class Link:
                 await held.enter_async_context(self.routes.connections.concurrency)
         except TimeoutError as error:
             asked, nodes = self.settings.asked, len(self.routes.known.brokers)
-            problem = Failure(
-                "TIMED_OUT",
+            raise errors.RequestTimedOut.of(
                 f"{asked} {to.broker_id} was not asked for {api}: it is one of {nodes:,} {asked}s, of "
                 f"which {CONCURRENCY} are asked at once, and those before it took all the time",
                 f"Check that the cluster has so many {asked}s, and whether they answer.",
-            )
-            raise errors.RequestTimedOut(problem) from error
+            ) from error
 
     async def _exchange(self, request: _Request) -> RawResponse:
         from console.wire.frames import Unencodable
@@ -626,13 +624,10 @@ class Link:
         except TimeoutError as error:
             named = f"{self.settings.asked} {to.broker_id}"
             where = named if to.where is Destination.BROKER else show_address(self.settings.bootstrap[0])
-            problem = Failure(
-                "TIMED_OUT", f"no connection to {where} in time for {api}", "Try again; check the network."
-            )
+            message = f"no connection to {where} in time for {api}"
+            problem = errors.RequestTimedOut.of(message, "Try again; check the network.")
             address = self.routes.known.brokers.get(to.broker_id, self.settings.bootstrap[0])
-            raise self.sender.not_connected(
-                address, errors.RequestTimedOut(problem), time.monotonic() - began
-            ) from error
+            raise self.sender.not_connected(address, problem, time.monotonic() - began) from error
         version = connection.version(api)
         if request.proposed is not None:
             version = request.proposed if connection.proposes(api, request.proposed) else None
@@ -642,9 +637,7 @@ class Link:
         try:
             encoded = connection.prepare(api, version, request.build)
         except Unencodable as error:
-            raise errors.NotSendable(
-                Failure("NOT_SENDABLE", str(error), "Nothing was sent; correct the value.")
-            ) from error
+            raise errors.NotSendable.of(str(error), "Nothing was sent; correct the value.") from error
         if not request.change and encoded.may_change():
             raise errors.ReadOnly(api) if self.settings.read_only else errors.NotSendable(link_errors.no_check(encoded))
         if request.change and self.routes.cluster_id and connection.version(names_nodes(self.settings).api) is not None:
@@ -685,8 +678,6 @@ CONTROLLERS = 2
 
 def controllers_of_cluster(kio: ModuleType) -> Any:
     """Return a request of a controller for the controllers of its cluster."""
-    from console.wire.schemas import for_version
-
     return for_version(
         kio.DescribeClusterRequest,
         include_cluster_authorized_operations=True,
@@ -697,8 +688,6 @@ def controllers_of_cluster(kio: ModuleType) -> Any:
 
 def metadata_of_no_topic(kio: ModuleType, *, rights: bool = False) -> Any:
     """Return a request for the cluster alone. rights: and for what the principal may do on it."""
-    from console.wire.schemas import for_version
-
     return for_version(
         kio.MetadataRequest,
         topics=(),
@@ -710,8 +699,6 @@ def metadata_of_no_topic(kio: ModuleType, *, rights: bool = False) -> Any:
 
 def id_of_broker(kio: ModuleType, broker_id: int) -> Any:
     """Return a request for a broker's id, which another broker refuses with its own."""
-    from console.wire.schemas import for_version
-
     resource = kio.DescribeConfigsResource(
         resource_type=BROKER, resource_name=str(broker_id), configuration_keys=("node.id",)
     )
@@ -741,8 +728,7 @@ def decode(raw: RawResponse) -> Any:
     try:
         return decode_body(response_type(raw.api, raw.version), raw.body)
     except MalformedFrame as error:
-        problem = Failure("BAD_ANSWER", f"the answer to {raw.api} can't be read: {error}", "Please report this.")
-        raise errors.BadAnswer(problem) from error
+        raise errors.BadAnswer.of(f"the answer to {raw.api} can't be read: {error}", "Please report this.") from error
 
 
 # Which of several brokers do not answer: all are asked at once, and one that answers shortens the time of the rest.

@@ -10,6 +10,7 @@ from console.admin.errors import Disconnected, RequestTimedOut, UnknownBroker, U
 from console.admin.settings import Address, show_address
 from console.model.failure import WRONG_BROKER, WRONG_CLUSTER, Failure
 from console.model.identity import Node
+from console.model.numbers import first_few
 
 if TYPE_CHECKING:
     from console.wire.aiokafka_request import AiokafkaRequest
@@ -62,21 +63,17 @@ def flood(api: str, connection: Connection, error: Exception, *, asked: str) -> 
 def no_answer(addresses: Sequence[Address], within: float, *, asked: str) -> RequestTimedOut:
     """Return the error that none of these addresses answered within so many seconds. asked: what they are of, in a
     word."""
-    where = ", ".join(map(show_address, addresses[:3])) + (
-        f" and {len(addresses) - 3} more" if len(addresses) > 3 else ""
-    )
+    where = first_few(list(map(show_address, addresses)))
     remedy = f"The {asked}s hang, or the network drops what is sent to them: look at their logs and load."
-    return RequestTimedOut(Failure("TIMED_OUT", f"no answer from {where} within {within:g} s", remedy))
+    return RequestTimedOut.of(f"no answer from {where} within {within:g} s", remedy)
 
 
 def not_told(reached: Sequence[Address], within: float, api: str) -> RequestTimedOut:
     """Return which nodes there are was not answered within so many seconds, on connections that are open. api: what was
     asked."""
-    where = ", ".join(map(show_address, reached[:3])) + (f" and {len(reached) - 3} more" if len(reached) > 3 else "")
+    where = first_few(list(map(show_address, reached)))
     remedy = "It may be busy with a request before: it is asked again on a new connection."
-    return RequestTimedOut(
-        Failure("TIMED_OUT", f"{where} is connected, and did not answer {api} within {within:g} s", remedy)
-    )
+    return RequestTimedOut.of(f"{where} is connected, and did not answer {api} within {within:g} s", remedy)
 
 
 def lost(api: str, connection: Connection, change: bool) -> Failure:
@@ -104,12 +101,12 @@ def not_at_its_address(broker_id: int, failure: Failure, *, controllers: bool = 
         remedy = (
             "Look whether it runs, and whether this host reaches it; another one leads once most of the voters run."
         )
-        return Unreachable(Failure(failure.name, text, remedy))
+        return Unreachable.of(text, remedy, name=failure.name)
     remedy = (
         f"{failure.remedy} That address is advertised by broker {broker_id}; the bootstrap answered: see that broker's "
         "advertised.listeners, and whether this host reaches it."
     )
-    return Unreachable(Failure(failure.name, f"broker {broker_id} at {failure.message}", remedy))
+    return Unreachable.of(f"broker {broker_id} at {failure.message}", remedy, name=failure.name)
 
 
 def no_such_broker(broker_id: int, alive: Iterable[int], *, controllers: bool = False) -> UnknownBroker:
@@ -117,13 +114,13 @@ def no_such_broker(broker_id: int, alive: Iterable[int], *, controllers: bool = 
     controllers'."""
     if broker_id < 0:
         remedy = "Try again soon; if it lasts, look which controllers are down: most of the voters have to run."
-        return UnknownBroker(Failure("UNKNOWN_BROKER", "the cluster has no controller just now", remedy))
+        return UnknownBroker.of("the cluster has no controller just now", remedy)
     word = "controller" if controllers else "broker"
     message = f"no {word} {broker_id} is alive: there are {', '.join(map(str, sorted(alive)))}"
     if controllers:
-        return UnknownBroker(Failure("UNKNOWN_CONTROLLER", message, "Controllers are asked here; for brokers give -b."))
+        return UnknownBroker.of(message, "Controllers are asked here; for brokers give -b.", name="UNKNOWN_CONTROLLER")
     remedy = "Check the id, and whether that broker is down; a controller is asked with --bootstrap-controller."
-    return UnknownBroker(Failure("UNKNOWN_BROKER", message, remedy))
+    return UnknownBroker.of(message, remedy)
 
 
 _UNEXPECTED = re.compile(r"Unexpected (?:broker|node) id[,.] [Ee]xpected (\d{1,10})\b")

@@ -20,9 +20,8 @@ from console.admin.errors import AdminError, BadAnswer, BrokerError, failure
 from console.admin.link import Ask, Link
 from console.admin.link_errors import no_answer
 from console.admin.settings import Address, show_address
-from console.model.failure import Failure
+from console.wire.fields import for_version
 from console.wire.record_batches import HEADER
-from console.wire.schemas import for_version
 
 TOPIC, TOPIC_ID = "__cluster_metadata", UUID(int=1)
 MOST_BYTES = 8 << 20
@@ -98,7 +97,7 @@ class ControllerLog:
         while isinstance(found, _SnapshotId):
             if found.end <= missing:
                 text = f"{self._where()} names a snapshot at offset {found.end:,}, and does not have it"
-                raise BadAnswer(Failure("BAD_ANSWER", text, "Try again; the controller's log says why."))
+                raise BadAnswer.of(text, "Try again; the controller's log says why.")
             snapshot = await self._snapshot(found, within)
             if snapshot is not None:
                 return snapshot
@@ -136,7 +135,7 @@ class ControllerLog:
                 raise self._refused(answer.error_code)
             part = part_of(answer)
             if part is None:
-                raise BadAnswer(Failure("BAD_ANSWER", f"{self._where()} answered {api} without {TOPIC}", ""))
+                raise BadAnswer.of(f"{self._where()} answered {api} without {TOPIC}")
             if not part.error_code:
                 return part
             refused = self._refused(part.error_code)
@@ -176,22 +175,20 @@ class ControllerLog:
 
     def _refused(self, code: int) -> AdminError:
         if code in _NOT_SERVED:
-            return BrokerError(
-                Failure(
-                    "NOT_A_CONTROLLER",
-                    f"{self._where()} does not serve the metadata log",
-                    "Name a listener of controller.listener.names, as in controller.quorum.bootstrap.servers: brokers' "
-                    "own listeners do not serve it.",
-                )
+            return BrokerError.of(
+                f"{self._where()} does not serve the metadata log",
+                "Name a listener of controller.listener.names, as in controller.quorum.bootstrap.servers: brokers' "
+                "own listeners do not serve it.",
+                name="NOT_A_CONTROLLER",
             )
         found = failure(code)
         if code == ErrorCode.cluster_authorization_failed:
             text = f"{self._where()} refused to be read"
-            return BrokerError(Failure(found.name, text, "Allow the principal ClusterAction on the cluster."))
+            return BrokerError.of(text, "Allow the principal ClusterAction on the cluster.", name=found.name)
         if code == ErrorCode.inconsistent_cluster_id:
             text = f"{self._where()} is of another cluster than {self._cluster_id}"
-            return BrokerError(Failure(found.name, text, "Name controllers of that cluster."))
-        return BrokerError(Failure(found.name, found.message or f"{self._where()} refused to be read", found.remedy))
+            return BrokerError.of(text, "Name controllers of that cluster.", name=found.name)
+        return BrokerError.of(found.message or f"{self._where()} refused to be read", found.remedy, name=found.name)
 
     # -- what is asked -------------------------------------------------------------------------------------------------
 
@@ -224,12 +221,10 @@ class ControllerLog:
         if part.snapshot_id.end_offset >= 0:
             return _SnapshotId(part.snapshot_id.end_offset, part.snapshot_id.epoch)
         if part.diverging_epoch.end_offset >= 0:
-            raise BrokerError(
-                Failure(
-                    "LOG_DIVERGES",
-                    f"the log of {self._where()} ends at offset {part.diverging_epoch.end_offset}, before {start}",
-                    "The cluster was formatted again, or restored from a copy: begin another lake for it.",
-                )
+            raise BrokerError.of(
+                f"the log of {self._where()} ends at offset {part.diverging_epoch.end_offset}, before {start}",
+                "The cluster was formatted again, or restored from a copy: begin another lake for it.",
+                name="LOG_DIVERGES",
             )
         found = _committed(bytes(part.records or b""), start, part.high_watermark)
         if found.next <= start < found.high_watermark:
@@ -237,7 +232,7 @@ class ControllerLog:
                 f"{self._where()} returns no whole batch from offset {start:,} on, though its log is committed up to "
                 f"{found.high_watermark:,}"
             )
-            raise BadAnswer(Failure("BAD_ANSWER", text, "Try again; the controller's log says why."))
+            raise BadAnswer.of(text, "Try again; the controller's log says why.")
         return found
 
     async def _snapshot(self, wanted: _SnapshotId, within: float) -> Snapshot | None:
@@ -273,7 +268,7 @@ class ControllerLog:
                 text = (
                     f"{self._where()} has a snapshot of {part.size:,} bytes; at most {MOST_SNAPSHOT_BYTES:,} are read"
                 )
-                raise BadAnswer(Failure("BAD_ANSWER", text, ""))
+                raise BadAnswer.of(text)
             piece = bytes(part.unaligned_records or b"")
             pieces.append(piece)
             position += len(piece)
@@ -282,7 +277,7 @@ class ControllerLog:
             size = size or part.size
             if not piece or part.size != size:
                 text = f"{self._where()} stopped at byte {position:,} of a snapshot of {part.size:,}"
-                raise BadAnswer(Failure("BAD_ANSWER", text, "Try again; the controller's log says why."))
+                raise BadAnswer.of(text, "Try again; the controller's log says why.")
 
 
 def _first_of(topics: str) -> Any:

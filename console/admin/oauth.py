@@ -22,7 +22,6 @@ from console.admin import jwt
 from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed, Unreachable
 from console.admin.settings import SaslSettings, TlsSettings
 from console.admin.tls import client_context
-from console.model.failure import Failure
 from console.model.foreign_json import json_of
 from console.model.numbers import is_natural, json_text
 from console.programs import ProgramFailed, name_of, output_of
@@ -95,7 +94,7 @@ class TokenProvider:
         except TimeoutError:
             message = f"no token within {self._limit:g} s: the token endpoint does not answer"
             remedy = "Check sasl.oauthbearer.token.endpoint.url, and the network to it."
-            raise Unreachable(Failure("UNREACHABLE", message, remedy)) from None
+            raise Unreachable.of(message, remedy) from None
 
     def shown(self) -> str:
         """Return what the last token says of itself, without the token."""
@@ -146,7 +145,7 @@ def token_of_command(command: str, folder: Path, limit: float) -> jwt.Token:
         output = output_of(command, limit, folder)
     except ProgramFailed as error:
         if error.hangs:
-            raise Unreachable(Failure("UNREACHABLE", f"no token: {error}", remedy)) from None
+            raise Unreachable.of(f"no token: {error}", remedy) from None
         raise jwt.no_token(f"the token's command {error}", remedy) from None
     if output.lstrip().startswith(b"{"):
         # Scripts that were written for kafkactl call it token.
@@ -304,9 +303,7 @@ def _refused(shown: str, status: int, body: bytes, sasl: SaslSettings) -> AdminE
         text = text.replace(sasl.password.reveal(), "······")
     message = f"the token endpoint {shown} answered {status}" + (f": {text}" if text else "")
     if status >= 500 or status == 429:
-        return Unreachable(
-            Failure("UNREACHABLE", message, "Try again; then ask the administrators of the identity provider.")
-        )
+        return Unreachable.of(message, "Try again; then ask the administrators of the identity provider.")
     return jwt.no_token(message, "Check the client's id, its secret or key, and the scope.")
 
 
@@ -326,22 +323,15 @@ def _unreachable(shown: str, reason: object) -> AdminError:
     import ssl
 
     if isinstance(reason, ssl.SSLCertVerificationError):
-        return TlsFailed(
-            Failure(
-                "TLS_FAILED",
-                f"the certificate of the token endpoint {shown} is not trusted: {reason.verify_message}",
-                "Give its authority with ssl.truststore.location among the options of sasl.jaas.config.",
-            )
+        return TlsFailed.of(
+            f"the certificate of the token endpoint {shown} is not trusted: {reason.verify_message}",
+            "Give its authority with ssl.truststore.location among the options of sasl.jaas.config.",
         )
     words = (
         "no answer in time" if isinstance(reason, TimeoutError) else getattr(reason, "strerror", None) or str(reason)
     )
-    return Unreachable(
-        Failure(
-            "UNREACHABLE",
-            f"the token endpoint {shown} can't be reached: {words}",
-            "Check its URL and the network to it.",
-        )
+    return Unreachable.of(
+        f"the token endpoint {shown} can't be reached: {words}", "Check its URL and the network to it."
     )
 
 

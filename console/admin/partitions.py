@@ -17,12 +17,13 @@ from kio.schema.errors import ErrorCode
 from console.admin import link as admin_link
 from console.admin.cluster import describe_cluster
 from console.admin.delivery import Answer, Sender, Senders, applied_if, refuse_duplicates
-from console.admin.errors import AdminError, BrokerError, error_name, failure
-from console.admin.halving import Halving
+from console.admin.errors import AdminError, check, error_name, failure
+from console.admin.halving import Halving, parted
 from console.admin.topics import describe_topics
 from console.model import changes, cluster
 from console.model.failure import Failure
 from console.model.observed_logs import LogOffsets, Newest
+from console.wire.fields import for_version
 
 T = TypeVar("T", bound=changes.Target)
 Given = TypeVar("Given")
@@ -52,7 +53,6 @@ class _OnPartitions(Sender[P, T]):
 class _Election(_OnPartitions[changes.ElectLeaders, changes.PartitionTarget]):
     """If the wanted leader leads already it is APPLIED, with ELECTION_NOT_NEEDED."""
 
-    api = "elect_leaders"
     of = "partitions"
     _needless: tuple[changes.PartitionTarget, ...] = ()
 
@@ -72,8 +72,6 @@ class _Election(_OnPartitions[changes.ElectLeaders, changes.PartitionTarget]):
         }
 
     def build(self, kio: ModuleType, targets: Sequence[changes.PartitionTarget]) -> Any:
-        from console.wire.schemas import for_version
-
         return for_version(
             kio.ElectLeadersRequest,
             election_type=int(self.request.unclean),
@@ -110,7 +108,6 @@ class _Election(_OnPartitions[changes.ElectLeaders, changes.PartitionTarget]):
 class _Reassignment(_OnPartitions[changes.AlterReassignments, changes.MoveTarget]):
     """The brokers answer once a move has started or was cancelled, and continue it."""
 
-    api = "alter_partition_reassignments"
     of = "moves"
     needs = "2.4"
 
@@ -174,8 +171,7 @@ async def list_reassignments(link: admin_link.Link) -> tuple[cluster.Reassignmen
         return kio.ListPartitionReassignmentsRequest(topics=None)
 
     response = await link.ask_controller("list_partition_reassignments", build)
-    if response.error_code:
-        raise BrokerError(failure(response.error_code, response.error_message))
+    check(response)
     return reassignments(response)
 
 
@@ -237,7 +233,6 @@ async def _described(link: admin_link.Link, places: Iterable[Place]) -> dict[Pla
 class _TrimAt(Sender[changes.DeleteRecords, changes.LogTarget]):
     """At one leader, which waits until its followers have deleted the records too."""
 
-    api = "delete_records"
     of = "before"
 
     def build(self, kio: ModuleType, targets: Sequence[changes.LogTarget]) -> Any:
@@ -356,12 +351,8 @@ async def log_spans(
 ) -> tuple[dict[Place, cluster.LogSpan], list[Failure]]:
     """Return (topic, partition) -> its span with the first records at or after two times (ms since 1970), and the
     failures of the others. Four requests to each leader, at once."""
-    (first, missing), (end, no_end), (found, unknown), (before, no_before) = await asyncio.gather(
-        list_offsets(link, dict.fromkeys(since, EARLIEST)),
-        list_offsets(link, dict.fromkeys(since, LATEST)),
-        list_offsets(link, since),
-        list_offsets(link, began),
-    )
+    earliest, latest = dict.fromkeys(since, EARLIEST), dict.fromkeys(since, LATEST)
+    (first, end, found, before), failures = await _at_once(link, earliest, latest, since, began)
     spans = {
         place: cluster.LogSpan(
             first[place], end[place], *(at[place] if at[place] >= 0 else end[place] for at in (found, before))
@@ -369,7 +360,13 @@ async def log_spans(
         for place in since
         if all(place in each for each in (first, end, found, before))
     }
-    return spans, list(dict.fromkeys((*missing, *no_end, *unknown, *no_before)))
+    return spans, failures
+
+
+async def _at_once(link: admin_link.Link, *wanted: Mapping[Place, int]) -> tuple[list[dict[Place, int]], list[Failure]]:
+    """Return the offsets of `list_offsets` for each of several questions, asked at once, and the failures of all."""
+    answers = await asyncio.gather(*(list_offsets(link, each) for each in wanted))
+    return [found for found, _ in answers], list(dict.fromkeys(why for _, failures in answers for why in failures))
 
 
 async def log_ranges(
@@ -377,11 +374,9 @@ async def log_ranges(
 ) -> tuple[dict[Place, cluster.LogRange], list[Failure]]:
     """Return (topic, partition) -> the offsets of its first record and of its end, and the failures of the others. Two
     requests to each leader, at once."""
-    (first, missing), (end, no_end) = await asyncio.gather(
-        list_offsets(link, dict.fromkeys(places, EARLIEST)), list_offsets(link, dict.fromkeys(places, LATEST))
-    )
+    (first, end), failures = await _at_once(link, dict.fromkeys(places, EARLIEST), dict.fromkeys(places, LATEST))
     ranges = {place: cluster.LogRange(first[place], end[place]) for place in places if place in first and place in end}
-    return ranges, list(dict.fromkeys((*missing, *no_end)))
+    return ranges, failures
 
 
 LOCAL_START, TIERED_END, PENDING_START = -4, -5, -6
@@ -399,18 +394,13 @@ async def tiered_offsets(
     AdminError."""
     version = await link.version("list_offsets") or 0
     asked = [(LOCAL_START, LOCAL_SINCE), (TIERED_END, TIERED_SINCE), (PENDING_START, PENDING_SINCE)]
-    known = [timestamp for timestamp, since in asked if version >= since]
-    answers = await asyncio.gather(*(list_offsets(link, dict.fromkeys(places, timestamp)) for timestamp in known))
-    if not answers:
-        return {}, []
-    (local, _), *others = answers
-    return (
-        {
-            place: cluster.TieredOffsets(offset, *(found.get(place) for found, _ in others))
-            for place, offset in local.items()
-        },
-        list(dict.fromkeys(failure for _, failures in answers for failure in failures)),
-    )
+    known = [dict.fromkeys(places, timestamp) for timestamp, since in asked if version >= since]
+    answers, failures = await _at_once(link, *known)
+    local, *others = answers or [{}]
+    tiered = {
+        place: cluster.TieredOffsets(each, *(found.get(place) for found in others)) for place, each in local.items()
+    }
+    return tiered, failures
 
 
 async def list_offsets(
@@ -421,11 +411,8 @@ async def list_offsets(
 
     stable: the latest offset is the last stable one, as for consumers with read_committed, else the high watermark.
     """
-    found = await offsets_of(link, wanted, stable=stable)
-    return (
-        {place: offset for place, offset in found.items() if not isinstance(offset, Failure)},
-        list(dict.fromkeys(why for why in found.values() if isinstance(why, Failure))),
-    )
+    found, failures = parted(await offsets_of(link, wanted, stable=stable))
+    return found, list(dict.fromkeys(failures.values()))
 
 
 async def offsets_of(
@@ -509,7 +496,8 @@ async def _offsets_of_leader(
     halving = Halving(place_text)
 
     async def ask(some: Sequence[Place]) -> Mapping[Place, tuple[int | Failure, int] | Failure]:
-        answer = await _offsets_answered(link, leader, {place: wanted[place] for place in some}, CONSUMER, stable)
+        asked = {place: wanted[place] for place in some}
+        answer = await _listed(link, leader, asked, _code_and_offset, stable=stable)
         return {
             place: (code, offset) if not code or code in _LEADER_MOVED else _failure_of(place, code)
             for place, (code, offset) in answer.items()
@@ -535,7 +523,8 @@ async def offsets_at_broker(
     """Return (topic, partition) -> (error code, offset) for a timestamp each, or the failure of the request."""
 
     async def ask(some: Sequence[Place]) -> Mapping[Place, tuple[int, int] | Failure]:
-        answer = await _offsets_answered(link, broker_id, {place: wanted[place] for place in some}, asker, stable)
+        asked = {place: wanted[place] for place in some}
+        answer = await _listed(link, broker_id, asked, _code_and_offset, asker=asker, stable=stable)
         # A partition's own refusal, as where another broker leads it, is no error of the batch.
         return {
             place: _failure_of(place, code) if code == ErrorCode.unknown_server_error else (code, offset)
@@ -543,45 +532,58 @@ async def offsets_at_broker(
         }
 
     try:
-        found = await Halving(place_text).read(list(wanted), ask)
+        found, failures = parted(await Halving(place_text).read(list(wanted), ask))
     except AdminError as error:
         return error.failure
-    failures = [each for each in found.values() if isinstance(each, Failure)]
-    if failures and len(failures) == len(found):
-        return failures[0]
-    return {place: each for place, each in found.items() if not isinstance(each, Failure)}
+    return next(iter(failures.values())) if failures and not found else found
 
 
-async def _offsets_answered(
-    link: admin_link.Link, broker_id: int, wanted: Mapping[Place, int], asker: int, stable: bool
-) -> dict[Place, tuple[int, int]]:
-    def build(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
-        by_topic: dict[str, list[Any]] = {}
-        for (topic, number), timestamp in wanted.items():
-            partition = for_version(kio.ListOffsetsPartition, partition_index=number, timestamp=timestamp)
-            by_topic.setdefault(topic, []).append(partition)
-        return for_version(
-            kio.ListOffsetsRequest,
-            replica_id=asker,
-            isolation_level=int(stable),
-            topics=tuple(kio.ListOffsetsTopic(name=name, partitions=tuple(mine)) for name, mine in by_topic.items()),
-            timeout=timedelta(seconds=WAIT_SECONDS),
-        )
-
-    return await _listed(link, broker_id, build, None, lambda code, _timestamp, offset: (code, offset))
+def _code_and_offset(code: int, _timestamp: int, offset: int) -> tuple[int, int]:
+    return code, offset
 
 
 async def _listed(
     link: admin_link.Link,
     broker_id: int,
-    build: admin_link.Build,
-    within: float | None,
+    wanted: Mapping[Place, int],
     said: Callable[[int, int, int], Given],
+    *,
+    asker: int = CONSUMER,
+    stable: bool = False,
+    within: float | None = None,
 ) -> dict[Place, Given]:
-    """Return what is made of each partition's error code, timestamp and offset, as one broker answers. within:
-    seconds. Raises AdminError."""
+    """Return what is made of each partition's error code, timestamp and offset, as one broker answers.
+
+    Args:
+        wanted: (topic, partition) -> the timestamp that is asked for.
+        said: makes it, of these three.
+        within: seconds for the request; None for the settings' own limit.
+
+    Raises:
+        AdminError: the broker did not answer.
+    """
+
+    def build(kio: ModuleType) -> Any:
+        @cache  # most topics have the same numbers of partitions
+        def partitions(asked: tuple[tuple[int, int], ...]) -> tuple[Any, ...]:
+            return tuple(
+                for_version(kio.ListOffsetsPartition, partition_index=number, timestamp=timestamp)
+                for number, timestamp in asked
+            )
+
+        topics: dict[str, list[tuple[int, int]]] = {}
+        for (topic, number), timestamp in wanted.items():
+            topics.setdefault(topic, []).append((number, timestamp))
+        return for_version(
+            kio.ListOffsetsRequest,
+            replica_id=asker,
+            isolation_level=int(stable),
+            topics=tuple(
+                kio.ListOffsetsTopic(name=name, partitions=partitions(tuple(asked))) for name, asked in topics.items()
+            ),
+            timeout=timedelta(seconds=within or WAIT_SECONDS),
+        )
+
     raw = await link.call_raw(
         "list_offsets",
         build,
@@ -708,44 +710,14 @@ async def _timed_offsets(
 ) -> dict[Place, tuple[int, int]]:
     """Return (topic, partition) -> (timestamp, offset), of those without an error. Raises AdminError."""
 
-    async def ask(some: Sequence[Place]) -> Mapping[Place, tuple[int, int] | Failure]:
-        return await _timed_answer(link, leader, some, timestamp, stable)
-
-    found = await Halving(place_text).read(places, ask)
-    return {place: each for place, each in found.items() if not isinstance(each, Failure) and each != REFUSED}
-
-
-async def _timed_answer(
-    link: admin_link.Link, leader: int, places: Sequence[Place], timestamp: int, stable: bool
-) -> dict[Place, tuple[int, int] | Failure]:
-    """Read one answer: (timestamp, offset), `REFUSED`, or why there is none."""
-
-    def build(kio: ModuleType) -> Any:
-        from datetime import timedelta
-
-        from console.wire.schemas import for_version
-
-        @cache  # most topics have the same numbers of partitions
-        def partitions(numbers: tuple[int, ...]) -> tuple[Any, ...]:
-            return tuple(
-                for_version(kio.ListOffsetsPartition, partition_index=number, timestamp=timestamp) for number in numbers
-            )
-
-        topics = (
-            kio.ListOffsetsTopic(name=name, partitions=partitions(tuple(numbers)))
-            for name, numbers in by_topic(places).items()
-        )
-        return for_version(
-            kio.ListOffsetsRequest,
-            replica_id=CONSUMER,
-            isolation_level=int(stable),
-            topics=tuple(topics),
-            timeout=timedelta(seconds=LEADER_SECONDS),
-        )
-
     def said(code: int, when: int, offset: int) -> tuple[int, int] | Failure:
         if not code:
             return when, offset
         return failure(code) if code == ErrorCode.unknown_server_error else REFUSED
 
-    return await _listed(link, leader, build, LEADER_SECONDS, said)
+    async def ask(some: Sequence[Place]) -> Mapping[Place, tuple[int, int] | Failure]:
+        asked = dict.fromkeys(some, timestamp)
+        return await _listed(link, leader, asked, said, stable=stable, within=LEADER_SECONDS)
+
+    found, _ = parted(await Halving(place_text).read(places, ask))
+    return {place: each for place, each in found.items() if each != REFUSED}

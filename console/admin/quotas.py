@@ -61,7 +61,7 @@ async def describe_quotas(
         try:
             quotas = await aside(len(raw.body), lambda: decode_quotas(raw.version, raw.body))
         except MalformedFrame as error:
-            raise BadAnswer(Failure("BAD_ANSWER", str(error), "")) from error
+            raise BadAnswer.of(str(error)) from error
     if isinstance(quotas, QuotaError):
         raise BrokerError(failure(quotas.code, quotas.message))
     if wanted == EVERYTHING:
@@ -120,7 +120,7 @@ async def _batched(link: Link, filters: Sequence[QuotaFilter]) -> list[dict[Quot
 
     response = await link.call("describe_client_quotas", build, proposed=BATCHED)
     if len(response.filter_results) != len(filters):
-        raise BadAnswer(Failure("BAD_ANSWER", f"{len(response.filter_results)} results for {len(filters)} filters", ""))
+        raise BadAnswer.of(f"{len(response.filter_results)} results for {len(filters)} filters")
     return [
         failure(result.error_code, result.error_message) if result.error_code else _entities_of(result.entries or ())
         for result in response.filter_results
@@ -151,7 +151,6 @@ _FEW = 16
 class QuotaSender(Sender[AlterQuotas, QuotaEntity]):
     """Sends AlterClientQuotas."""
 
-    api = "alter_client_quotas"
     of = "ops"
     needs = "2.6"
     has_check = True

@@ -20,6 +20,7 @@ from console.admin.topics import describe_topics
 from console.model.cluster import Topic
 from console.model.identity import uuid_of
 from console.model.time_lag import Spot, Written
+from console.wire.fields import for_version
 
 _BY_TOPIC_ID = 13
 AT_ONCE = 8
@@ -95,8 +96,6 @@ async def _fetch(link: Link, leader: int, topic: Topic, number: int, offset: int
     """Return a partition's batches from an offset on, or the code of an error. Raises AdminError."""
 
     def build(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
         by_id = kio.FetchRequest.__version__ >= _BY_TOPIC_ID
         named = {"topic_id": uuid_of(topic.topic_id or "")} if by_id else {"topic": topic.name}
         wanted = for_version(kio.FetchPartition, partition=number, fetch_offset=offset, partition_max_bytes=BYTES)

@@ -41,6 +41,7 @@ from console.model.records import (
     Start,
     Undecodable,
 )
+from console.wire.fields import for_version
 
 _BY_TOPIC_ID = 13
 _FIRST_BYTES, _LATER_BYTES, _LEAST_BYTES = 64 << 10, 1 << 20, 16 << 10
@@ -102,7 +103,7 @@ async def _topic(link: Link, query: RecordsQuery) -> Topic:
     topic = listing.topics.get(query.topic)
     if topic is None:
         problem = listing.failures.get(query.topic) or failure(ErrorCode.unknown_topic_or_partition)
-        raise BrokerError(Failure(problem.name, problem.message or f"topic {query.topic}", problem.remedy))
+        raise BrokerError.of(problem.message or f"topic {query.topic}", problem.remedy, name=problem.name)
     return topic
 
 
@@ -110,21 +111,17 @@ def _numbers(topic: Topic, query: RecordsQuery) -> list[int]:
     numbers = [partition.number for partition in topic.partitions]
     if query.partition is None:
         if isinstance(query.start, FromOffset) and len(numbers) > 1:
-            raise BrokerError(
-                Failure(
-                    "INVALID_REQUEST",
-                    f"an offset is a partition's, and {topic.name} has {len(numbers)}",
-                    "Name the partition: partition N.",
-                )
+            raise BrokerError.of(
+                f"an offset is a partition's, and {topic.name} has {len(numbers)}",
+                "Name the partition: partition N.",
+                name="INVALID_REQUEST",
             )
         return numbers
     if query.partition not in numbers:
-        raise BrokerError(
-            Failure(
-                "UNKNOWN_TOPIC_OR_PARTITION",
-                f"{topic.name} has no partition {query.partition}: it has {len(numbers)}",
-                "Partitions are numbered from 0.",
-            )
+        raise BrokerError.of(
+            f"{topic.name} has no partition {query.partition}: it has {len(numbers)}",
+            "Partitions are numbered from 0.",
+            name="UNKNOWN_TOPIC_OR_PARTITION",
         )
     return [query.partition]
 
@@ -206,12 +203,10 @@ async def _begin(link: Link, query: RecordsQuery, places: Sequence[Place]) -> _B
             stands = {place[1]: position.committed[place].offset for place in places if place in position.committed}
             if not stands:
                 where = query.topic if query.partition is None else f"{query.topic}-{query.partition}"
-                raise BrokerError(
-                    Failure(
-                        "NO_OFFSET",
-                        f"group {group} has committed nothing for {where}",
-                        "Check the names; a consumer that assigns itself commits only if it calls commit.",
-                    )
+                raise BrokerError.of(
+                    f"group {group} has committed nothing for {where}",
+                    "Check the names; a consumer that assigns itself commits only if it calls commit.",
+                    name="NO_OFFSET",
                 )
             without = len(places) - len(stands)
             note = [f"{without} of {len(places)} partitions have no offset of group {group}"] if without else []
@@ -285,8 +280,6 @@ class _Reading:
         order = sorted(scans, key=lambda scan: -self._tries.get(scan.number, 0))
 
         def build(kio: ModuleType) -> Any:
-            from console.wire.schemas import for_version
-
             wanted = tuple(
                 for_version(
                     kio.FetchPartition,

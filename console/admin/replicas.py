@@ -138,7 +138,6 @@ _EXPLAINED: Mapping[int, str] = {
 class _ToDirectories(Sender[AlterReplicaDirs, ReplicaTarget]):
     """The broker answers once it has begun to copy, and goes on by itself."""
 
-    api = "alter_replica_log_dirs"
     of = "paths"
 
     def __init__(self, link: Link, request: AlterReplicaDirs, validate_only: bool) -> None:

@@ -17,7 +17,7 @@ from kio.schema.errors import ErrorCode
 
 from console.admin.cluster import describe_cluster
 from console.admin.delivery import Answer, Sender, Senders, refused
-from console.admin.errors import AdminError, BrokerError, failure
+from console.admin.errors import AdminError, BrokerError, check, failure
 from console.admin.link import Link, until_settled
 from console.model.changes import AlterScram, Outcome, ScramUser, Status
 from console.model.cluster import ScramCredential, ScramListing
@@ -43,8 +43,7 @@ async def describe_scram(link: Link, users: Sequence[str] | None = None) -> Scra
         return kio.DescribeUserScramCredentialsRequest(users=names)
 
     response = await link.call("describe_user_scram_credentials", build)
-    if response.error_code:
-        raise BrokerError(failure(response.error_code, response.error_message))
+    check(response)
     return scram_listing(response)
 
 
@@ -91,7 +90,6 @@ class _Alteration(Sender[AlterScram, ScramUser]):
     """Brokers accept each user once in a request: a user's second mechanism is sent in a second one. They describe only
     the iterations, so the outcome of an upsert whose answer was lost may stay unknown."""
 
-    api = "alter_user_scram_credentials"
     needs = "2.7, in KRaft mode 3.5"
     _salted: dict[ScramUser, tuple[bytes, bytes]]
     _before: Mapping[ScramUser, int]

@@ -29,7 +29,6 @@ from pathlib import Path
 
 from console.admin.errors import AdminError, NothingListens, SshFailed, Unreachable
 from console.admin.settings import SshHost, show_address
-from console.model.failure import Failure
 from console.programs import finished, home_folder, of_user, started
 from console.safe_files import UntrustedPath
 
@@ -116,7 +115,7 @@ class SshWay:
         """Return a connection from the SSH host to this address. Logs in where that is not done. Raises AdminError."""
         if not 0 < port < 65536:
             # A cluster says where its brokers are, and to ssh a port of -2 is the path of a socket of the SSH host.
-            raise Unreachable(Failure("UNREACHABLE", f"{host} port {port} is not an address", "See the listeners."))
+            raise Unreachable.of(f"{host} port {port} is not an address", "See the listeners.")
         control = await self._control()
         try:
             return await self._channel(control, host, port)
@@ -159,7 +158,7 @@ class SshWay:
                 self._folder = Path(tempfile.mkdtemp(prefix="kac-ssh-", dir=fit[0] if fit else None))
             except OSError as error:
                 message = f"ssh to {self._host}: no folder for its socket: {error.strerror}"
-                raise SshFailed(Failure("SSH_FAILED", message, "Set TMPDIR to a folder that can be written.")) from None
+                raise SshFailed.of(message, "Set TMPDIR to a folder that can be written.") from None
             _remove_left(self._folder.parent)
             atexit.register(self.close)
         return self._folder
@@ -434,13 +433,13 @@ def not_forwarded(host: SshHost, address: tuple[str, int], why: str) -> Unreacha
     where, through = show_address(address), f"from {host.host}, by ssh"
     if "administratively prohibited" in why or "unknown channel type" in why:
         remedy = "Its sshd has to allow it: AllowTcpForwarding, PermitOpen, or permitopen of the key."
-        return Unreachable(Failure("SSH_FORWARD_REFUSED", f"{where}: {host.host} forwards nothing there", remedy))
+        return Unreachable.of(f"{where}: {host.host} forwards nothing there", remedy, name="SSH_FORWARD_REFUSED")
     why = why.removeprefix("connect failed: ")
     if "refused" in why:
         message = f"{where}: nothing listens there (connection refused {through})"
-        return NothingListens(Failure("UNREACHABLE", message, "Check the port, and that its process is up."))
+        return NothingListens.of(message, "Check the port, and that its process is up.")
     message = f"{where}: not reached {through}" + (f": {why}" if why else "")
-    return Unreachable(Failure("UNREACHABLE", message, f"Names are those of {host.host}: check the address there."))
+    return Unreachable.of(message, f"Names are those of {host.host}: check the address there.")
 
 
 def ssh_failed(host: SshHost, log: str, *, in_time: bool, asked: bool) -> SshFailed:
@@ -471,7 +470,7 @@ def ssh_failed(host: SshHost, log: str, *, in_time: bool, asked: bool) -> SshFai
         why, remedy = f"no login within {START_SECONDS} s", f"See where it waits: ssh -v {host.as_argument}"
     else:
         why = lines[-1] if lines else "it ended without a reason"
-    return SshFailed(Failure(name, f"ssh to {host}: {why}", remedy))
+    return SshFailed.of(f"ssh to {host}: {why}", remedy, name=name)
 
 
 def _not_run(host: SshHost, error: OSError) -> SshFailed:
@@ -481,9 +480,9 @@ def _not_run(host: SshHost, error: OSError) -> SshFailed:
         why, remedy = "ssh is not run", f"{error.strerror}."
     else:
         why, remedy = f"ssh can't be run: {error.strerror}", "Check the ssh that is first on PATH."
-    return SshFailed(Failure("SSH_FAILED", f"ssh to {host}: {why}", remedy))
+    return SshFailed.of(f"ssh to {host}: {why}", remedy)
 
 
 def _ended(host: SshHost) -> SshFailed:
     message = f"ssh to {host}: the connection ended"
-    return SshFailed(Failure("SSH_FAILED", message, "It is made again with the next request."))
+    return SshFailed.of(message, "It is made again with the next request.")

@@ -22,7 +22,6 @@ from msgspec import Struct
 
 from console.admin.errors import TlsFailed
 from console.admin.settings import ConnectionSettings, Store, TlsSettings
-from console.model.failure import Failure
 from console.model.secret import Secret
 
 # PEM, read as leniently as Kafka's DefaultSslEngineFactory does: blanks are ignored.
@@ -488,7 +487,7 @@ def _pkcs12_content(data: bytes, store: Store, role: _StoreRole) -> _StoreConten
 
 def _unusable(store: Store, role: _StoreRole, what: str, remedy: str) -> TlsFailed:
     where = f"{role.words} {store.path}" if store.path else f"{role.words} given inline"
-    return TlsFailed(Failure("TLS_FAILED", f"{where}: {what}", remedy))
+    return TlsFailed.of(f"{where}: {what}", remedy)
 
 
 # The SSL context of a client: at least TLS 1.2, the broker's certificate and host name checked.
@@ -580,4 +579,4 @@ def _reason(error: ssl.SSLError) -> str:
 
 
 def _failed(message: str, remedy: str) -> TlsFailed:
-    return TlsFailed(Failure("TLS_FAILED", message, remedy))
+    return TlsFailed.of(message, remedy)

@@ -14,12 +14,13 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from console.admin.delivery import Answer, Sender, Senders, applied_if
-from console.admin.errors import BrokerError, failure
+from console.admin.errors import check
 from console.admin.link import ANY, Link, Route
 from console.model import changes
 from console.model.cluster import DelegationToken
 from console.model.failure import Failure
 from console.model.secret import Secret
+from console.wire.fields import for_version
 
 DESCRIBE = "describe_delegation_token"
 OWNER_SINCE = 3
@@ -42,8 +43,7 @@ async def _described(link: Link, to: Route = ANY) -> list[tuple[DelegationToken,
         return kio.DescribeDelegationTokenRequest(owners=None)
 
     response = await link.call(DESCRIBE, build, to=to)
-    if response.error_code:
-        raise BrokerError(failure(response.error_code))
+    check(response)
     return sorted(((_token(each), bytes(each.hmac)) for each in response.tokens), key=lambda pair: pair[0].id)
 
 
@@ -73,7 +73,6 @@ class _Making(Sender[changes.CreateToken, changes.NewToken]):
     """Its outcome has the id and the HMAC, which is not read again. Where the answer is lost, whether a token was made
     stays unknown: it may be another of the same owner."""
 
-    api = "create_delegation_token"
     _made: changes.MadeToken | None = None
 
     def targets(self) -> tuple[changes.NewToken]:
@@ -88,8 +87,6 @@ class _Making(Sender[changes.CreateToken, changes.NewToken]):
         return {target: replace(each, made=self._made) for target, each in outcomes.items()}
 
     def build(self, kio: ModuleType, _targets: Sequence[changes.NewToken]) -> Any:
-        from console.wire.schemas import for_version
-
         owner = self.request.owner
         type_, _, name = owner.partition(":")
         return for_version(
@@ -165,15 +162,11 @@ class _OfToken(Sender[K, changes.TokenTarget]):
 class _Renewal(_OfToken[changes.RenewToken]):
     """At most to the end of the token's lifetime."""
 
-    api = "renew_delegation_token"
-
     def built(self, kio: ModuleType, hmac: bytes, period: timedelta) -> Any:
         return kio.RenewDelegationTokenRequest(hmac=hmac, renew_period=period)
 
 
 class _Expiration(_OfToken[changes.ExpireToken]):
-    api = "expire_delegation_token"
-
     def built(self, kio: ModuleType, hmac: bytes, period: timedelta) -> Any:
         return kio.ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period=period)
 

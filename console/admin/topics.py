@@ -16,10 +16,10 @@ from msgspec import Struct
 from console.admin import delivery
 from console.admin import link as admin_link
 from console.admin.errors import (
-    BrokerError,
     Disconnected,
     RequestTimedOut,
     Unreachable,
+    check,
     error_name,
     failure,
     names_no_broker,
@@ -30,6 +30,7 @@ from console.model.cluster import Partition, Topic, TopicListing
 from console.model.failure import Failure
 from console.model.identity import uuid_text
 from console.model.secret import Secret
+from console.wire.fields import for_version
 
 IDS_AT_ONCE = 1_000
 """Topics of one Metadata request that names them by id; so many ids take 17 kB."""
@@ -52,17 +53,13 @@ async def describe_topics(
     if names is None:
         return await _listed(link, None, to, within)
 
-    from console.admin.halving import Halving
+    from console.admin.halving import Halving, parted
 
     async def ask(some: Sequence[str]) -> Mapping[str, Topic | Failure]:
         listing = await _listed(link, some, to, within)
         return {**listing.topics, **listing.failures}
 
-    found = await Halving().read(tuple(dict.fromkeys(names)), ask) if names else {}
-    return TopicListing(
-        {name: each for name, each in found.items() if isinstance(each, Topic)},
-        {name: each for name, each in found.items() if isinstance(each, Failure)},
-    )
+    return TopicListing(*parted(await Halving().read(tuple(dict.fromkeys(names)), ask) if names else {}))
 
 
 async def _listed(
@@ -71,8 +68,6 @@ async def _listed(
     """Read one answer."""
 
     def build(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
         def named(name: str) -> Any:
             return for_version(kio.MetadataRequestTopic, name=name, topic_id=None)
 
@@ -93,9 +88,7 @@ async def _listed(
         if topics is not None:
             return TopicListing(topics, {})
         response = await admin_link.aside(size, lambda: admin_link.decode(raw))
-        code = getattr(response, "error_code", 0)
-        if code:
-            raise BrokerError(failure(code))
+        check(response)
         if not response.brokers:
             raise names_no_broker("metadata")
         return topic_listing(response)
@@ -112,8 +105,6 @@ async def topics_by_id(link: admin_link.Link, topic_ids: Iterable[UUID]) -> dict
     for start in range(0, len(ids), IDS_AT_ONCE):
 
         def build(kio: ModuleType, some: Sequence[UUID] = ids[start : start + IDS_AT_ONCE]) -> Any:
-            from console.wire.schemas import for_version
-
             return for_version(
                 kio.MetadataRequest,
                 topics=tuple(kio.MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in some),
@@ -284,7 +275,6 @@ class _OfTopics(delivery.Sender[R, changes.TopicTarget]):
 
 
 class _Creation(_OfTopics[changes.CreateTopics]):
-    api = "create_topics"
     has_check = True
 
     def __init__(self, link: admin_link.Link, request: changes.CreateTopics, validate_only: bool) -> None:
@@ -327,8 +317,6 @@ class _Creation(_OfTopics[changes.CreateTopics]):
 
 
 class _Deletion(_OfTopics[changes.DeleteTopics]):
-    api = "delete_topics"
-
     def targets(self) -> Iterable[changes.TopicTarget]:
         return map(changes.TopicTarget, self.request.names)
 
@@ -348,7 +336,6 @@ class _Deletion(_OfTopics[changes.DeleteTopics]):
 
 
 class _Growth(_OfTopics[changes.CreatePartitions]):
-    api = "create_partitions"
     has_check = True
 
     def targets(self) -> Iterable[changes.TopicTarget]:

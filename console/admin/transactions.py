@@ -17,7 +17,7 @@ from console.admin.configs import describe_configs
 from console.admin.delivery import Answer, Sender, Senders, refused
 from console.admin.errors import AdminError, BrokerError, failure, of_all_brokers
 from console.admin.groups import COORDINATOR_MOVES, SETTLE_SECONDS, CoordinatorsOf, find_coordinators, listed_at, parts
-from console.admin.halving import Halving
+from console.admin.halving import Halving, parted
 from console.admin.link import Link, broker, until_settled
 from console.admin.partitions import LATEST, by_topic, leaders_of, list_offsets, place_text
 from console.admin.topics import describe_topics
@@ -28,6 +28,7 @@ from console.model.codes import AclResourceType, PatternType
 from console.model.config import broker_resource
 from console.model.coordinators import TRANSACTIONS
 from console.model.failure import Failure
+from console.wire.fields import for_version
 
 MAX_PATTERNS = 1_000
 """Names in ACLs on transactional ids that are tried, each on each broker, before all ids count as describable."""
@@ -249,8 +250,6 @@ class _Abort(Sender[AbortTransaction, ProducerTarget]):
     command sends), and transaction version 0. Needs Alter or ClusterAction on the cluster, and Kafka 3.0.
     """
 
-    api = "write_txn_markers"
-
     def targets(self) -> tuple[ProducerTarget]:
         return (self.request.target,)
 
@@ -269,8 +268,6 @@ class _Abort(Sender[AbortTransaction, ProducerTarget]):
         return {target: with_right_named(each) for target, each in (await super().deliver(targets)).items()}
 
     def build(self, kio: ModuleType, targets: Sequence[ProducerTarget]) -> Any:
-        from console.wire.schemas import for_version
-
         markers = (
             for_version(
                 kio.WritableTxnMarker,
@@ -394,8 +391,9 @@ async def _producers_at(
         except AdminError as error:
             failures.update(dict.fromkeys(chunk, error.failure))
             continue
-        found |= {place: each for place, each in answer.items() if not isinstance(each, Failure)}
-        failures |= {place: each for place, each in answer.items() if isinstance(each, Failure)}
+        known, refused_ = parted(answer)
+        found |= known
+        failures |= refused_
     return transactions.ProducerListing(found, failures)
 
 
@@ -456,8 +454,6 @@ async def _listed_at(
     longer_than_ms, pattern = filters
 
     def build(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
         return for_version(
             kio.ListTransactionsRequest,
             state_filters=(),
@@ -523,13 +519,9 @@ async def _described_at(link: Link, broker_id: int, ids: Sequence[str]) -> trans
         }
 
     try:
-        answer = await Halving().read(ids, ask)
+        return transactions.TransactionListing(*parted(await Halving().read(ids, ask)))
     except AdminError as error:
         return transactions.TransactionListing({}, dict.fromkeys(ids, error.failure))
-    return transactions.TransactionListing(
-        {id_: each for id_, each in answer.items() if not isinstance(each, Failure)},
-        {id_: each for id_, each in answer.items() if isinstance(each, Failure)},
-    )
 
 
 def describe_ids(link: Link, broker_id: int, ids: Sequence[str]) -> Awaitable[Any]:

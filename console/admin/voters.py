@@ -12,9 +12,8 @@ from console.admin.cluster import describe_quorum
 from console.admin.delivery import Sender, Senders, applied_if
 from console.admin.errors import NotSendable
 from console.model.changes import AddVoter, Outcome, RemoveVoter, Status, VoterTarget
-from console.model.failure import Failure
 from console.model.identity import uuid_of
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 V = TypeVar("V", bound=AddVoter | RemoveVoter)
 
@@ -42,7 +41,6 @@ class _OfVoter(Sender[V, VoterTarget]):
 class _Joining(_OfVoter[AddVoter]):
     """The leader answers once the new voter has caught up and the new voters have committed it."""
 
-    api = "add_raft_voter"
     joins = True
 
     def build(self, kio: ModuleType, _targets: Sequence[VoterTarget]) -> Any:
@@ -62,7 +60,6 @@ class _Joining(_OfVoter[AddVoter]):
 class _Leaving(_OfVoter[RemoveVoter]):
     """The leader answers once the voters that are left have committed it."""
 
-    api = "remove_raft_voter"
     joins = False
 
     def build(self, kio: ModuleType, _targets: Sequence[VoterTarget]) -> Any:
@@ -78,7 +75,5 @@ def _uuid(directory_id: str) -> UUID:
     try:
         return uuid_of(directory_id)
     except ValueError:
-        problem = Failure(
-            "NOT_SENDABLE", f"{directory_id!r} is no directory id", "Nothing was sent; correct the value."
-        )
-        raise NotSendable(problem) from None
+        message = f"{directory_id!r} is no directory id"
+        raise NotSendable.of(message, "Nothing was sent; correct the value.") from None

@@ -5,20 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from console.model import authorizer
 from console.model.acl import Acl
-from console.model.authorizer import (
-    DENY,
-    EVERYBODY,
-    PREFIXED,
-    WILDCARD,
-    AclIndex,
-    Pattern,
-    granted,
-    host_within,
-    is_compared,
-    is_within,
-    within_whole,
-)
 from console.model.snapshot import Snapshot, host_ranges
 from console.plan.acl_effects import acl_effects, any_name, operations_text
 from console.plan.edits import RemoveAcl
@@ -48,16 +36,24 @@ def explain_acl(acl: Acl, snapshot: Snapshot) -> AclExplained:
     """Return what an ACL does among those of the snapshot; it may be one that does not exist yet."""
     there = snapshot.acls if acl in snapshot.acls else (*snapshot.acls, acl)
     ranges = host_ranges(snapshot)
-    index = AclIndex(there, ranges=ranges)
+    index = authorizer.AclIndex(there, ranges=ranges)
     others = [each for each in _near(acl, index) if each != acl and _meet(acl, each, ranges)]
     against = [each for each in others if each.permission != acl.permission]
-    denies = acl.permission == DENY
+    denies = acl.permission == authorizer.DENY
     whole = [
         each
         for each in against
-        if (within_whole(each, acl, ranges=ranges) if denies else within_whole(acl, each, ranges=ranges))
+        if (
+            authorizer.within_whole(each, acl, ranges=ranges)
+            if denies
+            else authorizer.within_whole(acl, each, ranges=ranges)
+        )
     ]
-    same = [each for each in others if each.permission == acl.permission and within_whole(acl, each, ranges=ranges)]
+    same = [
+        each
+        for each in others
+        if each.permission == acl.permission and authorizer.within_whole(acl, each, ranges=ranges)
+    ]
     removal = Draft(
         [Staged(RemoveAcl(acl), acl)],
         Snapshot(
@@ -80,9 +76,9 @@ def explain_acl(acl: Acl, snapshot: Snapshot) -> AclExplained:
 def explained_lines(explained: AclExplained) -> Iterator[tuple[str, str]]:
     """Yield the explanation as labels and texts."""
     acl = explained.acl
-    denies = acl.permission == DENY
-    operations = operations_text(acl, granted(acl))
-    who = "everyone" if acl.principal == EVERYBODY else clean(acl.principal)
+    denies = acl.permission == authorizer.DENY
+    operations = operations_text(acl, authorizer.granted(acl))
+    who = "everyone" if acl.principal == authorizer.EVERYBODY else clean(acl.principal)
     yield ("denies" if denies else "grants"), f"{operations} {'to ' if not denies else 'for '}{who}{_place(acl)}"
     yield from _listed("overrides" if denies else "overridden by", explained.overridden)
     yield from _listed("overrides in part" if denies else "in part by", explained.in_part)
@@ -94,9 +90,9 @@ def explained_lines(explained: AclExplained) -> Iterator[tuple[str, str]]:
 
 
 def _place(acl: Acl) -> str:
-    if acl.host == WILDCARD:
+    if acl.host == authorizer.WILDCARD:
         return ", from anywhere"
-    if not is_compared(acl.host, ranges=True):
+    if not authorizer.is_compared(acl.host, ranges=True):
         return f", from {clean(acl.host)}: no broker writes an address like that, so it never matches"
     return f", from {clean(acl.host)}"
 
@@ -108,19 +104,21 @@ def _listed(label: str, acls: Iterable[Acl]) -> Iterator[tuple[str, str]]:
         yield label, plural(len(all_) - SHOWN, "more ACL")
 
 
-def _near(acl: Acl, index: AclIndex) -> Iterator[Acl]:
+def _near(acl: Acl, index: authorizer.AclIndex) -> Iterator[Acl]:
     """Yield the ACLs on resources that this one matches, too."""
-    patterns: list[Pattern] = [*index.patterns_on(acl.resource_type, any_name(acl))]
-    if acl.pattern_type == PREFIXED or acl.resource_name == WILDCARD:
-        patterns += [each for each in index.patterns() if is_within(each, acl) and each not in patterns]
+    patterns: list[authorizer.Pattern] = [*index.patterns_on(acl.resource_type, any_name(acl))]
+    if acl.pattern_type == authorizer.PREFIXED or acl.resource_name == authorizer.WILDCARD:
+        patterns += [each for each in index.patterns() if authorizer.is_within(each, acl) and each not in patterns]
     for pattern in patterns:
         there = index.principals_at(pattern)
-        who = there if acl.principal == EVERYBODY else {acl.principal, EVERYBODY} & there.keys()
+        who = there if acl.principal == authorizer.EVERYBODY else {acl.principal, authorizer.EVERYBODY} & there.keys()
         for principal in sorted(who):
             yield from there[principal]
 
 
 def _meet(acl: Acl, other: Acl, ranges: bool) -> bool:
     """Return whether one request can match both, given that they share a resource and a principal."""
-    hosts = host_within(acl.host, other.host, ranges=ranges) or host_within(other.host, acl.host, ranges=ranges)
-    return hosts and not set(granted(acl)).isdisjoint(granted(other))
+    hosts = authorizer.host_within(acl.host, other.host, ranges=ranges) or authorizer.host_within(
+        other.host, acl.host, ranges=ranges
+    )
+    return hosts and not set(authorizer.granted(acl)).isdisjoint(authorizer.granted(other))

@@ -24,7 +24,7 @@ from console.plan.diff import after, before
 from console.plan.effective_values import EffectiveValue
 from console.plan.staged import subject
 from console.present import names
-from console.present.columns import LIST, OBJECT, Column, Columns
+from console.present.columns import LIST, OBJECT, TOLD, Column, Columns
 from console.present.failures import failure_text, how_to_settle
 from console.present.text import clean
 
@@ -213,10 +213,10 @@ def _taken_back_by(row: JournalRow) -> int | None:
 
 
 JOURNAL: Columns[JournalRow] = Columns(
-    Column("change", OBJECT | LIST, lambda row: row.change.number, "number", left=True),
+    Column("change", TOLD, lambda row: row.change.number, "number", left=True),
     Column(
         "at",
-        OBJECT | LIST,
+        TOLD,
         lambda row: row.change.intent.at.isoformat(),
         title="When",
         text=lambda row: local(row.change.intent.at),
@@ -229,23 +229,23 @@ JOURNAL: Columns[JournalRow] = Columns(
     Column("ssh_client", OBJECT, lambda row: row.change.intent.who.ssh_client or None),
     Column("host", OBJECT, lambda row: row.change.intent.origin.host),
     Column("door", OBJECT, lambda row: row.change.intent.origin.door),
-    Column("entity", OBJECT | LIST, lambda row: names.target(row.entry.staged.edit.target)),
-    Column("key", OBJECT | LIST, lambda row: row.entry.staged.edit.key),
+    Column("entity", TOLD, lambda row: names.target(row.entry.staged.edit.target)),
+    Column("key", TOLD, lambda row: row.entry.staged.edit.key),
     Column(
         "was",
-        OBJECT | LIST,
+        TOLD,
         lambda row: side_data(row.old),
         "object",
         text=lambda row: with_source(row.entry.staged.edit.target, row.entry.staged.edit.key, row.old),
     ),
     Column(
         "became",
-        OBJECT | LIST,
+        TOLD,
         lambda row: side_data(row.new),
         "object",
         text=lambda row: with_source(row.entry.staged.edit.target, row.entry.staged.edit.key, row.new),
     ),
-    Column("state", OBJECT | LIST, lambda row: row.change.state(row.place).value, "word", text=_state),
+    Column("state", TOLD, lambda row: row.change.state(row.place).value, "word", text=_state),
     *failure_columns(_why_failed)[:2],
     Column("until", OBJECT, lambda row: row.entry.until.isoformat() if row.entry.until else None),
     Column("overridden", OBJECT, lambda row: row.entry.overridden, "boolean"),

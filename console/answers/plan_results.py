@@ -30,7 +30,7 @@ from console.plan.risk_rules import Risk, RiskFacts
 from console.plan.risks import effects, risks
 from console.plan.staged import Draft, Dropped, Staged, subject
 from console.present import names
-from console.present.columns import LIST, OBJECT, Column, Columns
+from console.present.columns import LIST, OBJECT, TOLD, Column, Columns
 from console.present.failures import failure_text, how_to_settle
 from console.present.values import deletion_text, origin, side_human, side_text
 
@@ -185,25 +185,20 @@ def _why_not(row: PlanRow) -> Failure | None:
 
 
 PLAN: Columns[PlanRow] = Columns(
-    Column("entity", OBJECT | LIST, _entity),
-    Column("key", OBJECT | LIST, lambda row: row.line.key),
-    Column("change", OBJECT | LIST, lambda row: row.line.verb, "word", text=_change),
+    Column("entity", TOLD, _entity),
+    Column("key", TOLD, lambda row: row.line.key),
+    Column("change", TOLD, lambda row: row.line.verb, "word", text=_change),
     Column("lasts_ms", OBJECT, lambda row: row.line.staged.lasts_ms, "number", Unit.MILLISECONDS),
     Column(
         "old",
-        OBJECT | LIST,
+        TOLD,
         lambda row: side_data(row.line.old),
         "object",
         text=lambda row: with_source(row.target, row.line.key, row.line.old),
     ),
-    Column("new", OBJECT | LIST, lambda row: side_data(row.line.new), "object", text=_new),
+    Column("new", TOLD, lambda row: side_data(row.line.new), "object", text=_new),
     Column("deletes", OBJECT, lambda row: _deletion_data(row.deletion), "object"),
-    Column(
-        "state",
-        OBJECT | LIST,
-        lambda row: row.outcome.status.value if row.outcome is not None else "staged",
-        "word",
-    ),
+    Column("state", TOLD, lambda row: row.outcome.status.value if row.outcome is not None else "staged", "word"),
     *failure_columns(_why_not),
 )
 """Staged edits, a row for each line of the diff."""
@@ -221,8 +216,8 @@ def _why_failed(row: OutcomeRow) -> Failure | None:
 
 
 OUTCOMES: Columns[OutcomeRow] = Columns(
-    Column("entity", OBJECT | LIST, lambda row: names.target(row.outcome.target)),
-    Column("state", OBJECT | LIST, lambda row: row.outcome.status.value, "word"),
+    Column("entity", TOLD, lambda row: names.target(row.outcome.target)),
+    Column("state", TOLD, lambda row: row.outcome.status.value, "word"),
     Column("change", OBJECT, type="number"),
     Column("why", LIST, text=lambda row: failure_text(row.outcome.failure) if row.outcome.failure else ""),
     *failure_columns(_why_failed),
@@ -236,8 +231,8 @@ def conflict_columns(was: str) -> Columns[Conflict]:
         was: the title of what was read.
     """
     return Columns(
-        Column("entity", OBJECT | LIST, lambda found: names.target(found.staged.edit.target)),
-        Column("key", OBJECT | LIST, lambda found: found.staged.edit.key),
+        Column("entity", TOLD, lambda found: names.target(found.staged.edit.target)),
+        Column("key", TOLD, lambda found: found.staged.edit.key),
         Column("why", OBJECT, lambda found: found.why or None),
         _side_column("was", was, lambda found: found.was),
         _side_column("theirs", "Theirs", lambda found: found.theirs),
@@ -250,7 +245,7 @@ def _side_column(name: str, title: str, get: Callable[[Conflict], EffectiveValue
         edit = conflict.staged.edit
         return conflict_side(edit.target, edit.key, get(conflict))
 
-    return Column(name, OBJECT | LIST, lambda found: side_data(get(found)), "object", title=title, text=text)
+    return Column(name, TOLD, lambda found: side_data(get(found)), "object", title=title, text=text)
 
 
 def stage_table(report: StageReport, draft: Draft) -> Table:

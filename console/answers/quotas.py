@@ -10,21 +10,10 @@ from console.answers.results import NOT_READ, Detail, Row, Table, table_of
 from console.language.verbs.effective import EffectiveQuota
 from console.language.verbs.show import Show
 from console.language.vocabulary import check_key, problems, quota_keys
+from console.model import quota
 from console.model.inheritance import Inheritance
 from console.model.numbers import Data
 from console.model.parts import Part
-from console.model.quota import (
-    CLIENT_ID,
-    CLIENT_KEYS,
-    CONTROLLER_MUTATION_RATE,
-    IP,
-    USER,
-    Effective,
-    QuotaEntity,
-    QuotaValues,
-    effective,
-    effective_ip,
-)
 from console.model.snapshot import Snapshot
 from console.plan.diff import after
 from console.plan.plan import Plan
@@ -33,13 +22,13 @@ from console.present.kinds import SCRAM, scram_rows
 from console.present.names import NOTHING, plural, quota_entity
 
 
-def quota_subject(statement: Show, entity: QuotaEntity, snapshot: Snapshot, plan: Plan) -> Detail:
+def quota_subject(statement: Show, entity: quota.QuotaEntity, snapshot: Snapshot, plan: Plan) -> Detail:
     """Return a quota entity; in full with those below it, the limits that apply, and a user's SCRAM credentials."""
     own = snapshot.quotas.get(entity, {})
     for key in statement.keys:
         check_key(entity, key, own)
     keys = tuple(key.name for key in statement.keys)
-    name = entity.name_of(USER) if entity.has(USER) else None
+    name = entity.name_of(quota.USER) if entity.has(quota.USER) else None
     # The error of another user is that user's.
     unread_parts = tuple(
         f for f in problems(snapshot, Part.QUOTAS, Part.SCRAM) if f.part == Part.QUOTAS or f.entity in ("", name)
@@ -56,14 +45,14 @@ def quota_subject(statement: Show, entity: QuotaEntity, snapshot: Snapshot, plan
             rows = (present_quotas.QuotaRow(each, snapshot.quotas.get(each, {})) for each in below)
             parts["clients"] = without_empty(table_of("clients", present_quotas.QUOTAS, rows, "With single clients:"))
         parts.update(_counting(entity, snapshot) if Part.QUOTAS not in unread else {})
-        if name is not None and not entity.has(CLIENT_ID):
+        if name is not None and not entity.has(quota.CLIENT_ID):
             rows_of_user = scram_rows(snapshot, [name]) if Part.SCRAM not in unread else ()
             empty = NOT_READ if Part.SCRAM in unread else "none"
             parts["scram"] = table_of("scram", SCRAM, rows_of_user, "SCRAM credentials:", empty)
     return Detail(quota_entity(entity), data, (), parts, unread_parts)
 
 
-def _values(entity: QuotaEntity, own: QuotaValues, keys: tuple[str, ...], plan: Plan) -> Table:
+def _values(entity: quota.QuotaEntity, own: quota.QuotaValues, keys: tuple[str, ...], plan: Plan) -> Table:
     staged = {s.edit.key: s.edit for s in plan.staged if s.edit.target == entity}
     rows = []
     for key in keys or (*quota_keys(entity), *(key for key in own if key not in quota_keys(entity))):
@@ -74,14 +63,16 @@ def _values(entity: QuotaEntity, own: QuotaValues, keys: tuple[str, ...], plan: 
     return table_of("quotas", present_quotas.VALUES, rows, empty="no quota is set here")
 
 
-def _below(entity: QuotaEntity, quotas: Mapping[QuotaEntity, QuotaValues]) -> list[QuotaEntity]:
-    if not entity.has(USER) or entity.has(CLIENT_ID):
+def _below(entity: quota.QuotaEntity, quotas: Mapping[quota.QuotaEntity, quota.QuotaValues]) -> list[quota.QuotaEntity]:
+    if not entity.has(quota.USER) or entity.has(quota.CLIENT_ID):
         return []
-    user = entity.name_of(USER)
-    return sorted_entities(e for e in quotas if e.has(USER) and e.has(CLIENT_ID) and e.name_of(USER) == user)
+    user = entity.name_of(quota.USER)
+    return sorted_entities(
+        e for e in quotas if e.has(quota.USER) and e.has(quota.CLIENT_ID) and e.name_of(quota.USER) == user
+    )
 
 
-def sorted_entities(entities: Iterable[QuotaEntity]) -> list[QuotaEntity]:
+def sorted_entities(entities: Iterable[quota.QuotaEntity]) -> list[quota.QuotaEntity]:
     """Return the entities by type, the default before names."""
     return sorted(entities, key=lambda e: [(part.type, part.name is not None, part.name or "") for part in e.parts])
 
@@ -98,17 +89,17 @@ def without_empty(table: Table) -> Table:
     return replace(table, columns=columns, rows=rows)
 
 
-def _counting(entity: QuotaEntity, snapshot: Snapshot) -> dict[str, Table | tuple[Detail, ...]]:
+def _counting(entity: quota.QuotaEntity, snapshot: Snapshot) -> dict[str, Table | tuple[Detail, ...]]:
     """Return the limits that apply to the entity, where it names a user and a client, or an address; defaults have
     none.
     """
     parts = entity.as_dict()
-    user, client, address = parts.get(USER), parts.get(CLIENT_ID), parts.get(IP)
+    user, client, address = parts.get(quota.USER), parts.get(quota.CLIENT_ID), parts.get(quota.IP)
     if user is not None and client is not None:
-        found = [(key, effective(snapshot.quotas, user, client, key)) for key in CLIENT_KEYS]
+        found = [(key, quota.effective(snapshot.quotas, user, client, key)) for key in quota.CLIENT_KEYS]
         return {"effective": _effective_table(found, snapshot, f"Effective for user {user}, client {client}:")}
     if address is not None:
-        found = [(key, effective_ip(snapshot.quotas, address)) for key in quota_keys(entity)]
+        found = [(key, quota.effective_ip(snapshot.quotas, address)) for key in quota_keys(entity)]
         return {"effective": _effective_table(found, snapshot, f"Effective for ip {address}:")}
     return {}
 
@@ -119,13 +110,15 @@ def effective_result(statement: EffectiveQuota, snapshot: Snapshot) -> Table:
     Raises:
         CommandError: the key is no quota's.
     """
-    keys: tuple[str, ...] = CLIENT_KEYS
+    keys: tuple[str, ...] = quota.CLIENT_KEYS
     if statement.key is not None:
-        check_key(QuotaEntity.of({USER: statement.user, CLIENT_ID: statement.client}), statement.key)
+        check_key(quota.QuotaEntity.of({quota.USER: statement.user, quota.CLIENT_ID: statement.client}), statement.key)
         keys = (statement.key.name,)
     unread = problems(snapshot, Part.QUOTAS)
     # Where quotas could not be read, none of those that are known says that there is no limit.
-    found = [(key, effective(snapshot.quotas, statement.user, statement.client, key)) for key in keys if not unread]
+    found = [
+        (key, quota.effective(snapshot.quotas, statement.user, statement.client, key)) for key in keys if not unread
+    ]
     table = _effective_table(found, snapshot, f"user {statement.user}, {_client(statement.client)}")
     return replace(table, problems=unread)
 
@@ -134,11 +127,11 @@ def _client(client: str) -> str:
     return f"client {client}" if client else "a client without a client id"
 
 
-def _effective_table(effective: Iterable[tuple[str, Effective | None]], snapshot: Snapshot, title: str) -> Table:
+def _effective_table(found: Iterable[tuple[str, quota.Effective | None]], snapshot: Snapshot, title: str) -> Table:
     brokers = len(snapshot.cluster.brokers)
-    rows = [present_quotas.EffectiveRow(*each) for each in effective]
+    rows = [present_quotas.EffectiveRow(*each) for each in found]
     table = table_of("effective", present_quotas.EFFECTIVE, rows, title)
     note = f"Each limit holds on each of the {plural(brokers, 'broker')} by itself"
-    at_one = any(row.key == CONTROLLER_MUTATION_RATE and row.level is not None for row in rows)
-    note += f"; {CONTROLLER_MUTATION_RATE} on the controller alone." if at_one else "."
+    at_one = any(row.key == quota.CONTROLLER_MUTATION_RATE and row.level is not None for row in rows)
+    note += f"; {quota.CONTROLLER_MUTATION_RATE} on the controller alone." if at_one else "."
     return replace(table, notes=(note,)) if brokers > 1 else table

@@ -26,7 +26,6 @@ RECORD = "brokers.kacflight"
 
 def bug_report_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac bug-report``."""
-    parser.set_defaults(run=run_bug_report)
     parser.add_argument(
         "file",
         metavar="FILE",

@@ -30,7 +30,6 @@ ENTITIES = {each.word: each for each in in_files()}
 
 def compare_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac compare``."""
-    parser.set_defaults(run=run_compare)
     what = (
         f"a context, a file, or one of {', '.join(f'{word}:NAME' for word in ENTITIES)} in the cluster of the options"
     )

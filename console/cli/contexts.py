@@ -22,7 +22,6 @@ examples:
 
 def contexts_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac contexts``."""
-    parser.set_defaults(run=run_contexts)
     parser.epilog = EXAMPLES
     parser.add_argument("what", nargs="?", choices=("list", "add"), default="list", help="add writes a new one")
     parser.add_argument("name", nargs="?", metavar="NAME", help="of add: its name")

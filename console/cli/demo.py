@@ -15,7 +15,6 @@ from console.cli.opening import FAILED, USAGE, add_theme, open_log_file
 from console.cli.screen import no_screen, show
 from console.embedded import cluster_command
 from console.embedded.cluster_command import ClusterProcessFailed, argv_of, cluster_specs, parsed_faults, run_in_process
-from console.embedded.cluster_command import add_options as add_cluster_options
 from console.terminal import complain
 
 if TYPE_CHECKING:
@@ -38,8 +37,7 @@ CONTROLLERS = "controllers"
 
 def demo_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac demo``; its scenario is `incident` where none is named."""
-    parser.set_defaults(run=run_demo)
-    add_cluster_options(parser, scenario="incident")
+    cluster_command.add_options(parser, scenario="incident")
     add_theme(parser)
 
 
@@ -126,17 +124,4 @@ def context_of(name: str, bootstrap: str, of: int) -> Context:
 
 # ``kac cluster``: the embedded cluster alone, for any client.
 
-
-def cluster_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``kac cluster``."""
-    parser.set_defaults(run=run_cluster)
-    cluster_command.add_options(parser)
-
-
-def run_cluster(options: argparse.Namespace) -> int:
-    """Run embedded clusters until SIGTERM or SIGINT.
-
-    Returns:
-        The exit code: 0 ended by a signal, 1 could not start, 2 invalid options.
-    """
-    return cluster_command.run_cluster(options)
+cluster_options, run_cluster = cluster_command.add_options, cluster_command.run_cluster

@@ -22,7 +22,6 @@ LEAST_ROOM = 64 * 1024 * 1024
 def doctor_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac doctor``."""
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the checks")
-    parser.set_defaults(run=run_doctor)
 
 
 def run_doctor(options: argparse.Namespace) -> int:

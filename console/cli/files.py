@@ -161,12 +161,6 @@ NO_CHANGES, NO_OTHERS = "no changes", "no other changes"
 """What is printed where nothing would change: without, and beside what can't be."""
 
 
-def diff_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``kac diff``."""
-    parser.set_defaults(run=run_diff)
-    add_difference_options(parser)
-
-
 def run_diff(options: argparse.Namespace) -> int:
     """Print what would change for the cluster to be as the files want it.
 
@@ -177,8 +171,8 @@ def run_diff(options: argparse.Namespace) -> int:
     return tell_difference(options, "diff", keep=lambda *_: True)
 
 
-def add_difference_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the files, and for a difference as an exit code."""
+def diff_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``kac diff``: the files, and a difference as an exit code."""
     add_file_options(parser)
     parser.add_argument("--exit-code", action="store_true", help="exit with 3 where something would change")
 
@@ -241,8 +235,7 @@ def tell_difference(
 
 def plan_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac plan``."""
-    parser.set_defaults(run=run_plan)
-    add_difference_options(parser)
+    diff_options(parser)
     parser.add_argument("--out", type=Path, metavar="PLAN", help="keep the plan in a file, for kac apply -f PLAN")
 
 
@@ -277,7 +270,6 @@ def _kept(plan: Plan, cluster_id: str, path: Path) -> bool:
 
 def apply_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac apply``."""
-    parser.set_defaults(run=run_apply)
     add_file_options(parser)
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument(
@@ -460,7 +452,6 @@ def _unmoved(
 
 def export_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac export``."""
-    parser.set_defaults(run=run_export)
     parser.add_argument("--output", type=Path, metavar="FILE", help="write it there (default: standard output)")
     forms = "form of the file: our own, or Strimzi's KafkaTopic and KafkaUser"
     parser.add_argument("--as", dest="form", choices=("kac", "strimzi"), default="kac", help=forms)
@@ -562,7 +553,6 @@ def _as_strimzi(wanted: Wanted, known: Snapshot, title: str, unread: list[str], 
 
 def snapshot_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac snapshot``."""
-    parser.set_defaults(run=run_snapshot)
     parser.add_argument("--output", choices=("json",), default="json", help="form of the state")
     parser.add_argument("--overrides", action="store_true", help="only what is set on an entity itself")
 

@@ -210,7 +210,6 @@ EXAMPLES = """examples:
 
 def history_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac history``."""
-    parser.set_defaults(run=run_history)
     parser.epilog = EXAMPLES
     parser.add_argument("text", nargs="?", default="", metavar="TEXT", help="only changes with these words in them")
     parser.add_argument("--entity", metavar="TYPE:KEY", help="only of topic:orders, broker:2, quota:user=alice …")
@@ -352,7 +351,6 @@ SCOPES = ("broker", "cluster", "baseline")
 
 def drift_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac drift``."""
-    parser.set_defaults(run=run_drift)
     parser.add_argument("--scope", choices=SCOPES, help="among brokers, among clusters, or from the baseline file")
     parser.add_argument("--key", metavar="KEY", help="only this key; * and ? stand for others")
     add_lake(parser)
@@ -388,7 +386,6 @@ _NOTE = "rates are estimates from request logs: bytes of records, without header
 
 def usage_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac usage``."""
-    parser.set_defaults(run=run_usage)
     add_window(parser)
     parser.add_argument("--key", choices=KEYS, help="only this quota")
     parser.add_argument("--principal", metavar="USER", help="only pairs of this user")

@@ -62,7 +62,6 @@ def licences() -> int:
 def self_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac self``."""
     parser.add_argument("action", choices=["verify"], help="compare the files of kac with what was installed")
-    parser.set_defaults(run=run_self)
 
 
 def run_self(options: argparse.Namespace) -> int:  # noqa: ARG001 - as every command

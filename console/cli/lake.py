@@ -73,7 +73,6 @@ JOBS = {
 
 def lake_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac lake``."""
-    parser.set_defaults(run=run_lake)
     width = max(map(len, JOBS))
     listing = "".join(f"  {name:{width}}  {job.help}\n" for name, job in JOBS.items())
     parser.epilog = f"jobs:\n{listing}\ndocs/lake.md says how to begin, what sources.yaml holds, and how on a cluster."

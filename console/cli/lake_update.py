@@ -351,7 +351,7 @@ def _how_to_go_on(made: Demo) -> str:
 
     lake = made.lake.where
     demo = shell_line("kac", "demo", "--scenario", "fleet", "--still", "--state", str(made.state))
-    clusters = ", ".join(f"{each.name} ({each.cluster_id})" for each in made.clusters)
+    clusters = ", ".join(f"{name} ({cluster_id})" for name, cluster_id in made.clusters.items())
     return (
         f"In {lake}, up to now: {clusters}.\nTo look at it:\n"
         f"  {LAKE_VARIABLE}={shell_line(lake)} {demo}\n"

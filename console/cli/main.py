@@ -23,9 +23,10 @@ class Command(NamedTuple):
     """A command of `kac`.
 
     module: imported when the command is given. Its function ``NAME_options`` adds the command's options to the parser
-    it gets, and sets `run` in the parser's defaults: a function from the parsed options to the exit code.
-    own_parser: its function `main` reads the arguments itself, `(arguments, options given before the command) -> exit
-    code`.
+    it gets; ``run_NAME`` runs the command with the parsed options, and returns the exit code.
+    is_noun: the command is one of `console.cli.nouns`, which have one pair of functions.
+    own_parser: the module's function `main` reads the arguments itself, `(arguments, options given before the command)
+    -> exit code`.
     connects: the command takes the options that name a cluster.
     """
 
@@ -34,12 +35,21 @@ class Command(NamedTuple):
     help: str
     connects: bool = True
     own_parser: bool = False
+    is_noun: bool = False
 
-    def load(self) -> Callable[..., Any]:
-        """Import the function."""
-        name = "main" if self.own_parser else f"{self.name.replace('-', '_')}_options"
-        found: Callable[..., Any] = getattr(import_module(self.module), name)
-        return found
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the command's own options, and what runs it. Imports its module."""
+        module = import_module(self.module)
+        if self.is_noun:
+            module.noun_options(self.name, parser)
+            return
+        name = self.name.replace("-", "_")
+        parser.set_defaults(run=getattr(module, f"run_{name}"))
+        getattr(module, f"{name}_options")(parser)
+
+
+def _noun(name: str, help_: str) -> Command:
+    return Command(name, "console.cli.nouns", help_, is_noun=True)
 
 
 COMMANDS = (
@@ -51,17 +61,17 @@ COMMANDS = (
         "show and change configs, as kafka-configs does",
         own_parser=True,
     ),
-    Command("topics", "console.cli.nouns", "list, describe, create, delete and alter topics"),
-    Command("quotas", "console.cli.nouns", "list, describe and alter quotas, and show which one applies"),
-    Command("acls", "console.cli.nouns", "list, explain, add and remove ACLs"),
-    Command("brokers", "console.cli.nouns", "list, describe, configure and unregister brokers"),
-    Command("groups", "console.cli.nouns", "list, describe and delete groups, reset their offsets"),
-    Command("share-groups", "console.cli.nouns", "list and describe share groups, reset their offsets"),
-    Command("streams-groups", "console.cli.nouns", "list and describe streams groups, reset their offsets"),
-    Command("scram", "console.cli.nouns", "list, set and delete SCRAM credentials"),
-    Command("tokens", "console.cli.nouns", "list, make, renew and expire delegation tokens"),
-    Command("transactions", "console.cli.nouns", "list transactions, end those that hang"),
-    Command("features", "console.cli.nouns", "show features, upgrade and downgrade them"),
+    _noun("topics", "list, describe, create, delete and alter topics"),
+    _noun("quotas", "list, describe and alter quotas, and show which one applies"),
+    _noun("acls", "list, explain, add and remove ACLs"),
+    _noun("brokers", "list, describe, configure and unregister brokers"),
+    _noun("groups", "list, describe and delete groups, reset their offsets"),
+    _noun("share-groups", "list and describe share groups, reset their offsets"),
+    _noun("streams-groups", "list and describe streams groups, reset their offsets"),
+    _noun("scram", "list, set and delete SCRAM credentials"),
+    _noun("tokens", "list, make, renew and expire delegation tokens"),
+    _noun("transactions", "list transactions, end those that hang"),
+    _noun("features", "show features, upgrade and downgrade them"),
     Command("snapshot", "console.cli.files", "print the whole state as JSON"),
     Command("export", "console.cli.files", "write what is wanted of a cluster as YAML"),
     Command("diff", "console.cli.files", "show what would change for a cluster to be as files want it"),
@@ -233,7 +243,7 @@ def command_parser(command: Command) -> Parser:
     )
     if command.connects:
         add_connection(made)
-    command.load()(made)
+    command.add_options(made)
     return made
 
 
@@ -285,7 +295,7 @@ def run(argv: Sequence[str]) -> int:
         if command is None:
             return _no_such(name, arguments, options)
         if command.own_parser:
-            return int(command.load()(arguments, options))
+            return int(import_module(command.module).main(arguments, options))
         made = command_parser(command)
         made.meant, made.words = partial(_meant, name, arguments, options), arguments
         parsed = made.parse_args(arguments, options)

@@ -29,7 +29,6 @@ _ENDED_SHOWN = 5
 
 def moves_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac moves``."""
-    parser.set_defaults(run=run_moves)
     parser.add_argument(
         "goal",
         nargs="*",

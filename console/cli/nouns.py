@@ -437,16 +437,3 @@ def run_noun(name: str, options: argparse.Namespace) -> int:
 
     open_log_file()
     return NounCommand(noun(name), options).run(lambda: context_of(options), command_client)
-
-
-topics_options = partial(noun_options, "topics")
-quotas_options = partial(noun_options, "quotas")
-acls_options = partial(noun_options, "acls")
-brokers_options = partial(noun_options, "brokers")
-groups_options = partial(noun_options, "groups")
-share_groups_options = partial(noun_options, "share-groups")
-streams_groups_options = partial(noun_options, "streams-groups")
-scram_options = partial(noun_options, "scram")
-tokens_options = partial(noun_options, "tokens")
-transactions_options = partial(noun_options, "transactions")
-features_options = partial(noun_options, "features")

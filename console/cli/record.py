@@ -29,7 +29,6 @@ MOST_WAITING = 256 << 20
 
 def record_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac record``."""
-    parser.set_defaults(run=run_record)
     parser.add_argument("file", metavar="FILE", type=Path, help="where the answers are kept; made for you alone")
     parser.add_argument(
         "--every",

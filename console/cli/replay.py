@@ -110,7 +110,6 @@ async def _verdict(
 
 def replay_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac replay``."""
-    parser.set_defaults(run=run_replay)
     parser.add_argument("file", metavar="FILE", type=Path, help="a flight record, as `kac record` writes it")
     parser.add_argument("--at", metavar="TIME", help="the time to begin at, as 03:11 (default: the record's beginning)")
     add_theme(parser)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 def run_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac run``."""
-    parser.set_defaults(run=run_run)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("-e", "--execute", metavar="SCRIPT", action="append", help="commands, parted by ;")
     source.add_argument("-f", "--file", metavar="FILE", help="a script file, - for standard input")
@@ -45,7 +44,6 @@ def run_run(options: argparse.Namespace) -> int:
 
 def shell_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac shell``."""
-    parser.set_defaults(run=run_shell)
     parser.add_argument("--vi", action="store_true", help="vi keys, where the config file does not say so")
 
 

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 def due_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac due``."""
-    parser.set_defaults(run=run_due)
     parser.add_argument("--apply", action="store_true", help="take back everything that is due")
     accept = "with --apply: go on in spite of these warnings"
     parser.add_argument("--accept", metavar="NAME[=SUBJECT],…", default="", help=accept)
@@ -93,7 +92,6 @@ def run_due(options: argparse.Namespace) -> int:
 
 def leftovers_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac leftovers``."""
-    parser.set_defaults(run=run_leftovers)
     parser.add_argument("--script", action="store_true", help="print the commands that remove them, for kac run -f -")
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
 

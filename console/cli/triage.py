@@ -28,7 +28,6 @@ DEFAULT_SECONDS = 20.0
 
 def triage_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac triage``."""
-    parser.set_defaults(run=run_triage)
     what = "how long to look before the verdict, as 20s or 5m (default: 20s); 0s looks once, without trends"
     add_duration(parser, what, DEFAULT_SECONDS, _seconds)
     parser.add_argument(

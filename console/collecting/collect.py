@@ -302,7 +302,7 @@ def _polls(
         if isinstance(seen, Failure):
             cluster_id = each.context.cluster_id or known.get(name)
             if cluster_id is not None:
-                polls.append(landed([failed_row(name, seen)], cluster_id, each.at))
+                polls.append(landed([Row("failed", "cluster", name, value=str(seen))], cluster_id, each.at))
             reports[place] = ClusterReport(name, cluster_id, failure=seen, seconds=each.seconds)
         elif name in refused:
             reports[place] = ClusterReport(name, seen.cluster_id, failure=refused[name], seconds=each.seconds)
@@ -568,11 +568,6 @@ def status_rows(seen: Observation) -> list[Row]:
     complete = [each for each in TYPES if each not in incomplete]
     failures = [Row("failed", entity_type, key, value=why) for (entity_type, key), why in seen.failed.items()]
     return [*([Row("heartbeat", ",".join(complete))] if complete else ()), *failures]
-
-
-def failed_row(cluster: str, failure: Failure) -> Row:
-    """Return the row of a cluster that did not answer. cluster: its name."""
-    return Row("failed", "cluster", cluster, value=str(failure))
 
 
 def landed(rows: Sequence[Row], cluster_id: str, at: datetime) -> Landed:

@@ -457,18 +457,23 @@ def _bootstrap(values: Values, protocol: str) -> tuple[Addresses, bool]:
     key = controllers if values.text(controllers) else servers
     if key == controllers and values.text(servers):
         raise values.error(controllers, f"{servers} is set, too: as with Kafka's clients, only one of them may be")
+    return addresses_at(values, key, protocol), key == controllers
+
+
+def addresses_at(values: Values, key: str, protocol: str) -> Addresses:
+    """Return the addresses at a key, none of which contradicts the protocol. Raises ContextError without any."""
     text = values.text(key)
     if not text:
-        raise no_addresses(values)
+        raise _no_addresses(values)
     try:
         addresses = parse_bootstrap(text)
         check_schemes(text, protocol)
-        return addresses, key == controllers
+        return addresses
     except ValueError as error:
         raise values.error(key, str(error)) from None
 
 
-def no_addresses(values: Values) -> ContextError:
+def _no_addresses(values: Values) -> ContextError:
     """Return the error of a file without addresses, which names the key that was meant for them."""
     meant = next((key for key in values if near_key(key, ("bootstrap.servers",), 0.88)), None)
     if meant is not None and not values.text("bootstrap.servers"):

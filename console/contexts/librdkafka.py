@@ -8,7 +8,7 @@ from pathlib import Path
 
 from console.admin import settings
 from console.contexts import java_client
-from console.contexts.context import Addresses, ContextError, Place, check_schemes, parse_bootstrap
+from console.contexts.context import Addresses, ContextError, Place
 from console.contexts.properties import Entry, Values
 from console.model.secret import Secret
 
@@ -84,8 +84,9 @@ def librdkafka_connection(values: Values, bootstrap: Addresses | None = None) ->
     protocol = (values.text("security.protocol") or "PLAINTEXT").upper()
     if protocol not in java_client.PROTOCOLS:
         raise values.error("security.protocol", f"it is one of {', '.join(java_client.PROTOCOLS)}, not {protocol!r}")
+    key = "bootstrap.servers" if "bootstrap.servers" in values else "metadata.broker.list"
     return settings.ConnectionSettings(
-        bootstrap=bootstrap or _bootstrap(values, protocol),
+        bootstrap=bootstrap or java_client.addresses_at(values, key, protocol),
         security_protocol=protocol,
         sasl=_sasl(values) if protocol.startswith("SASL_") else None,
         tls=_tls(values) if protocol.endswith("SSL") else None,
@@ -95,19 +96,6 @@ def librdkafka_connection(values: Values, bootstrap: Addresses | None = None) ->
         or settings.REQUEST_TIMEOUT,
         connect_timeout=values.seconds("socket.connection.setup.timeout.ms") or settings.CONNECT_TIMEOUT,
     )
-
-
-def _bootstrap(values: Values, protocol: str) -> Addresses:
-    key = "bootstrap.servers" if "bootstrap.servers" in values else "metadata.broker.list"
-    text = values.text(key)
-    if not text:
-        raise java_client.no_addresses(values)
-    try:
-        addresses = parse_bootstrap(text)
-        check_schemes(text, protocol)
-        return addresses
-    except ValueError as error:
-        raise values.error(key, str(error)) from None
 
 
 def _tls(values: Values) -> settings.TlsSettings:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from console.admin import settings as admin_settings
 from console.contexts import tool_file
 from console.contexts.client_files import read_file
-from console.contexts.context import Context, ContextError, Found, Surroundings
+from console.contexts.context import ContextError, Found, Surroundings
 from console.contexts.java_client import TOKEN_COMMAND, command_options
 from console.model.secret import Secret
 from console.safe_files import require_own
@@ -31,14 +31,10 @@ def read_kaf(surroundings: Surroundings) -> Found:
         ContextError: the file can't be read, or is not YAML. A cluster that can't be used is a `BrokenContext`.
     """
     path = surroundings.home / ".kaf" / "config"
-    if not path.is_file():
-        return Found()
-    table = tool_file.parse_yaml(path)
-    clusters = tool_file.named_items(KAF, "clusters", table.get("clusters"), path)
-    return tool_file.gather(KAF, path, clusters, _kaf_context, str(table.get("current-cluster") or ""), surroundings)
+    return _listed(KAF, path, "clusters", "current-cluster", _kaf_settings, surroundings)
 
 
-def _kaf_context(name: str, origin: str, part: tool_file.Part) -> Context:
+def _kaf_settings(part: tool_file.Part) -> admin_settings.ConnectionSettings:
     named = part.text("security-protocol").upper()
     tls_part, sasl_part = part.part("TLS"), part.part("SASL")
     tls: admin_settings.TlsSettings | None = None
@@ -49,9 +45,7 @@ def _kaf_context(name: str, origin: str, part: tool_file.Part) -> Context:
     if named.startswith("SASL_") and sasl_part is None:
         raise part.error(f"security-protocol is {named}, but SASL is missing")
     sasl = None if sasl_part is None else _kaf_sasl(sasl_part, has_protocol=named.startswith("SASL_"))
-    used = tool_file.protocol(tls, sasl)
-    settings = admin_settings.ConnectionSettings(part.addresses("brokers", used), used, sasl=sasl, tls=tls)
-    return Context(name, origin, settings, warnings=tuple(part.warnings), tool=KAF)
+    return part.connection("brokers", tls, sasl)
 
 
 def _kaf_sasl(part: tool_file.Part, *, has_protocol: bool) -> admin_settings.SaslSettings:
@@ -97,7 +91,7 @@ def read_kafkactl(surroundings: Surroundings) -> Found:
         raise ContextError(f"{path}: contexts is not a table")
     contexts = [(name, f"contexts.{name}", value) for name, value in named.items()]
     return tool_file.gather(
-        KAFKACTL, path, contexts, _kafkactl_context, _kafkactl_current(surroundings, path, table), surroundings
+        KAFKACTL, path, contexts, _kafkactl_settings, _kafkactl_current(surroundings, path, table), surroundings
     )
 
 
@@ -134,7 +128,7 @@ def _kafkactl_current(surroundings: Surroundings, config: Path, table: tool_file
     return str(table.get("current-context") or "")
 
 
-def _kafkactl_context(name: str, origin: str, part: tool_file.Part) -> Context:
+def _kafkactl_settings(part: tool_file.Part) -> admin_settings.ConnectionSettings:
     kubernetes = part.part("kubernetes")
     if kubernetes is not None and kubernetes.flag("enabled"):
         raise part.error("kafkactl reaches it through kubectl, which kac does not support; forward a port and use -b")
@@ -147,22 +141,14 @@ def _kafkactl_context(name: str, origin: str, part: tool_file.Part) -> Context:
         provider = sasl_part.part("tokenprovider") if mechanism.lower() == "oauth" else None
         tokens = None if provider is None else _TOKEN_PLUGINS.get(provider.text("plugin"))
         if provider is not None and tokens is not None:
-            options = provider.part("options") or tool_file.Part(
-                part.file, f"{provider.name}.options", {}, part.surroundings
-            )
-            sasl = tokens(options, part)
+            sasl = tokens(provider.part_or_empty("options"), part)
         else:
             sasl = sasl_part.sasl(mechanism, user="username", password="password")  # noqa: S106
-    used = tool_file.protocol(tls, sasl)
-    settings = admin_settings.ConnectionSettings(
-        bootstrap=part.addresses("brokers", used),
-        security_protocol=used,
-        sasl=sasl,
-        tls=tls,
+    return replace(
+        part.connection("brokers", tls, sasl),
         client_id=part.text("clientID") or admin_settings.CLIENT_ID,
         request_timeout=part.seconds("requestTimeout", admin_settings.REQUEST_TIMEOUT),
     )
-    return Context(name, origin, settings, warnings=tuple(part.warnings), tool=KAFKACTL)
 
 
 def _script_tokens(options: tool_file.Part, part: tool_file.Part) -> admin_settings.SaslSettings:
@@ -262,17 +248,17 @@ def read_kcl(surroundings: Surroundings) -> Found:
     if isinstance(named.get(current), dict):
         named[current] = _kcl_overridden(named[current], environ)
     values = [(name, f"profiles.{name}" if profiles else "profile", value) for name, value in named.items()]
-    return tool_file.gather(KCL, path, values, _kcl_context, current, surroundings, None if has_file else "environment")
+    return tool_file.gather(
+        KCL, path, values, _kcl_settings, current, surroundings, None if has_file else "environment"
+    )
 
 
 def _kcl_config(surroundings: Surroundings) -> Path:
     environ = surroundings.environ
     if named := environ.get("KCL_CONFIG_PATH"):
         return surroundings.path(named, (surroundings.cwd,))
-    folder = surroundings.config_folder()
-    if sys.platform == "darwin":
-        folder = surroundings.home / "Library" / "Application Support"
-    folder = Path(environ["KCL_CONFIG_DIR"]) if environ.get("KCL_CONFIG_DIR") else folder / "kcl"
+    given = environ.get("KCL_CONFIG_DIR")
+    folder = Path(given) if given else _config_folder(surroundings) / "kcl"
     return folder / (environ.get("KCL_CONFIG_FILE") or "config.toml")
 
 
@@ -302,7 +288,7 @@ def _kcl_overridden(profile: tool_file.Table, environ: Mapping[str, str]) -> too
     return result
 
 
-def _kcl_context(name: str, origin: str, part: tool_file.Part) -> Context:
+def _kcl_settings(part: tool_file.Part) -> admin_settings.ConnectionSettings:
     tls_part, sasl_part = part.part("tls"), part.part("sasl")
     tls = sasl = None
     if tls_part is not None:
@@ -315,15 +301,8 @@ def _kcl_context(name: str, origin: str, part: tool_file.Part) -> Context:
             if not sasl.mechanism.startswith("SCRAM-"):
                 raise sasl_part.error(f"is_token is for SCRAM: a delegation token is no {sasl.mechanism} password")
             sasl = replace(sasl, options={"tokenauth": "true"})
-    used = tool_file.protocol(tls, sasl)
-    settings = admin_settings.ConnectionSettings(
-        bootstrap=part.addresses("seed_brokers", used, DEFAULT_SEEDS),
-        security_protocol=used,
-        sasl=sasl,
-        tls=tls,
-        connect_timeout=part.seconds("dial_timeout", admin_settings.CONNECT_TIMEOUT),
-    )
-    return Context(name, origin, settings, warnings=tuple(part.warnings), tool=KCL)
+    settings = part.connection("seed_brokers", tls, sasl, DEFAULT_SEEDS)
+    return replace(settings, connect_timeout=part.seconds("dial_timeout", admin_settings.CONNECT_TIMEOUT))
 
 
 # redpanda-data/redpanda's rpk: ``rpk.yaml`` with ``profiles[].kafka_api.{brokers,tls,sasl}``.
@@ -339,21 +318,12 @@ def read_rpk(surroundings: Surroundings) -> Found:
     Raises:
         ContextError: the file can't be read, is not YAML, or its `profiles` are no list.
     """
-    folder = surroundings.config_folder()
-    if sys.platform == "darwin":
-        folder = surroundings.home / "Library" / "Application Support"
-    path = folder / "rpk" / "rpk.yaml"
-    if not path.is_file():
-        return Found()
-    table = tool_file.parse_yaml(path)
-    profiles = tool_file.named_items(RPK, "profiles", table.get("profiles"), path)
-    return tool_file.gather(RPK, path, profiles, _rpk_context, str(table.get("current_profile") or ""), surroundings)
+    path = _config_folder(surroundings) / "rpk" / "rpk.yaml"
+    return _listed(RPK, path, "profiles", "current_profile", _rpk_settings, surroundings)
 
 
-def _rpk_context(name: str, origin: str, profile: tool_file.Part) -> Context:
-    part = profile.part("kafka_api") or tool_file.Part(
-        profile.file, f"{profile.name}.kafka_api", {}, profile.surroundings
-    )
+def _rpk_settings(profile: tool_file.Part) -> admin_settings.ConnectionSettings:
+    part = profile.part_or_empty("kafka_api")
     tls_part, sasl_part = part.part("tls"), part.part("sasl")
     tls: admin_settings.TlsSettings | None = None
     if tls_part is not None:
@@ -365,11 +335,7 @@ def _rpk_context(name: str, origin: str, profile: tool_file.Part) -> Context:
     if sasl_part is not None:
         mechanism = sasl_part.text("mechanism") or sasl_part.text("type") or DEFAULT_MECHANISM
         sasl = _rpk_token(sasl_part, mechanism) or sasl_part.sasl(mechanism, user="user", password="password")  # noqa: S106
-    used = tool_file.protocol(tls, sasl)
-    settings = admin_settings.ConnectionSettings(
-        part.addresses("brokers", used, DEFAULT_BROKERS), used, sasl=sasl, tls=tls
-    )
-    return Context(name, origin, settings, warnings=tuple(part.warnings), tool=RPK)
+    return part.connection("brokers", tls, sasl, DEFAULT_BROKERS)
 
 
 def _rpk_token(part: tool_file.Part, mechanism: str) -> admin_settings.SaslSettings | None:
@@ -378,6 +344,34 @@ def _rpk_token(part: tool_file.Part, mechanism: str) -> admin_settings.SaslSetti
     if given is None or not given.reveal().startswith("token:"):
         return None
     return admin_settings.SaslSettings("OAUTHBEARER", password=Secret(given.reveal().removeprefix("token:")))
+
+
+def _config_folder(surroundings: Surroundings) -> Path:
+    """Return the folder in which tools written in Go look for their files (os.UserConfigDir)."""
+    if sys.platform == "darwin":
+        return surroundings.home / "Library" / "Application Support"
+    return surroundings.config_folder()
+
+
+def _listed(
+    tool: str,
+    path: Path,
+    key: str,
+    current: str,
+    make: Callable[[tool_file.Part], admin_settings.ConnectionSettings],
+    surroundings: Surroundings,
+) -> Found:
+    """Return the contexts of a YAML file that lists them; none if it is missing.
+
+    Args:
+        key: where the list is.
+        current: where the name of the current one is.
+    """
+    if not path.is_file():
+        return Found()
+    table = tool_file.parse_yaml(path)
+    items = tool_file.named_items(tool, key, table.get(key), path)
+    return tool_file.gather(tool, path, items, make, str(table.get(current) or ""), surroundings)
 
 
 READERS = ((KAFKACTL, read_kafkactl), (KCL, read_kcl), (KAF, read_kaf), (RPK, read_rpk))

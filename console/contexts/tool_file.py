@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from console.admin.settings import SaslSettings, Store, TlsSettings
+from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.contexts import context
 from console.contexts.client_files import read_file
 from console.contexts.config_providers import placeholder
@@ -100,6 +100,10 @@ class Part:
             raise self.error(f"{key} is not a table")
         return Part(self.file, f"{self.name}.{key}", value, self.surroundings, self.warnings)
 
+    def part_or_empty(self, key: str) -> Part:
+        """Return the table at a key, one without keys if it is missing or null."""
+        return self.part(key) or Part(self.file, f"{self.name}.{key}", {}, self.surroundings, self.warnings)
+
     def text(self, key: str) -> str:
         """Return a text, ``""`` if it is missing. Numbers are accepted as texts."""
         value = self.table.get(key.lower())
@@ -165,6 +169,18 @@ class Part:
         if text and "".join(number + unit for number, unit in found) != text:
             raise self.error(f"{key} is a duration as 10s, not {text!r}")
         return sum(float(number) * _UNITS[unit] for number, unit in found) or default
+
+    def connection(
+        self, addresses: str, tls: TlsSettings | None, sasl: SaslSettings | None, default: str = ""
+    ) -> ConnectionSettings:
+        """Return settings with the protocol that follows from TLS and SASL.
+
+        Args:
+            addresses: the tool's name of the key that has them.
+            default: addresses where that key is missing.
+        """
+        protocol = ("SASL_" if sasl else "") + ("SSL" if tls else "PLAINTEXT")
+        return ConnectionSettings(self.addresses(addresses, protocol, default), protocol, sasl=sasl, tls=tls)
 
     def addresses(self, key: str, security_protocol: str, default: str = "") -> tuple[tuple[str, int], ...]:
         """Return bootstrap addresses, none of which contradicts the protocol."""
@@ -245,7 +261,7 @@ def gather(
     tool: str,
     path: Path,
     values: Iterable[tuple[str, str, Any]],
-    make: Callable[[str, str, Part], context.Context],
+    make: Callable[[Part], ConnectionSettings],
     current: str,
     surroundings: context.Surroundings,
     origin: str | None = None,
@@ -254,7 +270,7 @@ def gather(
 
     Args:
         values: name, path in the file for messages, and the table, of whatever type the file has there.
-        make: builds the context of name, origin and table; its ContextError makes the context a broken one.
+        make: reads a table; its ContextError makes the context a broken one.
         current: the tool's name of the current one, case-insensitive.
         origin: where the contexts are from, for display; the file's path if None.
     """
@@ -266,7 +282,8 @@ def gather(
         try:
             if not isinstance(value, dict):
                 raise part.error("a table is expected here")
-            items.append(make(name, shown, part))
+            settings = make(part)
+            items.append(context.Context(name, shown, settings, warnings=tuple(part.warnings), tool=tool))
         except context.ContextError as error:
             items.append(context.BrokenContext(name, shown, str(error), tool))
     names = {item.name.lower(): item.name for item in items}
@@ -287,8 +304,3 @@ def named_items(tool: str, key: str, items: Any, path: Path) -> list[tuple[str, 
             named = f"{named}-{number}"
         found.append((named, f"{key}[{number}]", value))
     return found
-
-
-def protocol(tls: TlsSettings | None, sasl: SaslSettings | None) -> str:
-    """Return security.protocol, by Kafka's names."""
-    return ("SASL_" if sasl else "") + ("SSL" if tls else "PLAINTEXT")

@@ -20,8 +20,8 @@ from console.embedded.topics import is_legal, name_refusal
 from console.embedded.voters import is_dynamic, voters
 from console.model import codes
 from console.model.config import ConfigEntry, ConfigResource, Synonym, own_source
+from console.wire.fields import for_version
 from console.wire.frames import encode_body
-from console.wire.schemas import for_version
 
 if TYPE_CHECKING:
     from console.embedded.state import View

@@ -24,7 +24,8 @@ from console.embedded.tokens import Token
 from console.model.acl import CLUSTER_NAME
 from console.model.codes import AclOperation, AclResourceType
 from console.model.releases import takes_host_ranges
-from console.wire.schemas import Messages, for_version
+from console.wire.fields import for_version
+from console.wire.schemas import Messages
 
 log = logging.getLogger("console.embedded")
 

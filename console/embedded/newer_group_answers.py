@@ -11,7 +11,7 @@ from console.embedded.answers import NO_OPERATIONS, group_operations
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import group_error, visible_group
 from console.embedded.newer_groups import NewerGroup, NewerMember, Partitions
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 SHARE_MESSAGES: Mapping[int, str] = {
     ErrorCode.unknown_topic_or_partition: "This server does not host this topic-partition.",

@@ -13,7 +13,7 @@ from console.embedded.context import RequestContext
 from console.embedded.partition_log import PartitionLog
 from console.embedded.state import ClusterState
 from console.embedded.tables import NO_LEADER, Partition, Topic
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 _TELLS_LEADER = frozenset({ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch})
 _NO_EPOCH = -1

@@ -6,6 +6,7 @@ import struct
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from crc32c import crc32c
 
@@ -177,6 +178,20 @@ def transactional_batch(batch: Batch, producer: int, epoch: int, sequence: int) 
     _HEADER.pack_into(data, 0, *fields)
     _CRC.pack_into(data, _CRC_AT, crc32c(bytes(data[_CRC_FROM:])))
     return read_batch(bytes(data), 0)
+
+
+def moved_batches(data: bytes, by: timedelta) -> bytes:
+    """Return batches that are as they were but for their times. Raises CorruptBatch."""
+    moved, at = bytearray(data), 0
+    while at < len(data):
+        end = at + len(read_batch(data, at).data)
+        fields = list(_HEADER.unpack_from(data, at))
+        for place in (7, 8):
+            fields[place] += by // timedelta(milliseconds=1)
+        _HEADER.pack_into(moved, at, *fields)
+        _CRC.pack_into(moved, at + _CRC_AT, crc32c(bytes(moved[at + _CRC_FROM : end])))
+        at = end
+    return bytes(moved)
 
 
 def first_since(batch: Batch, timestamp: int) -> tuple[int, int]:

@@ -183,21 +183,13 @@ def of_controllers(apis: Mapping[int, Range]) -> dict[int, Range]:
     return {key: versions for key, versions in apis.items() if api_name(key) in AT_CONTROLLERS}
 
 
-RecordRequest = Callable[[RequestContext, Messages, bytes, bytes | None], None]
-"""Keeps a request without its length, and its answer with its length (None without one), as they were on the wire."""
-
-
 class RequestPipeline:
-    """What every request passes before and after its handler: faults, forwarding, quotas, counting, recording.
-
-    record: None to record nothing.
-    """
+    """What every request passes before and after its handler: faults, forwarding, quotas, counting."""
 
     def __init__(
         self, cluster: Cluster, faults: embedded_faults.Faults, counters: Counters, profile: Profile | None = None
     ) -> None:
         self._profile = profile
-        self.record: RecordRequest | None = None
         self._cluster = cluster
         self._faults = faults
         self._counters = counters
@@ -236,8 +228,6 @@ class RequestPipeline:
         finally:
             # Counted where the handler failed or a fault closed the connection, too: the broker had the work.
             self._counters.add(found.api, context.broker_id, context.client_id, len(frame) + 4, len(data or b""))
-            if self.record is not None:
-                self.record(context, found, frame, data)
 
     def count(self, api: str, broker_id: int, client_id: str, bytes_in: int, bytes_out: int) -> None:
         """Count a request that no handler sees."""

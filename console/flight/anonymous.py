@@ -122,10 +122,12 @@ class Anonymous:
             except (msgspec.DecodeError, RecursionError):
                 self.dropped += 1
             return
+        # What is not known field by field may hold a name anywhere.
         kafka = messages(answer.api_key, answer.version)
         if kafka is None or kafka.proposed:
             self.dropped += 1
             return
+        # A connection is recorded without a request: there is nothing to decode.
         is_connection = (answer.api_key, answer.version) == (_API_VERSIONS, flight_answer.CONNECTED)
         try:
             request = b"" if is_connection else self._without_names(kafka, answer.request, is_request=True)
@@ -133,6 +135,7 @@ class Anonymous:
         except (MalformedFrame, Unencodable, ValueError, TypeError):
             self.dropped += 1
             return
+        # Messages of brokers have names in their text; the error's own name is enough for triage.
         problem = answer.problem and flight_answer.Problem(answer.problem.kind, answer.problem.name, "", "")
         host = self._names.name(answer.host)
         self._sink.add(answer._replace(host=host, request=request, body=body, problem=problem))
@@ -140,10 +143,6 @@ class Anonymous:
     def flush_changed(self) -> None:
         """Flush what changed of the other sink. Raises OSError."""
         self._sink.flush_changed()
-
-    def flush(self) -> None:
-        """Flush the other sink. Raises OSError."""
-        self._sink.flush()
 
     def close(self) -> None:
         """Close the other sink. Raises OSError."""
@@ -163,6 +162,7 @@ class Anonymous:
     def _without_names(self, kafka: Messages, data: bytes, *, is_request: bool) -> bytes:
         """Return a message decoded, without names and encoded again; the last ones are cached. Raises MalformedFrame,
         Unencodable and what kio raises."""
+        # A cluster says the same every two seconds: decoding and encoding again would take most of the time.
         known = kafka.key, kafka.version, is_request, data
         made = self._done.pop(known, None)
         if made is None:

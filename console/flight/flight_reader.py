@@ -98,6 +98,7 @@ class FlightReader:
         self._index()
         if is_cut and not self.damage:
             self.damage = "cut off, and read up to there"
+        # While the index is read a cell of repeats is the longest; from now on payloads are.
         self._database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, record_file.MOST_CELL)
         self._of_key = [array("L") for _ in self._asked]
         for index, key in enumerate(self._keys):
@@ -139,6 +140,7 @@ class FlightReader:
     def before(self, index: int) -> int | None:
         """Return the index of the previous answer to the same question, None if it is the first one."""
         of_key = self._of_key[self._keys[index]]
+        # Of a question there may be a million answers: they are not counted one by one.
         place = bisect_right(of_key, index) - 2
         return of_key[place] if place >= 0 else None
 
@@ -197,6 +199,7 @@ class FlightReader:
         except _DAMAGE as error:
             self.damage = f"damaged, and read up to there: {error}"
         try:
+            # By their numbers: times may be equal, or of a clock that was set back.
             # What comes after damage in one of them is not read in the other.
             both = map(_until_damage, (self._changed(), self._repeated()))
             for said in heapq.merge(*both, key=itemgetter(0)):
@@ -244,6 +247,7 @@ class FlightReader:
     def _take_question(self, row: record_file.Question) -> None:
         request = self._payload(row.request)
         self._hold(_QUESTION_SIZE + len(request) + len(row.host))
+        # A further part of the file asks the same again under another number.
         asked = Asked(row.node, row.host, row.port, row.api_key, row.version, request)
         key = self._questions[row.id] = self._numbers.setdefault(asked, len(self._asked))
         if key == len(self._asked):
@@ -354,6 +358,7 @@ def _opened(path: Path) -> tuple[sqlite3.Connection, bool]:
             is_cut = _made_ours(path, copy)
             database = sqlite3.connect(copy, isolation_level=None, check_same_thread=False)
             _harden(database)
+            # Views, triggers and virtual tables would run what the file says.
             tables = set(database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"))
         except _UNREADABLE as error:
             raise RecordError(f"{path} is damaged: {error}") from error

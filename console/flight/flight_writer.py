@@ -57,6 +57,8 @@ class FlightWriter(Store):
                     database.execute("PRAGMA synchronous = OFF")  # nothing can be lost yet
                 create(database)
             with as_os_errors():
+                # What is committed is appended beside the file: a killed process leaves both whole, and who reads
+                # meanwhile stops no commit.
                 database.execute("PRAGMA journal_mode = WAL")
                 database.execute("PRAGMA synchronous = NORMAL")
                 database.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
@@ -70,11 +72,7 @@ class FlightWriter(Store):
     def flush(self) -> None:
         """Commit the waiting answers. Raises OSError."""
         super().flush()
-        with as_os_errors():
-            pages, size = (
-                self.database.execute(f"PRAGMA {each}").fetchone()[0] for each in ("page_count", "page_size")
-            )
-        self.size = pages * size
+        self.size, _ = self.sizes()
 
     def close(self) -> None:
         """Write the waiting answers, sync the file to the disk, and close it.

@@ -58,11 +58,8 @@ class Memory(Store):
     @property
     def size(self) -> int:
         """Bytes of the database that are in use."""
-        pages, free, size = (
-            int(self.database.execute(f"PRAGMA {each}").fetchone()[0])
-            for each in ("page_count", "freelist_count", "page_size")
-        )
-        return (pages - free) * size
+        whole, free = self.sizes()
+        return whole - free
 
     def add(self, answer: Answer) -> None:
         """Keep an answer, and delete the oldest beyond KEPT_MS or MOST_BYTES."""
@@ -70,11 +67,13 @@ class Memory(Store):
             return
         if self.began_ms is None:
             self.began_ms = answer.at_ms
+        written = self.database.total_changes
         super().add(answer)
         if answer.at_ms - self.began_ms >= KEPT_MS + PART_MS:
             self.flush()
             self._delete_before(answer.at_ms - KEPT_MS)
-        if self.size > MOST_BYTES:
+        # Most answers repeat the one before and write nothing: the size is not asked for after these.
+        if self.database.total_changes > written and self.size > MOST_BYTES:
             self.flush()
             self._make_room(answer.at_ms)
 
@@ -97,6 +96,7 @@ class Memory(Store):
         import tempfile
 
         self.flush()
+        # SQLite writes a file bit by bit, and readable by others: it is made in a folder of this user first.
         with tempfile.TemporaryDirectory(prefix="kac-record-") as folder, as_os_errors():
             whole = Path(folder) / "record"
             said = cluster_id, kac, self.began_ms or 0, self.left_off
@@ -116,6 +116,7 @@ class Memory(Store):
             straddling = "SELECT min(at_ms) FROM repeats WHERE at_ms < ? AND last_ms >= ?"
             (begins_ms,) = database.execute(straddling, (at_ms, at_ms)).fetchone()
             at_ms = at_ms if begins_ms is None else begins_ms
+            # Once the repeats are gone, the kept answer to a question stands where the last of them was.
             last = self._last_repeats(at_ms)
             database.execute("BEGIN")
             database.execute("DELETE FROM repeats WHERE last_ms < ?", (at_ms,))
@@ -151,15 +152,18 @@ class Memory(Store):
         """Delete the oldest until three quarters are left; where the last answers alone take more, leave the largest of
         them off for a while, those to questions that no client asks any more first."""
         began = self.began_ms or now_ms
+        # Half of the time first, then ever more: a cluster that became busy has its bytes at the end.
         for part in (2, 4, 8, 16):
             self._delete_before(now_ms - (now_ms - began) // part)
             if self.size <= _FULL:
                 return
         self._delete_before(now_ms + 1)
         self._too_large = {asked: at for asked, at in self._too_large.items() if now_ms - at < PART_MS}
+        # One answer to each question is left now, and that is too much.
         by_id = {known.id: (asked, known) for asked, known in self.known.items()}
         sizes = dict(self.database.execute(_SIZES).fetchall())
         order = sorted(sizes, key=lambda each: (_is_asked(by_id.get(each), now_ms), -sizes[each]), reverse=True)
+        # A payload goes only with the last answer that is based on it: the size is asked for again after each round.
         while order and (excess := self.size - _FULL) > 0:
             while order and excess > 0:
                 number = order.pop()

@@ -7,6 +7,7 @@ import logging
 import queue
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from console.flight.answer import Answer
@@ -30,9 +31,6 @@ class Sink(Protocol):
     def flush_changed(self) -> None:
         """Keep the waiting answers if any of them changed: for now no more come. Raises OSError."""
 
-    def flush(self) -> None:
-        """Keep the waiting answers. Raises OSError."""
-
     def close(self) -> None:
         """Keep the waiting answers, and close the sink. Raises OSError."""
 
@@ -48,6 +46,7 @@ class Recorder:
         self.lost = 0
         self._most_waiting = most_waiting
         self.problem: OSError | None = None
+        # Without a limit of its own, so that the client's thread never waits: bytes are what is limited.
         self._waiting: queue.SimpleQueue[Answer | Callable[[Sink], None] | None] = queue.SimpleQueue()
         self._waiting_bytes = 0
         self._counting = threading.Lock()
@@ -99,12 +98,18 @@ class Recorder:
         self._hurry.wait(PAUSE)
         sink = make_sink()
         while item is not None:
-            self._keep(sink, item)
+            if isinstance(item, Answer):
+                with self._counting:
+                    self._waiting_bytes -= len(item.body)
+                self._try(partial(sink.add, item))
+            else:
+                item(sink)
             del item  # the last answer is not held until the next one comes
             try:
                 item = self._waiting.get_nowait()
             except queue.Empty:
-                self._flush_changed(sink)
+                self._try(sink.flush_changed)
+                # Before the next item comes: if that one hurries, the pause is cut short.
                 self._hurry.clear()
                 item = self._waiting.get()
                 self._hurry.wait(PAUSE)
@@ -113,22 +118,11 @@ class Recorder:
         except OSError as error:
             self._fail(error)
 
-    def _keep(self, sink: Sink, item: Answer | Callable[[Sink], None] | None) -> None:
-        if isinstance(item, Answer):
-            with self._counting:
-                self._waiting_bytes -= len(item.body)
-            if self.problem is None:
-                try:
-                    sink.add(item)
-                except OSError as error:
-                    self._fail(error)
-        elif item is not None:
-            item(sink)
-
-    def _flush_changed(self, sink: Sink) -> None:
+    def _try(self, do: Callable[[], None]) -> None:
+        """Do something with the sink unless it has failed before: after a full disk nothing more is written."""
         if self.problem is None:
             try:
-                sink.flush_changed()
+                do()
             except OSError as error:
                 self._fail(error)
 

@@ -122,6 +122,7 @@ class Store:
         with as_os_errors():
             if not self._waiting:
                 self._since = answer.at_ms
+                # Another writer is met here, before anything is in the transaction.
                 self.database.execute("BEGIN IMMEDIATE")
             self._waiting += 1
             self._number += 1
@@ -144,8 +145,18 @@ class Store:
             self.database.execute("COMMIT")
         self._waiting = 0
         self._has_changes = self._has_repeats = False
+        # A cell that is young is written again, longer: few large cells compress better than many small ones.
         if self._last_ms - self._first_ms >= CELL_MS or len(self._repeats.questions) >= MOST_ANSWERS:
             self._begin_cell()
+
+    def sizes(self) -> tuple[int, int]:
+        """Return the bytes of the database, and how many of them are free. Raises OSError."""
+        with as_os_errors():
+            pages, free, size = (
+                self.database.execute(f"PRAGMA {each}").fetchone()[0]
+                for each in ("page_count", "freelist_count", "page_size")
+            )
+        return pages * size, free * size
 
     def forget_missing(self) -> None:
         """Forget what was deleted from the database; what comes goes into a new cell of repeats."""
@@ -154,6 +165,7 @@ class Store:
         payloads = {number for (number,) in self.database.execute("SELECT id FROM payloads")}
         for asked in [asked for asked, known in self.known.items() if known.id not in questions]:
             del self.known[asked]
+        # What follows is based on what is there: an answer whose payload went counts as one that differs.
         for known in self.known.values():
             known.first = known.first if known.first is not None and known.first.id in payloads else None
             if known.last is not None and known.last.id not in payloads:
@@ -222,6 +234,7 @@ class Store:
         like = answer.api_key, answer.version, False
         payload = self._payloads.get(digest)
         if payload is None:
+            # The first answer to a question is like that of another broker, or to another list of names.
             payload = self._put(answer.body, [*self._bases(known), self._alike.get(like)])
             self._remember(digest, payload, like)
             if known.last is not None:  # what is answered once, as configs, need not be held
@@ -263,6 +276,7 @@ class Store:
         self._payloads[digest] = payload
         if len(self._payloads) > MOST_KNOWN:
             self._payloads.popitem(last=False)
+        # One that needs no other: each chain of bases begins with it, and stays short.
         if not payload.depth:
             self._alike[like] = payload
 

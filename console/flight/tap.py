@@ -77,6 +77,7 @@ class Tap:
     def connected(self, address: Address, versions: Mapping[int, tuple[int, int]], took: float) -> None:
         """Record a new connection. versions: API key -> (lowest, highest), from its exchange of ApiVersions. took:
         seconds."""
+        # As ApiVersions has it in version 0, whatever version was spoken: one form for readers.
         body = struct.pack(">hi", 0, len(versions))
         body += b"".join(struct.pack(">hhh", key, *between) for key, between in versions.items())
         self._put(Sent(address, "api_versions", answer.CONNECTED, b""), body, took, None)
@@ -99,6 +100,7 @@ class Tap:
     def _put(self, sent: Sent, body: bytes, took: float, problem: answer.Problem | None) -> None:
         from console.wire.schemas import api_key
 
+        # An API that is not listed was not examined: its answers may hold secrets.
         if sent.api in RECORDED:
             node, at = self._nodes.get(sent.address, answer.BOOTSTRAP), self._zero_ms + _elapsed_ms()
             key = api_key(sent.api)

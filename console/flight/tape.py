@@ -128,6 +128,7 @@ class Tape:
         if asked.api_key == HANDSHAKE:
             self._handshakes.append(made)
             return made
+        # One broker may have had several ids, or none yet: its address is what an answer is asked of.
         known = self._exact.setdefault((asked.api_key, asked.version, asked.request), {})
         if made.address in known:
             return known[made.address]
@@ -155,6 +156,7 @@ class Tape:
 
     def beside(self) -> Tape:
         """Return the same record with a time of its own, for another thread."""
+        # The index is shared, and is complete before another thread reads it.
         self._sort()
         made = copy(self)
         made._apart = OrderedDict()
@@ -211,6 +213,7 @@ class Tape:
     def greeting(self, address: Address | None = None) -> bytes | None:
         """Return the body with which a broker answers ApiVersions on a new connection: the one at the address or, where
         the record has none of that, any broker; None if it has none at all."""
+        # Also from a later time: a client that is not greeted asks nothing, and versions change only by an upgrade.
         mine = [self._contacts[address]] if address in self._contacts else []
         found = (track.well(self.at_ms) for track in (*mine, *self._contacts.values()))
         return next((answer.body for answer in found if answer is not None), None)
@@ -226,6 +229,7 @@ class Tape:
         _note(key)
         same: Iterable[Track] = self._exact.get((key, version, request), {}).values()
         if not same:
+            # The same names in another order, as of sets.
             self._sort()
             same = self._alike.get(answer_parts.likeness(key, version, request), ())
         tracks = [track for track in same if address is None or track.address == address]
@@ -283,6 +287,7 @@ class Tape:
                     _note(LATER)
                 return None
             answer, apart = held
+            # What stands once in an answer, as the controller's id, is taken from the newest.
             if envelope is None or answer.at_ms > envelope.at_ms:
                 envelope, around = answer, apart
             found.append(apart.parts[part])

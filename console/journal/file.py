@@ -34,7 +34,6 @@ from console.journal.segments import (
     lines_backward,
     segments,
 )
-from console.model.failure import Failure
 from console.model.foreign_json import json_of
 from console.model.journal_lines import (
     LONGEST_LINE,
@@ -142,13 +141,11 @@ def journal_path(state: Path, cluster_id: str) -> Path:
     name = journal_name(cluster_id)
     if not cluster_id or len(name) > LONGEST_NAME:
         raise JournalError(
-            Failure(
-                "NO_JOURNAL",
-                "the cluster reports no id by which a journal could be kept"
-                if not cluster_id
-                else "the cluster's id is too long",
-                f"Look at the brokers, {NO_JOURNAL}.",
-            )
+            "NO_JOURNAL",
+            "the cluster reports no id by which a journal could be kept"
+            if not cluster_id
+            else "the cluster's id is too long",
+            f"Look at the brokers, {NO_JOURNAL}.",
         )
     return state / "journal" / name
 
@@ -176,11 +173,9 @@ class JournalFile:
             data = line(number)
             if len(data) > LONGEST_LINE:
                 raise JournalError(
-                    Failure(
-                        "JOURNAL_LINE_TOO_LONG",
-                        f"its line in the journal would have {len(data) >> 20:,} MiB, more than {LONGEST_LINE >> 20}",
-                        f"Apply it in parts; {NO_JOURNAL}.",
-                    )
+                    "JOURNAL_LINE_TOO_LONG",
+                    f"its line in the journal would have {len(data) >> 20:,} MiB, more than {LONGEST_LINE >> 20}",
+                    f"Apply it in parts; {NO_JOURNAL}.",
                 )
             _write(self.path, descriptor, data)
         if len(all_) > 1 and all_[-1].size == 0:  # a new segment: what a start has to read stays short
@@ -370,11 +365,9 @@ class JournalFile:
             with self._locked(write=True) as (descriptor, all_):
                 if not _whole(descriptor):
                     raise JournalError(
-                        Failure(
-                            "JOURNAL_CUT",
-                            f"the last line of the journal {all_[-1].path} was cut short",
-                            f"Look at the line, then end it with: {MEND}; {NO_JOURNAL}.",
-                        )
+                        "JOURNAL_CUT",
+                        f"the last line of the journal {all_[-1].path} was cut short",
+                        f"Look at the line, then end it with: {MEND}; {NO_JOURNAL}.",
                     )
                 if full is None or all_[-1].size < full:
                     yield descriptor, all_
@@ -454,11 +447,9 @@ def _lock(journal: Path, descriptor: int, path: Path, write: bool) -> None:
         except BlockingIOError:
             if time.monotonic() > deadline:
                 raise JournalError(
-                    Failure(
-                        "JOURNAL_LOCKED",
-                        f"another process has held the journal {path} locked for {LOCK_SECONDS:g} s",
-                        f"See which with: fuser {path}; {NO_JOURNAL}.",
-                    )
+                    "JOURNAL_LOCKED",
+                    f"another process has held the journal {path} locked for {LOCK_SECONDS:g} s",
+                    f"See which with: fuser {path}; {NO_JOURNAL}.",
                 ) from None
             time.sleep(LOCK_STEP)
         except OSError as error:
@@ -469,11 +460,9 @@ def _lock(journal: Path, descriptor: int, path: Path, write: bool) -> None:
 
 def _failed(journal: Path, done: str, error: OSError) -> JournalError:
     return JournalError(
-        Failure(
-            "JOURNAL_UNWRITABLE" if done != "opened" else "JOURNAL_UNAVAILABLE",
-            f"the journal {journal} can't be {done}: {error.strerror or error}",
-            f"Make room or set XDG_STATE_HOME to a folder that can be written; {NO_JOURNAL}.",
-        )
+        "JOURNAL_UNWRITABLE" if done != "opened" else "JOURNAL_UNAVAILABLE",
+        f"the journal {journal} can't be {done}: {error.strerror or error}",
+        f"Make room or set XDG_STATE_HOME to a folder that can be written; {NO_JOURNAL}.",
     )
 
 

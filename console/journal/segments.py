@@ -20,9 +20,9 @@ from console.model.journal_lines import LONGEST_LINE, RawLine, raw_lines, segmen
 class JournalError(Exception):
     """What is wrong with the journal, where, and what to do."""
 
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(str(failure))
-        self.failure = failure
+    def __init__(self, name: str, message: str, remedy: str) -> None:
+        self.failure = Failure(name, message, remedy)
+        super().__init__(str(self.failure))
 
 
 SEGMENT_BYTES = 1 << 20

@@ -44,6 +44,7 @@ from console.lake.runs import (
     begins,
     begun,
     ended,
+    ends,
     in_words,
     is_of_another,
     is_undone,
@@ -58,7 +59,7 @@ from console.lake.runs import (
     versions,
 )
 from console.lake.spark import for_few_rows, for_many_rows, session, set_properties
-from console.lake.tables import EVERY, MANY_FILES, Batch, Tables, maintain, observed, of_clusters, taken
+from console.lake.tables import EVERY, MANY_FILES, Batch, Tables, maintain, observed, taken
 from console.lake.transforms.drift import A_PAIR
 from console.model.foreign_json import json_as, json_of
 from console.model.numbers import decimal_number, json_text, natural_number, option
@@ -305,8 +306,7 @@ class Application:
 
     def _noted(self, name: str) -> tuple[plans.Offset | None, lake_streams.Identity | None]:
         """Return the end in bronze's commits of what was read of a topic, and which topic that was."""
-        notes = (note for note in self._lake.notes(schema.REQUEST) if note.get("stream") == name and "end" in note)
-        note = next(notes, {})
+        note = next(ends(self._lake, name), {})
         return note.get("end"), msgspec.convert(note["topic"], lake_streams.Identity) if "topic" in note else None
 
     def _is_of_former(self, name: str, now: lake_streams.Identity | None) -> bool:
@@ -360,8 +360,8 @@ class Application:
         try:
             check_clocks(self.tables, first, last, zones)
         except UnreadableInput:
-            notes = (note for note in self._lake.notes(schema.REQUEST) if note.get("stream") == plans.RequestLogs.name)
-            former = next((note for note in notes if note["version"] <= before and "end" in note), None)
+            notes = ends(self._lake, plans.RequestLogs.name)
+            former = next((note for note in notes if note["version"] <= before), None)
             end = plans.RequestLogs.beginning if former is None else former["end"]
             self.tables.undo(schema.REQUEST, before, {"stream": plans.RequestLogs.name, "end": end, "is_undone": True})
             self._forget(plans.RequestLogs.name)
@@ -421,9 +421,7 @@ class Application:
 
     def _has_brokers(self, clusters: Iterable[str]) -> bool:
         """Return whether there is anything to compare in clusters by themselves."""
-        brokers = (
-            self.tables.read(schema.HISTORY).where(of_clusters(clusters)).where("entity_type = 'broker' AND is_current")
-        )
+        brokers = self.tables.read(schema.HISTORY, clusters).where("entity_type = 'broker' AND is_current")
         return bool(taken(brokers.select("cluster_id").limit(1), 1))
 
 

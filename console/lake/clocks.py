@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from console.lake.inputs import UnreadableInput
 from console.lake.requests.log_files import QUARTER
 from console.lake.schema import ALTER_REQUEST, ENTITY, KRAFT_RECORD, REQUEST
-from console.lake.tables import Tables, keyed, of_clusters, taken
+from console.lake.tables import Tables, keyed, taken
 from console.lake.transforms.change_event import NAMING, records_of
 from console.lake.transforms.kraft_changes import Placed, placed_facts
 from console.lake.transforms.rows import arrow_of, parted, rows_of
@@ -55,11 +55,11 @@ def check_clocks(tables: Tables, first: datetime, last: datetime, zones: Zones) 
     days = tuple((at + timedelta(days=by)).strftime("%Y-%m-%d") for at, by in ((first, -_DAYS), (last, _DAYS)))
     near = F.col("in_day").between(*days)
     clusters = {cluster for cluster, _ in zones}
-    alters = tables.read(REQUEST).where(of_clusters(clusters) & near).where("alter IS NOT NULL").select("alter.*")
+    alters = tables.read(REQUEST, clusters).where(near).where("alter IS NOT NULL").select("alter.*")
     done = alters.where("error_code = 0 AND NOT validate_only")
     latest = done.groupBy(*ENTITY).agg(F.max("end_ts").alias("latest")).orderBy(F.desc("latest")).limit(MOST_ENTITIES)
     asked = done.join(F.broadcast(latest.drop("latest")), [*ENTITY], "left_semi").withColumn("of", F.lit("alter"))
-    records = tables.read(KRAFT_RECORD).where(of_clusters(clusters)).where("entity_type IS NOT NULL")
+    records = tables.read(KRAFT_RECORD, clusters).where("entity_type IS NOT NULL")
     naming = F.col("record_type").isin(*NAMING)
     names = records.where(naming).select("cluster_id", "entity_id", F.col("entity_key").alias("name")).distinct()
     written = keyed(records.where(naming | near), names).withColumn("of", F.lit("record"))

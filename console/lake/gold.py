@@ -298,7 +298,7 @@ class Renewal:
         gaps_of: frozenset[str] = frozenset(),
     ) -> DataFrame:
         """Return the rows of what is touched, made by groups, that differ from the existing ones."""
-        former = self._tables.read(table).where(lake_tables.of_clusters(touched.clusters | gaps_of))
+        former = self._tables.read(table, touched.clusters | gaps_of)
         mine = former.select(*table.names, "made", F.lit("former").alias("of"))
         placed = self._placed(_union(rows, mine), touched, gaps_of)
         return placed.groupBy("cluster_id", "place").applyInArrow(make, table.ddl)
@@ -326,11 +326,7 @@ class Renewal:
         """Return what bronze has of the clusters: by the columns `of` and those of `_USED`."""
         clusters = touched.clusters
         keys = sorted({each[2] for each in touched.entities})
-        records = (
-            self._tables.read(schema.KRAFT_RECORD)
-            .where(lake_tables.of_clusters(clusters))
-            .where("entity_type IS NOT NULL")
-        )
+        records = self._tables.read(schema.KRAFT_RECORD, clusters).where("entity_type IS NOT NULL")
         naming = records.where(F.col("record_type").isin(*NAMING))
         if touched.whole:
             names = naming.select("cluster_id", "entity_id", F.col("entity_key").alias("name")).distinct()
@@ -349,10 +345,7 @@ class Renewal:
             "record": lake_tables.keyed(records, names),
             "state": self._tables.read(schema.SNAPSHOT).where("kind IN ('state', 'absent')"),
             "journal": self._tables.read(schema.JOURNAL),
-            "alter": self._tables.read(schema.REQUEST)
-            .where(lake_tables.of_clusters(clusters))
-            .where("alter IS NOT NULL")
-            .select("alter.*"),
+            "alter": self._tables.read(schema.REQUEST, clusters).where("alter IS NOT NULL").select("alter.*"),
         }
         parts = [
             rows.where(F.col("cluster_id").isin(sorted(clusters))).select(
@@ -377,9 +370,7 @@ class Renewal:
         """Return types and keys of what the new rows name by ids."""
         if not news.ids:
             return {}
-        naming = self._tables.read(schema.KRAFT_RECORD).where(
-            lake_tables.of_clusters({cluster for cluster, _ in news.ids})
-        )
+        naming = self._tables.read(schema.KRAFT_RECORD, {cluster for cluster, _ in news.ids})
         naming = naming.where(F.col("record_type").isin(*NAMING))
         found = naming.where(F.col("entity_id").isin(sorted(id_ for _, id_ in news.ids)))
         rows = lake_tables.taken(
@@ -410,9 +401,7 @@ class Renewal:
             if before[cluster] != self._known.covers.get(cluster):
                 touched = touched.more((), [(cluster, CLUSTER, cluster)])
         if since:
-            events = self._tables.read(schema.CHANGE_EVENT).where(
-                lake_tables.of_clusters(cluster for cluster, _ in since)
-            )
+            events = self._tables.read(schema.CHANGE_EVENT, (cluster for cluster, _ in since))
             bounds = F.broadcast(lake_tables.given(self._tables.spark, since, _SINCE))
             later = (
                 events.join(bounds, "cluster_id")
@@ -428,7 +417,7 @@ class Renewal:
 
     def _events(self, touched: Touched) -> DataFrame:
         """Return the changes of what is touched."""
-        rows = self._tables.read(schema.CHANGE_EVENT).where(lake_tables.of_clusters(touched.clusters))
+        rows = self._tables.read(schema.CHANGE_EVENT, touched.clusters)
         return rows.select(*schema.CHANGE_EVENT.names, "made", F.lit("event").alias("of"))
 
 
@@ -509,11 +498,7 @@ class Known:
     def learn(self, clusters: frozenset[str], whole: frozenset[str]) -> None:
         """Read what is not known of clusters. whole: of these the log has something of time before."""
         if wanted := {each for each in clusters if each not in self.epochs or each in whole}:
-            records = (
-                self._tables.read(schema.KRAFT_RECORD)
-                .where(lake_tables.of_clusters(wanted))
-                .where("log_offset IS NOT NULL")
-            )
+            records = self._tables.read(schema.KRAFT_RECORD, wanted).where("log_offset IS NOT NULL")
             ends = F.when(F.col("in_snapshot"), F.col("log_offset")).alias("ends")
             counted = records.groupBy("cluster_id", ends).agg(F.unix_micros(F.max("record_ts")), F.min("log_offset"))
             snapshots: dict[str, dict[int, int]] = {each: {} for each in wanted}
@@ -616,22 +601,14 @@ def _covered(marks: Iterable[tuple[int | None, int | None, int, int]]) -> Covere
     """Return what a cluster's log covers. marks: for each time at which snapshots report changes, and how long before
     it they may have been (None: of changes of the log), the first and the last event.
     """
-    holes: dict[int, int] = {}
-    wholes = []
-    rows = list(marks)
-    for at, uncertainty, _, _ in rows:
-        if at is None or uncertainty is None:
-            continue
-        if uncertainty > 0:
-            holes[at] = min(at - uncertainty * 1000, holes.get(at, at))
-        elif uncertainty == SINCE_BEFORE:
-            wholes.append(at)
-    return Covered(
-        min(row[2] for row in rows),
-        max(row[3] for row in rows),
-        tuple(sorted((begins, end) for end, begins in holes.items())),
-        min(wholes, default=None),
-    )
+    return reduce(Covered.merged, (_shown_by(*mark) for mark in marks))
+
+
+def _shown_by(at: int | None, uncertainty: int | None, first: int, last: int) -> Covered:
+    if at is None or uncertainty is None:
+        return Covered(first, last)
+    holes = ((at - uncertainty * 1000, at),) if uncertainty > 0 else ()
+    return Covered(first, last, holes, at if uncertainty == SINCE_BEFORE else None)
 
 
 # -- usage -------------------------------------------------------------------------------------------------------------
@@ -649,12 +626,7 @@ def make_usage(
     # A rate reaches back ten seconds: out of the hour after.
     wanted |= {(cluster, hour + 1) for cluster, hour in wanted}
     clusters = whole | {cluster for cluster, _ in wanted}
-    seconds = (
-        tables.read(schema.REQUEST)
-        .where(lake_tables.of_clusters(clusters))
-        .where("second IS NOT NULL")
-        .select("second.*")
-    )
+    seconds = tables.read(schema.REQUEST, clusters).where("second IS NOT NULL").select("second.*")
     at = F.unix_seconds("second")
     of_parts = F.array_distinct(F.array(_part(at), _part(at + quota_usage.WINDOW_SECONDS - 1)))
     placed = seconds.withColumn("part", F.explode(of_parts))
@@ -732,11 +704,10 @@ def judge(
     tables: lake_tables.Tables, clusters: Iterable[str], policies: Sequence[Policy], batch: lake_tables.Batch
 ) -> None:
     """Make the violations of policies in these clusters again: a policy may depend on all of a cluster."""
-    wanted = lake_tables.of_clusters(clusters)
-    history = (
-        tables.newest(schema.HISTORY, wanted).where(F.col("entity_type") != CLUSTER).withColumn("of", F.lit("history"))
-    )
-    former = tables.read(schema.POLICY_VIOLATION).where(wanted)
+    wanted = frozenset(clusters)
+    history = tables.newest(schema.HISTORY, lake_tables.of_clusters(wanted)).where(F.col("entity_type") != CLUSTER)
+    history = history.withColumn("of", F.lit("history"))
+    former = tables.read(schema.POLICY_VIOLATION, wanted)
     former = former.select(*schema.POLICY_VIOLATION.names, "made", F.lit("former").alias("of"))
     rows = history.unionByName(former, allowMissingColumns=True)
     made = rows.groupBy("cluster_id").applyInArrow(_violations(policies), schema.POLICY_VIOLATION.ddl)

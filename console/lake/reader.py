@@ -56,6 +56,11 @@ class Where:
             self.add(f"{column} < ?", until)
         return self
 
+    def about(self, entities: Collection[tuple[str, str]]) -> Where:
+        """Require that a row is about one of these entities, types and keys."""
+        either = " OR ".join("(entity_type = ? AND entity_key = ?)" for _ in entities)
+        return self.add(f"({either})", *(name for entity in entities for name in entity))
+
     def like(self, column: str, pattern: str | None) -> Where:
         """Require that the column's text equals this text, or matches it if it has `*` or `?`."""
         if pattern is None:
@@ -153,10 +158,7 @@ class Part:
                 "cluster_id = ?" if one else "list_contains(?, cluster_id)",
                 self.clusters[0] if one else [*self.clusters],
             )
-        if self.entities:
-            either = " OR ".join("(entity_type = ? AND entity_key = ?)" for _ in self.entities)
-            where.add(f"({either})", *(name for entity in self.entities for name in entity))
-        return where
+        return where.about(self.entities) if self.entities else where
 
 
 WHOLE = Part()
@@ -614,8 +616,12 @@ def _part(tables: Tables, wanted: Wanted) -> Part:
     part = Part.of(wanted.cluster_id)
     if not wanted.entities:
         return part
-    clusters = tables.clusters(schema.HISTORY) if wanted.cluster_id is None else [wanted.cluster_id]
-    return replace(part, entities=(*wanted.entities, *((CLUSTER, each) for each in clusters)))
+    return replace(part, entities=(*wanted.entities, *_themselves(tables, wanted.cluster_id)))
+
+
+def _themselves(tables: Tables, cluster_id: str | None) -> tuple[tuple[str, str], ...]:
+    """Return a cluster, or all of them, as the entities that gaps are rows of."""
+    return tuple((CLUSTER, each) for each in (tables.clusters(schema.HISTORY) if cluster_id is None else [cluster_id]))
 
 
 _FOLDED_FROM = 10
@@ -675,9 +681,8 @@ def gaps(tables: Tables, cluster_id: str | None, since: datetime | None = None) 
     if since is not None:
         where.add("(valid_to IS NULL OR valid_to > ?)", since)
     columns, order = "cluster_id, epoch_us(valid_from), epoch_us(valid_to)", "ORDER BY valid_from DESC, cluster_id"
-    of = tables.clusters(schema.HISTORY) if cluster_id is None else [cluster_id]
-    part = replace(Part.of(cluster_id), entities=tuple((CLUSTER, each) for each in of))
-    found = tables.select(columns, schema.HISTORY, part, where, order) if of else []
+    part = replace(Part.of(cluster_id), entities=_themselves(tables, cluster_id))
+    found = tables.select(columns, schema.HISTORY, part, where, order) if part.entities else []
     return [Gap(known_time(begun), time(ended), of) for of, begun, ended in found]
 
 

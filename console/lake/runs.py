@@ -90,16 +90,12 @@ def news(lake: Lake, settings: Settings) -> list[str]:
         source = make(settings)
         at = committed(lake, name)
         start = at[0] if at else source.initial()
-        if source.newest(start) != start or (at is None and has_checkpoint(lake, name)):
+        is_unended = at is None and batches(lake, name)[0] is not None
+        if source.newest(start) != start or is_unended:
             found.append(name)
         else:
             source.committed(start)
     return [*found, GOLD] if found or is_behind(lake) else []
-
-
-def has_checkpoint(lake: Lake, stream: str) -> bool:
-    """Return whether a stream was ever begun."""
-    return batches(lake, stream)[0] is not None
 
 
 def is_behind(lake: Lake) -> bool:
@@ -146,8 +142,12 @@ def is_undone(lake: Lake) -> bool:
     """Return whether the last batch of request logs was taken back: where a run died then, its checkpoint is still
     there.
     """
-    notes = (note for note in lake.notes(schema.REQUEST) if note.get("stream") == RequestLogs.name and "end" in note)
-    return bool(next(notes, {}).get("is_undone"))
+    return bool(next(ends(lake, RequestLogs.name), {}).get("is_undone"))
+
+
+def ends(lake: Lake, stream: str, table: schema.Table = schema.REQUEST) -> Iterator[dict[str, Any]]:
+    """Yield the notes in a bronze table's commits that say up to where a stream was read, newest first."""
+    return (note for note in lake.notes(table) if note.get("stream") == stream and "end" in note)
 
 
 def rules_differ(lake: Lake) -> list[str]:
@@ -225,8 +225,7 @@ def begin_of(lake: Lake, stream: str, table: str) -> Offset | None:
     """
     if batches(lake, stream)[1] is not None:
         return None
-    notes = lake.notes(schema.TABLES[table])
-    found: Offset | None = next((note["end"] for note in notes if note.get("stream") == stream and "end" in note), None)
+    found: Offset | None = next(ends(lake, stream, schema.TABLES[table]), {}).get("end")
     return found
 
 

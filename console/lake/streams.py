@@ -135,12 +135,8 @@ class Skipped(NamedTuple):
     @property
     def reason(self) -> str:
         """The same as a text."""
-        return f"{self.amount} {LOST}: {self.why}"
-
-    @property
-    def amount(self) -> str:
-        """How many offsets, as a text."""
-        return "0 or more offsets" if self.offsets == UNCOUNTED else f"{self.offsets:,} offsets"
+        amount = "0 or more offsets" if self.offsets == UNCOUNTED else f"{self.offsets:,} offsets"
+        return f"{amount} {LOST}: {self.why}"
 
 
 UNCOUNTED = 0

@@ -127,11 +127,14 @@ class Tables:
         """Return the table's name in SQL."""
         return "delta.`" + self.path(table).replace("`", "``") + "`"
 
-    def read(self, table: lake_schema.Table) -> DataFrame:
-        """Return a table's rows, with partitions and `made`; none where it does not exist."""
+    def read(self, table: lake_schema.Table, clusters: Iterable[str] | None = None) -> DataFrame:
+        """Return a table's rows, with partitions and `made`; none where it does not exist. clusters: whose rows, of a
+        table whose files are partitioned by cluster; None: of all.
+        """
         if not self.exists(table):
             return empty(self.spark, table.stored)
-        return self.spark.read.format("delta").load(self.path(table))
+        rows = self.spark.read.format("delta").load(self.path(table))
+        return rows if clusters is None else rows.where(of_clusters(clusters))
 
     def newest(self, table: lake_schema.Table, where: Column) -> DataFrame:
         """Return a table's valid rows: of rows that are equal in `Table.newest` those made last, without those that

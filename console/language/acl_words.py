@@ -102,6 +102,7 @@ def principal(reader: Reader, *, existing: bool) -> str:
     expected = Expected(What.PRINCIPAL, "a principal such as User:alice")
     word = reader.take(expected)
     kind, colon, _ = word.text.partition(":")
+    # An ACL that is there may have been made by a broker that took any text.
     if not existing and (not kind or not colon):
         hint = f"did you mean 'User:{word.text}'?" if word.text.isidentifier() else ""
         reader.fail(f"{reader.shown(word)} is not a principal (TYPE:NAME)", word, hint)

@@ -279,6 +279,7 @@ def duration(reader: language_reader.Reader) -> tuple[int, Span]:
 
 def secret_source(reader: language_reader.Reader, value: Word) -> statements.SecretSource | None:
     """Return the source that ``@FILE`` or ``?`` stands for, None for a plain value."""
+    # In quotes both are ordinary values.
     if value.is_bare("?"):
         return statements.Asked()
     if value.first_bare != "@":

@@ -51,6 +51,7 @@ class Completer:
         reading = read(text, self.where)
         if any(mark.role is Role.COMMENT and mark.start < cursor <= mark.end for mark in reading.marks):
             return []
+        # Behind a separator the next statement begins, even an empty one.
         statement = next(one for one in reversed(reading.statements) if one.start <= cursor)
         index, word = _at_cursor(statement, cursor)
         typed = _typed(text, word, cursor)

@@ -37,6 +37,7 @@ def to_edits(
     Raises:
         CommandError: a name, key or value that the cluster does not have or take, with its span in the script.
     """
+    # Each kind of statement stages its own edits: the registry is the only switch.
     return tuple(kind_of(statement).edits(statement, Staging(snapshot, selected, plan, secrets or {})))
 
 

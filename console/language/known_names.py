@@ -9,6 +9,7 @@ from typing import Any
 
 from console.model.acl import Acl
 from console.model.codes import GROUP, AclResourceType
+from console.model.derived import Derived
 from console.model.entity_types import EntityType
 from console.model.quota import CLIENT_ID, IP, USER
 from console.model.snapshot import Snapshot
@@ -56,6 +57,7 @@ class NameIndex:
         self._all_text()
 
     def _holding(self, folded: str) -> Iterator[str]:
+        # The names are joined by line ends, so this would match across two of them.
         if "\n" in folded:
             return
         text = self._all_text()
@@ -86,7 +88,7 @@ class KnownNames:
     the snapshot that it was built from stays the same object."""
 
     def __init__(self) -> None:
-        self._made: dict[str, tuple[tuple[Any, ...], NameIndex]] = {}
+        self._made: dict[str, Derived[NameIndex]] = {}
         self._topics: tuple[Mapping[str, Any], NameIndex] = ({}, NameIndex())
 
     def topics(self, snapshot: Snapshot) -> NameIndex:
@@ -95,6 +97,7 @@ class KnownNames:
         now = snapshot.topics
         if now is before:
             return index
+        # Few topics come or go between two polls: sorting 100,000 names again would hold up a key.
         if len(now) != len(before) or not all(map(before.__contains__, now)):
             gone, new = before.keys() - now.keys(), now.keys() - before.keys()
             index = NameIndex(now) if len(gone) + len(new) > _FEW else index.changed(gone, new)
@@ -117,6 +120,7 @@ class KnownNames:
         """Return the users with quotas, SCRAM credentials or ACLs."""
 
         def names() -> Iterable[str]:
+            # Some users have nothing but an ACL.
             principals = (acl.principal for acl in islice(snapshot.acls, MOST))
             of_acls = {name.removeprefix("User:") for name in principals if name.startswith("User:")} - {"*"}
             return {*_parts(snapshot, USER), *snapshot.scram, *of_acls}
@@ -157,10 +161,7 @@ class KnownNames:
         return self._index(name, (snapshot.acls,), names)
 
     def _index(self, name: str, made_from: tuple[Any, ...], names: Callable[[], Iterable[str]]) -> NameIndex:
-        before = self._made.get(name)
-        if before is None or any(old is not new for old, new in zip(before[0], made_from, strict=True)):
-            before = self._made[name] = (made_from, NameIndex(names()))
-        return before[1]
+        return self._made.setdefault(name, Derived(NameIndex())).of(made_from, lambda: NameIndex(names()))
 
 
 def _parts(snapshot: Snapshot, type_: str) -> set[str]:

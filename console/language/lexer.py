@@ -5,37 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
+from pygments import token
 from pygments.lexer import Lexer
-from pygments.token import (
-    Comment,
-    Error,
-    Keyword,
-    Literal,
-    Name,
-    Operator,
-    Punctuation,
-    String,
-    Text,
-    Whitespace,
-    _TokenType,
-)
 
 from console.language.grammar import read
 from console.language.reader import Role
 from console.language.statements import Where
 
 TOKENS = {
-    Role.VERB: Keyword,
-    Role.KEYWORD: Keyword.Pseudo,
-    Role.NAME: Name.Entity,
-    Role.KEY: Name.Attribute,
-    Role.OPERATOR: Operator,
-    Role.VALUE: String,
-    Role.SECRET: Literal.Secret,
-    Role.FLAG: Name.Decorator,
-    Role.ERROR: Error,
-    Role.COMMENT: Comment,
-    Role.SEPARATOR: Punctuation,
+    Role.VERB: token.Keyword,
+    Role.KEYWORD: token.Keyword.Pseudo,
+    Role.NAME: token.Name.Entity,
+    Role.KEY: token.Name.Attribute,
+    Role.OPERATOR: token.Operator,
+    Role.VALUE: token.String,
+    Role.SECRET: token.Literal.Secret,
+    Role.FLAG: token.Name.Decorator,
+    Role.ERROR: token.Error,
+    Role.COMMENT: token.Comment,
+    Role.SEPARATOR: token.Punctuation,
 }
 """Role of the grammar -> Pygments token."""
 
@@ -52,7 +40,7 @@ class CommandLexer(Lexer):
         super().__init__(**{"stripnl": False, "ensurenl": False, **options})
         self.where = options.get("where", Where.BAR)
 
-    def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, _TokenType, str]]:
+    def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, token._TokenType, str]]:
         """Yield (offset, token, text) for the whole text, without gaps."""
         at = 0
         for mark in read(text, self.where).marks:
@@ -62,7 +50,7 @@ class CommandLexer(Lexer):
         yield from _between(text, at, len(text))
 
 
-def _between(text: str, start: int, end: int) -> Iterator[tuple[int, _TokenType, str]]:
+def _between(text: str, start: int, end: int) -> Iterator[tuple[int, token._TokenType, str]]:
     if start < end:
         gap = text[start:end]
-        yield start, Whitespace if gap.isspace() else Text, gap
+        yield start, token.Whitespace if gap.isspace() else token.Text, gap

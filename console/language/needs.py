@@ -17,6 +17,7 @@ def needs(statement: Statement, selected: Subject | None = None) -> Needs:
 
 def needs_of_script(statements: Iterable[Statement]) -> Needs:
     """Return what all statements need, to be read at once."""
+    # Read at once: statements of one script need much of the same.
     each = [needs(statement) for statement in statements]
 
     def together(name: str) -> Any:

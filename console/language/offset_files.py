@@ -62,10 +62,12 @@ def offset_rows(text: str, group: str, span: Span | None = None) -> tuple[Offset
     others: set[str] = set()
     reader = csv.reader(text.splitlines())
     try:
+        # One more than allowed shows that the file is longer.
         for cells in islice(reader, ROWS + 1):
             if not cells:
                 continue
             row, owner = _row(cells, reader.line_num, span)
+            # A file of several groups is read once for each of them.
             if owner is not None and owner != group:
                 others.add(owner)
                 continue

@@ -234,6 +234,7 @@ class Reader:
         if not key.text:
             self.index -= 1
             self.fail(f"the key is missing before '=' ({label})")
+        # A secret may stand in any later word, if its quotes are wrong.
         self._hushed = self._hushed or seems_sensitive(key.text)
         self.mark(key, Role.KEY)
         self.marks.append(Mark(key.end, key.end + 1, Role.OPERATOR))
@@ -263,6 +264,7 @@ class Reader:
             end = self.raw.words[-1].end if self.raw.words else self.raw.end
             message = message or f"{_any_of(labels)} is missing at the end"
             raise ParseError(message, self.places.span(end, end), hint, labels)
+        # What was read as valid and is wrong after all has one colour: that of the error.
         self.marks = [mark for mark in self.marks if mark.end <= wrong.start or mark.start >= wrong.end]
         self.marks.append(Mark(wrong.start, wrong.end, Role.ERROR))
         self.marks.sort()

@@ -75,6 +75,7 @@ def redact(text: str) -> str:
     """
     cuts = [cut for statement in scan(text).statements for cut in _cuts(statement.words)]
     shown = text
+    # From the end, so that the offsets before stay right.
     for start, end in reversed(cuts):
         shown = shown[:start] + HIDDEN + shown[end:]
     return without_secrets(shown, HIDDEN)

@@ -98,6 +98,7 @@ def to_change(subject: Subject | None, keys: Iterable[str]) -> Needs:
     if subject is None:
         return NOTHING
     if isinstance(subject, ConfigResource):
+        # What brokers make of these keys depends on a feature's level.
         by_level = any(key in (MIN_ISR, CORDONED) for key in keys) and subject.type == BROKER
         return configs_of(subject) | (whole_parts(Part.FEATURES) if by_level else NOTHING)
     return whole_parts(Part.QUOTAS) | Needs(quotas_of=quotas_around(subject))

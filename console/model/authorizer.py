@@ -131,6 +131,7 @@ def address_as_compared(text: str) -> str | None:
         return None
     if isinstance(found, ipaddress.IPv4Address):
         return str(found)
+    # Java makes an Inet4Address of it, so that a client of a dual-stack socket shows as IPv4.
     if found.ipv4_mapped is not None:
         return str(found.ipv4_mapped)
     plain = ":".join(f"{int(group, 16):x}" for group in found.exploded.partition("%")[0].split(":"))
@@ -344,6 +345,7 @@ class AclIndex:
             yield pattern
         if not name.startswith(WILDCARD) and (pattern := Pattern(type_, LITERAL, WILDCARD)) in self._acls:
             yield pattern
+        # One look-up for each length that some prefix has, and not for each prefix: names are short, ACLs are many.
         for length in self._prefix_lengths.get(type_, ()):
             if length <= len(name) and (pattern := Pattern(type_, PREFIXED, name[:length])) in self._acls:
                 yield pattern
@@ -382,6 +384,7 @@ class AclIndex:
             hide.
         """
         allowed = None
+        # To the end: an allow does not stop the search, since any deny beats it (StandardAuthorizerData.findResult).
         for acl in self.matching(request):
             if acl.permission == DENY:
                 return False

@@ -120,6 +120,8 @@ def names_touched(names: Iterable[str]) -> frozenset[str]:
 
 def listener_base(key: str) -> str | None:
     """Return a key without its listener's prefix (and its SASL mechanism's); None where it has no listener's prefix."""
+    # Nothing marks where a mechanism's name ends: the end of the key counts, as in
+    # DynamicBrokerConfig.brokerConfigSynonyms.
     under = _LISTENER_KEY.fullmatch(key)
     if under is None:
         return None
@@ -163,6 +165,8 @@ def chain(layers: Layers, key: str) -> tuple[Synonym, ...]:
     for name in broker_synonyms(key):
         for synonym in layers(name):
             found.setdefault(synonym.source, []).append(synonym)
+    # A stronger source beats a stronger name: log.retention.hours set on the broker wins over log.retention.ms in the
+    # server's file (DynamicBrokerConfig.overrideProps).
     ordered = [synonym for source in PRECEDENCE for synonym in found.get(source, ())]
     for place, synonym in enumerate(ordered):
         if synonym.name == key:
@@ -190,9 +194,6 @@ class UpdateMode(Enum):
     """A key that the broker does not know: kept, and given to plug-ins that ask for it."""
 
 
-_LISTENER_NAME = re.compile(r"listener\.name\.[^.]*\.(.*)")
-
-
 def update_mode(resource_type: ResourceType, key: str, entry: ConfigEntry | None = None) -> UpdateMode:
     """Return how a key of this type of resource is updated.
 
@@ -211,9 +212,10 @@ def update_mode(resource_type: ResourceType, key: str, entry: ConfigEntry | None
         PER_LISTENER_KEYS,
     )
 
-    under_prefix = _LISTENER_NAME.fullmatch(key)
-    if under_prefix:
-        return UpdateMode.CLUSTER_WIDE if under_prefix[1] in CLUSTER_WIDE_LISTENER_KEYS else UpdateMode.PER_BROKER
+    under_prefix = listener_base(key)
+    if under_prefix is not None:
+        return UpdateMode.CLUSTER_WIDE if under_prefix in CLUSTER_WIDE_LISTENER_KEYS else UpdateMode.PER_BROKER
+    # Before the sets of keys: a key that this release of kac calls dynamic may be read-only to an older broker.
     if entry is not None and entry.read_only and entry.type.known and key not in DYNAMIC_ONLY_KEYS:
         return UpdateMode.RESTART
     if key in CLUSTER_WIDE_KEYS:
@@ -222,6 +224,7 @@ def update_mode(resource_type: ResourceType, key: str, entry: ConfigEntry | None
         return UpdateMode.PER_BROKER
     if key in PER_LISTENER_KEYS:
         return UpdateMode.PER_LISTENER
+    # A broker sends type 0 for a key that no ConfigDef of its own has (ConfigHelper).
     if entry is not None and not entry.type.known:
         return UpdateMode.CUSTOM
     return UpdateMode.RESTART if entry is None or entry.read_only else UpdateMode.CLUSTER_WIDE

@@ -32,19 +32,28 @@ class ConfigOp(Struct, frozen=True):
 
 
 class Request(Struct, frozen=True):
-    """A request that changes a cluster. api: Kafka's name of it. is_loss: whether it takes away what an operator may
-    want back. counted: the field whose items are counted, and the word for one of them, and for several where that is
-    not regular."""
+    """A request that changes a cluster. Most have Kafka's own name."""
 
-    api: ClassVar[str] = ""
+    kafka_name: ClassVar[str] = ""
+    """Kafka's name where the class has another."""
     is_loss: ClassVar[bool] = False
+    """Whether it takes away what an operator may want back."""
     counted: ClassVar[tuple[str, ...]] = ()
+    """The field whose items are counted, the word for one of them, and for several where that is not regular."""
+    about: ClassVar[str] = ""
+    """What is said after the count, or without one, with the request's fields: ``broker {0.broker_id}``."""
+
+    @property
+    def api(self) -> str:
+        """Kafka's name of it."""
+        return self.kafka_name or type(self).__name__
 
     @property
     def content(self) -> str:
         """What it holds, as ``3 topics``; names in it are untrusted and not cleaned."""
-        field_name, *words = self.counted
-        return plural(len(getattr(self, field_name)), *words)
+        field_name, *words = self.counted or ("",)
+        count = plural(len(getattr(self, field_name)), *words) if field_name else ""
+        return count + self.about.format(self)
 
 
 class AlterConfigs(Request, frozen=True):
@@ -55,7 +64,7 @@ class AlterConfigs(Request, frozen=True):
     legacy AlterConfigs call can carry over what is not edited; empty where incremental is known to be there.
     """
 
-    api: ClassVar[str] = "IncrementalAlterConfigs"
+    kafka_name: ClassVar[str] = "IncrementalAlterConfigs"
 
     ops: Mapping[ConfigResource, tuple[ConfigOp, ...]]
     broker: int | None = None
@@ -72,7 +81,7 @@ class AlterConfigs(Request, frozen=True):
 class AlterQuotas(Request, frozen=True):
     """One AlterClientQuotas: entity -> key -> new value, None to remove the key."""
 
-    api: ClassVar[str] = "AlterClientQuotas"
+    kafka_name: ClassVar[str] = "AlterClientQuotas"
     counted: ClassVar[tuple[str, ...]] = ("ops", "entity", "entities")
 
     ops: Mapping[QuotaEntity, Mapping[str, float | None]]
@@ -172,7 +181,6 @@ class VoterTarget(Struct, frozen=True):
 class CreateTopics(Request, frozen=True):
     """One CreateTopics. timeout_ms is the broker's own limit for the call."""
 
-    api: ClassVar[str] = "CreateTopics"
     counted: ClassVar[tuple[str, ...]] = ("topics", "topic")
 
     topics: tuple[NewTopic, ...]
@@ -182,7 +190,6 @@ class CreateTopics(Request, frozen=True):
 class DeleteTopics(Request, frozen=True):
     """One DeleteTopics; the protocol has no validate-only for it."""
 
-    api: ClassVar[str] = "DeleteTopics"
     is_loss: ClassVar[bool] = True
     counted: ClassVar[tuple[str, ...]] = ("names", "topic")
 
@@ -193,7 +200,6 @@ class DeleteTopics(Request, frozen=True):
 class CreatePartitions(Request, frozen=True):
     """One CreatePartitions: topic -> new total count. was: the counts that were read, to settle an unknown outcome."""
 
-    api: ClassVar[str] = "CreatePartitions"
     counted: ClassVar[tuple[str, ...]] = ("counts", "topic")
 
     counts: Mapping[str, int]
@@ -204,7 +210,6 @@ class CreatePartitions(Request, frozen=True):
 class CreateAcls(Request, frozen=True):
     """One CreateAcls; no validate-only."""
 
-    api: ClassVar[str] = "CreateAcls"
     counted: ClassVar[tuple[str, ...]] = ("acls", "ACL")
 
     acls: tuple[Acl, ...]
@@ -213,7 +218,6 @@ class CreateAcls(Request, frozen=True):
 class DeleteAcls(Request, frozen=True):
     """One DeleteAcls with a filter for exactly each of these bindings; no validate-only."""
 
-    api: ClassVar[str] = "DeleteAcls"
     is_loss: ClassVar[bool] = True
     counted: ClassVar[tuple[str, ...]] = ("acls", "ACL")
 
@@ -230,7 +234,7 @@ class ScramUser(Struct, frozen=True):
 class AlterScram(Request, frozen=True):
     """One AlterUserScramCredentials; no validate-only. upserts: (iterations, password) for each."""
 
-    api: ClassVar[str] = "AlterUserScramCredentials"
+    kafka_name: ClassVar[str] = "AlterUserScramCredentials"
 
     upserts: Mapping[ScramUser, tuple[int, Secret]]
     deletions: tuple[ScramUser, ...] = ()
@@ -263,7 +267,7 @@ class MadeToken(NamedTuple):
 class CreateToken(Request, frozen=True):
     """One CreateDelegationToken. lifetime_ms: at most, -1 as the broker's configs have it."""
 
-    api: ClassVar[str] = "CreateDelegationToken"
+    kafka_name: ClassVar[str] = "CreateDelegationToken"
 
     owner: str = ""
     renewers: tuple[str, ...] = ()
@@ -278,31 +282,27 @@ class CreateToken(Request, frozen=True):
 class TokenChange(Request, frozen=True):
     """When a delegation token expires. period_ms: from now on, or -1."""
 
+    about: ClassVar[str] = "token {0.id}"
+
     id: str
     period_ms: int = -1
-
-    @property
-    def content(self) -> str:
-        """Which token."""
-        return f"token {self.id}"
 
 
 class RenewToken(TokenChange, frozen=True):
     """One RenewDelegationToken. period_ms: -1 as the broker's configs have it."""
 
-    api: ClassVar[str] = "RenewDelegationToken"
+    kafka_name: ClassVar[str] = "RenewDelegationToken"
 
 
 class ExpireToken(TokenChange, frozen=True):
     """One ExpireDelegationToken. period_ms: -1 for at once."""
 
-    api: ClassVar[str] = "ExpireDelegationToken"
+    kafka_name: ClassVar[str] = "ExpireDelegationToken"
 
 
 class ElectLeaders(Request, frozen=True):
     """One ElectLeaders for these partitions; unclean elects a replica out of sync, losing data."""
 
-    api: ClassVar[str] = "ElectLeaders"
     counted: ClassVar[tuple[str, ...]] = ("partitions", "partition")
 
     partitions: tuple[PartitionTarget, ...]
@@ -314,7 +314,7 @@ class AlterReassignments(Request, frozen=True):
     """One AlterPartitionReassignments: partition -> new replicas, None to cancel. original: of those to cancel, the
     replicas before the move, to settle an unknown outcome: a move that ended by itself leaves others."""
 
-    api: ClassVar[str] = "AlterPartitionReassignments"
+    kafka_name: ClassVar[str] = "AlterPartitionReassignments"
     counted: ClassVar[tuple[str, ...]] = ("moves", "partition")
 
     moves: Mapping[MoveTarget, tuple[int, ...] | None]
@@ -325,15 +325,12 @@ class AlterReassignments(Request, frozen=True):
 class AlterReplicaDirs(Request, frozen=True):
     """One AlterReplicaLogDirs to a broker: its replicas -> the paths of the directories that they move to."""
 
-    api: ClassVar[str] = "AlterReplicaLogDirs"
+    kafka_name: ClassVar[str] = "AlterReplicaLogDirs"
+    counted: ClassVar[tuple[str, ...]] = ("paths", "replica")
+    about: ClassVar[str] = " of broker {0.broker}"
 
     broker: int
     paths: Mapping[ReplicaTarget, str]
-
-    @property
-    def content(self) -> str:
-        """How many replicas of which broker."""
-        return f"{plural(len(self.paths), 'replica')} of broker {self.broker}"
 
 
 class AbortTransaction(Request, frozen=True):
@@ -343,34 +340,27 @@ class AbortTransaction(Request, frozen=True):
     marker of the producer was written yet.
     """
 
-    api: ClassVar[str] = "WriteTxnMarkers"
+    kafka_name: ClassVar[str] = "WriteTxnMarkers"
     is_loss: ClassVar[bool] = True
+    about: ClassVar[str] = "1 transaction"
 
     target: ProducerTarget
     producer_epoch: int
     coordinator_epoch: int
     start_offset: int
 
-    @property
-    def content(self) -> str:
-        """That it is one transaction."""
-        return "1 transaction"
-
 
 class _OfGroup(Request, frozen=True):
-    group: str
+    about: ClassVar[str] = " of group {0.group}"
 
-    @property
-    def content(self) -> str:
-        """How many offsets of which group."""
-        return f"{super().content} of group {self.group}"
+    group: str
 
 
 class CommitOffsets(_OfGroup, frozen=True):
     """One OffsetCommit for a group without members. topic_ids: of the topics that the offsets are meant for, as far as
     they are known."""
 
-    api: ClassVar[str] = "OffsetCommit"
+    kafka_name: ClassVar[str] = "OffsetCommit"
     counted: ClassVar[tuple[str, ...]] = ("offsets", "offset")
 
     offsets: Mapping[GroupOffsetTarget, CommittedOffset]
@@ -380,7 +370,7 @@ class CommitOffsets(_OfGroup, frozen=True):
 class DeleteOffsets(_OfGroup, frozen=True):
     """One OffsetDelete for a group."""
 
-    api: ClassVar[str] = "OffsetDelete"
+    kafka_name: ClassVar[str] = "OffsetDelete"
     counted: ClassVar[tuple[str, ...]] = ("targets", "offset")
 
     targets: tuple[GroupOffsetTarget, ...]
@@ -389,7 +379,6 @@ class DeleteOffsets(_OfGroup, frozen=True):
 class AlterShareGroupOffsets(_OfGroup, frozen=True):
     """One AlterShareGroupOffsets: the start offset of each partition, for a share group without members."""
 
-    api: ClassVar[str] = "AlterShareGroupOffsets"
     counted: ClassVar[tuple[str, ...]] = ("offsets", "offset")
 
     offsets: Mapping[GroupOffsetTarget, int]
@@ -398,7 +387,6 @@ class AlterShareGroupOffsets(_OfGroup, frozen=True):
 class DeleteShareGroupOffsets(_OfGroup, frozen=True):
     """One DeleteShareGroupOffsets: brokers delete those of a whole topic, so all of a topic's offsets are named."""
 
-    api: ClassVar[str] = "DeleteShareGroupOffsets"
     counted: ClassVar[tuple[str, ...]] = ("targets", "offset")
 
     targets: tuple[GroupOffsetTarget, ...]
@@ -407,7 +395,6 @@ class DeleteShareGroupOffsets(_OfGroup, frozen=True):
 class DeleteGroups(Request, frozen=True):
     """DeleteGroups, one to each coordinator."""
 
-    api: ClassVar[str] = "DeleteGroups"
     is_loss: ClassVar[bool] = True
     counted: ClassVar[tuple[str, ...]] = ("names", "group")
 
@@ -418,35 +405,25 @@ class DeleteRecords(Request, frozen=True):
     """DeleteRecords, one request to each leader: partition -> the offset before which its records are deleted. No
     validate-only."""
 
-    api: ClassVar[str] = "DeleteRecords"
     is_loss: ClassVar[bool] = True
+    counted: ClassVar[tuple[str, ...]] = ("before", "partition")
+    about: ClassVar[str] = ", to their leaders"
 
     before: Mapping[LogTarget, int]
     timeout_ms: int = 30_000
-
-    @property
-    def content(self) -> str:
-        """How many partitions."""
-        return f"{plural(len(self.before), 'partition')}, to their leaders"
 
 
 class UnregisterBroker(Request, frozen=True):
     """One UnregisterBroker; no validate-only."""
 
-    api: ClassVar[str] = "UnregisterBroker"
+    about: ClassVar[str] = "broker {0.broker_id}"
 
     broker_id: int
-
-    @property
-    def content(self) -> str:
-        """Which broker."""
-        return f"broker {self.broker_id}"
 
 
 class UpdateFeatures(Request, frozen=True):
     """One UpdateFeatures: feature -> level, 0 to turn it off; all of them or none. lowered: those that are lowered."""
 
-    api: ClassVar[str] = "UpdateFeatures"
     counted: ClassVar[tuple[str, ...]] = ("levels", "feature")
 
     levels: Mapping[str, int]
@@ -454,36 +431,28 @@ class UpdateFeatures(Request, frozen=True):
     timeout_ms: int = 60_000
 
 
-class AddVoter(Request, frozen=True):
-    """One AddRaftVoter; no validate-only. listener, host, port: where other voters reach it."""
-
-    api: ClassVar[str] = "AddRaftVoter"
+class _OfVoter(Request, frozen=True):
+    about: ClassVar[str] = "controller {0.voter_id}"
 
     voter_id: int
     directory_id: str
+
+
+class AddVoter(_OfVoter, frozen=True):
+    """One AddRaftVoter; no validate-only. listener, host, port: where other voters reach it."""
+
+    kafka_name: ClassVar[str] = "AddRaftVoter"
+
     listener: str
     host: str
     port: int
     timeout_ms: int = 30_000
 
-    @property
-    def content(self) -> str:
-        """Which controller."""
-        return f"controller {self.voter_id}"
 
-
-class RemoveVoter(Request, frozen=True):
+class RemoveVoter(_OfVoter, frozen=True):
     """One RemoveRaftVoter; no validate-only."""
 
-    api: ClassVar[str] = "RemoveRaftVoter"
-
-    voter_id: int
-    directory_id: str
-
-    @property
-    def content(self) -> str:
-        """Which controller."""
-        return f"controller {self.voter_id}"
+    kafka_name: ClassVar[str] = "RemoveRaftVoter"
 
 
 TopicChange = CreateTopics | DeleteTopics | CreatePartitions

@@ -75,7 +75,7 @@ class ReplicaSizes(Sequence[ReplicaSize]):
         )
 
     def __hash__(self) -> int:
-        return hash((self._names, bytes(self._sizes)))
+        return hash((self._names, bytes(self._sizes)))  # what mostly differs; equality compares all columns
 
     def __repr__(self) -> str:
         return f"ReplicaSizes({list(self)!r})"
@@ -276,6 +276,7 @@ def partition_in(topic: Topic | None, number: int) -> Partition | None:
     """Return a partition of a topic by its number; None where the topic is None or has no such partition."""
     if topic is None:
         return None
+    # Numbers have no gaps, but a broker may leave out partitions: the place is a guess that is checked.
     if 0 <= number < len(topic.partitions) and topic.partitions[number].number == number:
         return topic.partitions[number]
     return next((each for each in topic.partitions if each.number == number), None)
@@ -552,6 +553,7 @@ class GroupLag(Struct, frozen=True):
     @property
     def known_total(self) -> int | None:
         """`total`, None if it is not known of any partition."""
+        # No partition and no failure: a group without commits, whose lag is known to be 0.
         unknown = bool(self.failures or self.partitions) and all(p.lag < 0 for p in self.partitions)
         return None if unknown else self.total
 

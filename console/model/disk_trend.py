@@ -87,6 +87,8 @@ def foreseen(samples: tuple[DirSample, ...]) -> float | None:
 
 def _may_come_back(samples: tuple[DirSample, ...]) -> int:
     """Return the bytes that were used up since the largest rise, as far as that rise goes."""
+    # Usable bytes of a busy broker are a saw: they fall as logs grow, and jump where retention deletes segments, every
+    # log.retention.check.interval.ms (5 minutes). What fell since the last jump is likely to jump back.
     low = samples[0].usable
     rise, top = 0, low
     for each in samples:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from console.model.cluster import Partition, ReplicaLogs, Topic
 
@@ -71,12 +72,12 @@ def unclean_election(partition: Partition, logs: ReplicaLogs | None, seen_end: i
     found = UncleanElection(partition.leader, partition.replicas, partition.isr, elected, clean)
     first = known.ends.get(elected, -1)
     if clean:
-        return UncleanElection(*_fields(found), first=first, least=0, most=0)
+        return replace(found, first=first, least=0, most=0)
     if elected == NOBODY or first < 0:
         return found
     least = max(0, max((*known.ends.values(), seen_end)) - first)
     asked = all(replica in known.ends for replica in may_have_more(partition, known))
-    return UncleanElection(*_fields(found), first=first, least=least, most=least if asked else None)
+    return replace(found, first=first, least=least, most=least if asked else None)
 
 
 def may_have_more(partition: Partition, logs: ReplicaLogs | None) -> tuple[int, ...]:
@@ -87,13 +88,10 @@ def may_have_more(partition: Partition, logs: ReplicaLogs | None) -> tuple[int, 
     return tuple(found or dict.fromkeys(known.last_known or ()) or partition.replicas)
 
 
-def _fields(election: UncleanElection) -> tuple[int, tuple[int, ...], tuple[int, ...], int, bool]:
-    return election.leader, election.replicas, election.isr, election.elected, election.clean
-
-
 def _elected(partition: Partition, logs: ReplicaLogs) -> tuple[int, bool]:
     """Return the replica that is elected, -1 for none, and whether the election is clean."""
     alive = [replica for replica in partition.replicas if replica not in partition.offline]
+    # Without ELR no ISR is empty: its last member stays in it when it goes down (ReplicationControlManager).
     valid = partition.isr or logs.eligible or ()
     for replica in alive:
         if replica in valid:

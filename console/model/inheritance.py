@@ -117,6 +117,7 @@ class Inheritance:
         configs = self._snapshot.configs.get(resource)
         entry = configs.get(key) if configs is not None else None
         if entry is not None:
+            # First of all: the broker that answered says it itself, and a broker's own file may differ from others'.
             told = _told(entry, resource)
             if told is not None:
                 return told
@@ -163,6 +164,7 @@ class Inheritance:
 
     def _sets(self, resource_type: ResourceType) -> list[config.ConfigSet]:
         """Return the distinct sets of a type, without that of the cluster default."""
+        # Equal sets are one object: 100,000 topics have a few dozen different ones.
         if resource_type not in self._different:
             found = {
                 id(configs): configs
@@ -182,6 +184,7 @@ class Inheritance:
             inherited = from_broker(key, configs) if configs is not None else UNKNOWN
             if inherited.known:
                 return inherited
+        # A resource of the same type that has no override of the key shows what all of them inherit.
         own = config.own_source(config.ConfigResource(resource_type, "any"))
         for configs in self._sets(resource_type):
             entry = configs.get(key)
@@ -203,6 +206,7 @@ def _below(entry: config.ConfigEntry | None, key: str) -> Inherited:
     if entry is None:
         return NOTHING
     for synonym in entry.synonyms:
+        # Past the two dynamic sources: the server's file, then Kafka's default.
         if synonym.source in PRECEDENCE[2:]:
             value = in_terms_of(key, synonym.name, synonym.value)
             return Inherited(value, synonym.source, synonym.name, entry.hidden)

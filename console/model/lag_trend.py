@@ -320,6 +320,7 @@ def _stood(now: PartitionLag, at: float, before: Standing | None) -> Standing:
         first = before.first_moved if before.first_moved is not None else at
         read |= now.committed <= now.end
         return Standing(now.committed, at if waits else None, now.end, at, step, pause, first, before.moves + 1, read)
+    # The same object wherever nothing changed: a cluster has 100,000 partitions that rest.
     if read is not before.read:
         before = before._replace(read=read)
     if not waits:
@@ -358,6 +359,8 @@ def _rate(before: PartitionLag, now: PartitionLag, seconds: float, step: int) ->
     if before.lag < 0 or now.lag < 0 or seconds < SHORTEST:
         return None
     change = now.lag - before.lag
+    # A lag is read at any point of the saw: it may differ by a whole step without any trend. A step larger than ten
+    # seconds of reading is no step of auto.commit but a jump, such as a reset.
     read = max(0, now.committed - before.committed)
     noise = min(step, STEP_SECONDS * read / seconds)
     return 0.0 if abs(change) <= noise else change / seconds
@@ -381,10 +384,13 @@ def _is_stuck(
         anywhere: the same for any commit of the group.
         interval: seconds between two commits of the member, None if unknown.
     """
+    # Offsets up to the end may hold no record (a transaction's markers, a gap of compaction): only what was written
+    # since proves that something waits.
     if stands.since is None or now.end <= stands.end:
         return False
     beside = of_member is not None and of_member > stands.since
     if interval is not None:
         return still >= max(STUCK_SOON, MISSED * interval, PAUSED * stands.pause)
+    # A commit without a reader stands still by design; a reader that is no member (assign()) shows in the commits.
     reads = bool(now.member) or (anywhere is not None and anywhere > stands.since)
     return reads and still >= max(STUCK_BESIDE if beside else STUCK_ALONE, 2 * stands.pause)

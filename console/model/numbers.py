@@ -137,6 +137,12 @@ def plural(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def first_few(names: Sequence[str], most: int = 3) -> str:
+    """Return the first of these names, and how many more there are: ``a, b, c and 9 more``."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def time_of_day(at: datetime) -> str:
     """Return the local time of day, as ``14:02:31``: unlike an age, it never has to be drawn again."""
     return at.astimezone().strftime("%H:%M:%S")

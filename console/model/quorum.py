@@ -23,6 +23,7 @@ def leaders_clock(quorum: Quorum | None) -> int | None:
     """Return Unix milliseconds by the leader's clock: it caught up with itself when it answered
     (LeaderState.describeQuorum).
     """
+    # Not this host's clock, which may differ from the leader's by more than `FOLLOWS_MS`.
     told = [voter.last_caught_up_ms for voter in quorum.voters if voter.id == quorum.leader_id] if quorum else []
     return told[0] if told and told[0] > 0 else None
 
@@ -37,6 +38,8 @@ def fetches(quorum: Quorum, replica: QuorumReplica) -> bool:
 def follows(quorum: Quorum, replica: QuorumReplica) -> bool:
     """Return whether a replica has what is in the log, but for the last seconds: it would help to commit a record."""
     now = leaders_clock(quorum)
+    # The leader's times, and not the lag: a busy quorum always has records on their way.
+    # DescribeQuorum has times from version 1 on (KIP-836, Kafka 3.3); before, the lag is all there is.
     if replica.id == quorum.leader_id or now is None:
         return replica.id == quorum.leader_id or replica.lag == 0
     return replica.last_caught_up_ms >= now - FOLLOWS_MS
@@ -132,6 +135,7 @@ def observing_controllers(snapshot: Snapshot) -> tuple[QuorumReplica, ...]:
     quorum, cluster = snapshot.quorum, snapshot.cluster
     if quorum is None:
         return ()
+    # By id and directory: a node that was formatted again observes under the id of the voter that it was (KIP-853).
     voters = {(each.id, each.directory_id) for each in quorum.voters}
     return tuple(
         each
@@ -154,6 +158,7 @@ def observing_brokers(snapshot: Snapshot) -> tuple[QuorumReplica, ...]:
         return ()
     controllers = {each.id for each in cluster.controllers} | {each.id for each in quorum.voters}
     brokers = {each.id for each in cluster.brokers}
+    # Asked through a controller, no broker is known (KIP-919): then all other observers are brokers.
     return tuple(
         each for each in quorum.observers if each.id not in controllers and (each.id in brokers or not brokers)
     )

@@ -326,6 +326,7 @@ def level_of(entity: QuotaEntity) -> int:
     if IP in names:
         return 1 if names[IP] is not None else 2
     user, client = USER in names, CLIENT_ID in names
+    # A pair's level is 1 or 2 under a named user, 4 or 5 under the default one: the named user alone, 3, is between.
     if user and client:
         return 1 + (names[CLIENT_ID] is None) + 3 * (names[USER] is None)
     if user:
@@ -368,6 +369,8 @@ def effective_ip(quotas: Mapping[QuotaEntity, QuotaValues], address: str) -> Eff
 
 
 def _first(quotas: Mapping[QuotaEntity, QuotaValues], order: tuple[QuotaEntity, ...], key: str) -> Effective | None:
+    # Each key by itself: an entity without this key does not hide a weaker one that has it (ClientQuotaManager:
+    # brokers have one for each key).
     found = [Level(entity, values[key]) for entity in order if (values := quotas.get(entity)) and key in values]
     if not found:
         return None

@@ -70,6 +70,7 @@ def count(known: Counter | None, value: int, at: float, source: int = -1) -> Cou
     """
     if known is None or value < known.value or at < known.at or source != known.source:
         return Counter(at, value, at, value, at, value, source)
+    # Two readings take turns as the base: of each partition only three are kept, and none is older than two windows.
     if at - known.at >= WINDOW:
         return Counter(known.at, known.value, at, value, at, value, source)
     if at - known.next_at >= WINDOW:

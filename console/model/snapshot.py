@@ -285,6 +285,7 @@ def with_topics(snapshot: Snapshot, listing: model_cluster.TopicListing, *, whol
         found = observed(listing.topics, snapshot.observer_rules, snapshot.cluster.brokers)
         listing = replace(listing, topics=found)
     if whole:
+        # A topic that can't be read, for lack of a right as well, is still there: it stays as it was known.
         hidden = snapshot.topics.keys() & {name for name, each in listing.failures.items() if each.name not in GONE}
         kept = snapshot.topics if "" in listing.failures else {name: snapshot.topics[name] for name in hidden}
         topics = share(snapshot.topics, {**kept, **listing.topics} if kept else listing.topics)
@@ -292,7 +293,8 @@ def with_topics(snapshot: Snapshot, listing: model_cluster.TopicListing, *, whol
     else:
         gone = {name for name, failure in listing.failures.items() if failure.name in GONE}
         topics = merged(snapshot.topics, listing.topics, gone)
-    # What was counted of a topic is nothing of another that has its name now.
+    # A topic that was deleted and created again between two polls keeps its name, and gets another id (KIP-516). What
+    # was counted of the former says nothing of it.
     former = {name for name, *both in differing(snapshot.topics, topics) if model_cluster.is_gone(*both)} - gone
     if former:
         snapshot = replace(snapshot, rates=without_topics(snapshot.rates, former))
@@ -395,15 +397,9 @@ def with_quotas_of(
 ) -> Snapshot:
     """Return the snapshot with the quotas that match some filters; known ones that match and were not found are
     removed."""
-    known = snapshot.quotas
-    gone = [entity for entity in _concerned(known, filters) if entity not in found]
-    new = {entity: values for entity, values in found.items() if known.get(entity) != values}
-    if not gone and not new:
-        return snapshot
-    merged = {**known, **new}
-    for entity in gone:
-        del merged[entity]
-    return replace(snapshot, quotas=merged)
+    gone = [entity for entity in _concerned(snapshot.quotas, filters) if entity not in found]
+    quotas = merged(snapshot.quotas, found, gone)
+    return snapshot if quotas is snapshot.quotas else replace(snapshot, quotas=quotas)
 
 
 def _concerned(
@@ -482,12 +478,11 @@ def with_groups(
 
 def without_groups(snapshot: Snapshot, gone: Collection[str]) -> Snapshot:
     """Return the snapshot without these groups, their lags and their trends."""
-
-    def left(known: Mapping[str, V]) -> Mapping[str, V]:
-        return {name: each for name, each in known.items() if name not in gone}
-
     return replace(
-        snapshot, groups=left(snapshot.groups), lags=left(snapshot.lags), lag_trends=left(snapshot.lag_trends)
+        snapshot,
+        groups=merged(snapshot.groups, {}, gone),
+        lags=merged(snapshot.lags, {}, gone),
+        lag_trends=merged(snapshot.lag_trends, {}, gone),
     )
 
 
@@ -520,6 +515,7 @@ def throttled_groups(
     """Return the groups of which a quota may delay what a member reads. Whose user a member is, no answer says: where a
     user has a quota, it may be of any.
     """
+    # A request percentage delays fetches as well as a byte rate (KIP-124).
     limiting = [entity for entity, values in quotas.items() if _READING & values.keys()]
     clients = {entity.name_of(quota.CLIENT_ID) if entity.has(quota.CLIENT_ID) else None for entity in limiting}
     if None in clients:
@@ -539,6 +535,7 @@ def with_group_polls(
     failures = tuple(f for f in snapshot.failures if f.part not in asked)
     failures += tuple(ReadFailure(f"group {name}", name, why) for name, why in polls.failures.items())
     failures += tuple(ReadFailure(f"lag of {name}", "", why) for name, why in polls.lag_failures.items())
+    # The ends that a lag is made of count for the rates as well: a poll of groups is one of their topics.
     ends = {(each.topic, each.partition): each.end for lag in polls.lags.values() for each in lag.partitions}
     ends = {place: end for place, end in ends.items() if end >= 0}
     # A trend shares what is as it was with the polls before.
@@ -573,9 +570,7 @@ def with_log_ranges(
     snapshot: Snapshot, asked: Iterable[TopicPartition], found: Mapping[TopicPartition, model_cluster.LogRange]
 ) -> Snapshot:
     """Return the snapshot with the ranges of logs that were asked for; those that were not found become unknown."""
-    missing = frozenset(asked) - found.keys()
-    kept = {place: known for place, known in snapshot.log_ranges.items() if place not in missing}
-    return replace(snapshot, log_ranges=share(snapshot.log_ranges, {**kept, **found}))
+    return replace(snapshot, log_ranges=merged(snapshot.log_ranges, found, frozenset(asked) - found.keys()))
 
 
 def with_tiered(
@@ -647,6 +642,4 @@ def with_replica_logs(
 ) -> Snapshot:
     """Return the snapshot with what the replicas of the partitions that were asked for hold; those that were not found
     become unknown."""
-    missing = frozenset(asked) - found.keys()
-    kept = {place: known for place, known in snapshot.replica_logs.items() if place not in missing}
-    return replace(snapshot, replica_logs=share(snapshot.replica_logs, {**kept, **found}))
+    return replace(snapshot, replica_logs=merged(snapshot.replica_logs, found, frozenset(asked) - found.keys()))

@@ -82,6 +82,7 @@ def see_end(known: EndsSeen | None, end: int, at: float) -> EndsSeen:
     if known is None or end < known.ends[-1] or at < known.ats[-1]:
         return EndsSeen((at,), (end,))
     ats, ends = known
+    # Of a log that stands still only the first and the last poll say something.
     if len(ends) > 1 and end == ends[-1] == ends[-2]:
         return EndsSeen((*ats[:-1], at), ends)
     first = max(0, bisect_right(ats, at - HELD) - 1)
@@ -90,6 +91,7 @@ def see_end(known: EndsSeen | None, end: int, at: float) -> EndsSeen:
 
 
 def _thinned(seen: EndsSeen) -> EndsSeen:
+    # The older a poll, the wider the gap that is left beside it: the error stays a share of the answer.
     now, kept = seen.ats[-1], [0]
     for at in range(1, len(seen.ats) - 1):
         after = seen.ats[at + 1]
@@ -109,7 +111,7 @@ def waits_since(seen: EndsSeen, offset: int) -> float | None:
     if after == 0:
         return None
     if after == len(seen.ends):
-        return seen.ats[-1]
+        return seen.ats[-1]  # it was not there at the last poll yet
     before = after - 1
     share = (offset + 1 - seen.ends[before]) / (seen.ends[after] - seen.ends[before])
     return seen.ats[before] + share * (seen.ats[after] - seen.ats[before])

@@ -16,7 +16,9 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from console.model.failure import Failure
+from console.model.numbers import first_few
 
+# With different first characters: an ACL on a prefix allows some of them at most.
 NO_ONES = tuple(f"{first}kac-asks-for-no-one" for first in "~^|!+=%")
 """Transactional ids of no client, which are asked for to see whether all ids may be described."""
 DEFAULT_MAX_TIMEOUT_MS = 900_000
@@ -192,12 +194,16 @@ def verdict(transaction: OpenTransaction, seen: Transactions) -> Verdict:
         if known.state in DECIDED:
             late = known.start_ms >= 0 and seen.at_ms - known.start_ms > _limit(known, seen) + MARKERS_MS
             return decided(known, seen, late=late)
+        # A coordinator writes markers to the partitions that it has in its log, and to no other (KIP-98).
         if transaction.place in known.partitions:
             return _kept(known, seen)
+    # From here on no coordinator will write a marker, as far as is seen. What follows asks for each reason why that may
+    # be an error of the view, and calls the transaction hanging only where none is left: an abort can't be undone.
     id_ = known.id if known is not None else ""
     age = seen.at_ms - producer.last_timestamp
     limit = minutes(seen.max_timeout_ms)
     if producer.last_timestamp >= 0 and age <= seen.max_timeout_ms:
+        # A record's time is its producer's clock with CreateTime: a clock that is ahead hides how old it is.
         if age < 0:
             text = f"its last record's time is {minutes(-age)} ahead of this host's clock, so its age is unknown"
             return Verdict(Standing.POSSIBLE, text, "Correct the clocks, or wait until that time has passed.", id_)
@@ -214,6 +220,8 @@ def verdict(transaction: OpenTransaction, seen: Transactions) -> Verdict:
         return Verdict(Standing.POSSIBLE, f"no coordinator shows it, but {seen.gaps[0].message}", seen.gaps[0].remedy)
     if not transaction.confirmed:
         return Verdict(Standing.POSSIBLE, "it began while the coordinators were asked", "Refresh.", id_)
+    # The producer id goes to the next transaction (before KIP-890 with the same epoch): that its coordinator knows it
+    # does not say that it knows this transaction.
     if known is not None and was_committed(producer, known):
         text = f"{known.id} is {known.state}, as its producer was told, and no marker came here or will come"
         return Verdict(Standing.HANGS, text, f"{KEPT_FIRST.capitalize()}.", id_, was_committed=True)
@@ -298,12 +306,11 @@ def decided(known: Transaction, seen: Transactions, *, late: bool) -> Verdict:
         return Verdict(Standing.HEALTHY, text, "Look again in a minute: markers take moments.", known.id)
     open_for = f", open for {minutes(seen.at_ms - known.start_ms)}" if known.start_ms >= 0 else ""
     places = sorted(known.partitions or ())
-    some = ", ".join(f"{topic}/{number}" for topic, number in places[:NAMED_PLACES])
-    more = f" and {len(places) - NAMED_PLACES:,} more" if places[NAMED_PLACES:] else ""
+    some = first_few([f"{topic}/{number}" for topic, number in places], NAMED_PLACES)
     return Verdict(
         Standing.UNDELIVERED,
         f"{known.id} is {known.state}{open_for}: that it is {DECIDED[known.state]} is decided, and its markers do not "
-        f"arrive{' in ' if some else ''}{some}{more}",
+        f"arrive{' in ' if some else ''}{some}",
         f"Never abort it from outside. Look at the leaders of these partitions, and at broker {known.coordinator}, its "
         "coordinator: the next coordinator sends the markers again.",
         known.id,

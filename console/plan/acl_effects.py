@@ -14,7 +14,7 @@ from typing import NamedTuple
 from console.model import authorizer
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType
-from console.model.numbers import plural
+from console.model.numbers import first_few, plural
 from console.model.parts import Part
 from console.model.snapshot import host_ranges
 from console.plan.edits import AclEdit, AddAcl, RemoveAcl
@@ -304,7 +304,4 @@ def _word(acl: Acl, count: int) -> str:
 
 
 def _list(items: Iterable[str]) -> str:
-    """Return the first items as text: ``a, b, c and 31 more``."""
-    all_ = [*items]
-    more = len(all_) - NAMED
-    return ", ".join(all_[:NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    return first_few([*items], NAMED)

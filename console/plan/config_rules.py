@@ -23,78 +23,62 @@ LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 """LogLevelConfig.VALID_LOG_LEVELS."""
 
 
-def _place(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> plan_staged.Refused | None:
-    """Return why the resource can't be edited at all, None where it can."""
-    resource, snapshot = edit.resource, draft.snapshot
+def _check_place(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> None:
+    """Raise Refused if the resource can't be edited at all, or the key has no name."""
+    _check_resource(edit.resource, draft)
+    if not edit.key:
+        raise plan_staged.Refused("the key has no name", "Name the key.")
+
+
+def _check_resource(resource: ConfigResource, draft: plan_staged.Draft) -> None:
+    snapshot, type_ = draft.snapshot, resource.type.entity
     if resource.type == TOPIC:
-        topic = draft.topic_edit(resource.name)
-        if isinstance(topic, edits.DeleteTopic):
-            return plan_staged.Refused(
-                edit, f"the plan deletes topic {resource.name}", "Discard the deletion, or this edit."
-            )
-        if isinstance(topic, edits.CreateTopic):
-            return None
+        draft.refuse_deleted(resource.name)
+        if draft.creates(resource) is not None:
+            return
         if draft.read(Part.TOPICS) and resource.name not in snapshot.topics and resource not in snapshot.configs:
-            return plan_staged.Refused(
-                edit, f"there is no topic {resource.name}", "Check the name, refresh, or create it in this plan."
+            raise plan_staged.Refused(
+                f"there is no topic {resource.name}", "Check the name, refresh, or create it in this plan."
             )
     if not resource.name and not resource.is_cluster_default:
-        return plan_staged.Refused(edit, "the entity has no name", "Name it; only brokers have a default.")
-    if resource.name and (refused := _wrong_name(edit)):
-        return refused
-    if resource.type.entity.at_broker and resource.name and not is_broker(snapshot, resource.name):
+        raise plan_staged.Refused("the entity has no name", "Name it; only brokers have a default.")
+    if resource.name and not type_.names.allows(resource.name):
+        default = ", or <default>" if type_.has_default else ""
+        raise plan_staged.Refused(f"{resource.name} is no {type_.names.what}", f"Give {type_.names.give}{default}.")
+    if type_.at_broker and resource.name and not is_broker(snapshot, resource.name):
         if what := controller_named(snapshot, resource.name):
-            return plan_staged.Refused(edit, what, ITS_OWN)
+            raise plan_staged.Refused(what, ITS_OWN)
         ids = ", ".join(str(broker.id) for broker in snapshot.cluster.brokers)
-        return plan_staged.Refused(
-            edit,
+        raise plan_staged.Refused(
             f"broker {resource.name} is not among the brokers that are up ({ids})",
             "Its configs go to the broker itself: start it, or use the cluster default.",
         )
-    return None
 
 
-def _wrong_name(edit: edits.ConfigEdit) -> plan_staged.Refused | None:
-    """Return why the type can't have a resource of that name, None where it can."""
-    type_ = edit.resource.type.entity
-    if type_.names.allows(edit.resource.name):
-        return None
-    default = ", or <default>" if type_.has_default else ""
-    return plan_staged.Refused(
-        edit, f"{edit.resource.name} is no {type_.names.what}", f"Give {type_.names.give}{default}."
-    )
+def _check_key(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> None:
+    """Raise Refused if the resource can't have the key, or if the level of a feature, as it is or as the plan sets it,
+    forbids the edit."""
+    _check_known(edit.resource, edit.key, draft)
+    feature = feature_of(edit)
+    level = _level(feature, draft) if feature is not None else None
+    forbidden = forbidden_at(edit, level) if level is not None else None
+    if forbidden is not None:
+        raise plan_staged.Refused(*forbidden)
 
 
-def _named(edit: edits.ConfigEdit) -> plan_staged.Refused | None:
-    return None if edit.key else plan_staged.Refused(edit, "the key has no name", "Name the key.")
-
-
-def _known(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> plan_staged.Refused | None:
-    """Return why the resource can't have the key, None where it can or where its keys were not read."""
-    resource, key = edit.resource, edit.key
+def _check_known(resource: ConfigResource, key: str, draft: plan_staged.Draft) -> None:
     configs = draft.snapshot.configs.get(resource)
-    if configs is None and draft.creates(resource) is None:
-        return None
-    if draft.like(resource, key) is not None:
-        return None
+    if (configs is None and draft.creates(resource) is None) or draft.like(resource, key) is not None:
+        return
     # Brokers list every key of a topic or group, so a key that is not listed does not exist. Of a broker they leave out
     # some dynamic keys that are not set. An empty set shows nothing.
     if resource.type.entity.lister in (Lister.TOPICS, Lister.GROUPS) and (configs is None or len(configs)):
         known = draft.inheritance.keys(resource.type)
         if known:
-            return plan_staged.Refused(edit, f"{key} is no key of {resource.type.entity.one}", _close(key, known))
+            raise plan_staged.Refused(f"{key} is no key of {resource.type.entity.one}", _close(key, known))
     if resource.type.entity.has_levels and configs is not None and len(configs):
         known = [entry.name for entry in configs]
-        return plan_staged.Refused(edit, f"broker {resource.name} has no logger {key}", _close(key, known))
-    return None
-
-
-def _by_level(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> plan_staged.Refused | None:
-    """Return why the level of a feature, as it is or as the plan sets it, forbids the edit; None where it does not."""
-    feature = feature_of(edit)
-    level = _level(feature, draft) if feature is not None else None
-    forbidden = forbidden_at(edit, level) if level is not None else None
-    return plan_staged.Refused(edit, *forbidden) if forbidden is not None else None
+        raise plan_staged.Refused(f"broker {resource.name} has no logger {key}", _close(key, known))
 
 
 def _level(feature: str, draft: plan_staged.Draft) -> int | None:
@@ -120,24 +104,22 @@ def _was(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> plan_staged.Was:
 
 
 def judge_set(edit: edits.SetConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
-    """Return whether a value is staged, is set already (dropped), or is refused."""
+    """Return a value that is staged, or dropped because it is set already. Raises Refused, as the other verdicts."""
     # The order decides which refusal is shown: a key can't be judged on a resource that does not exist.
-    refused = _place(edit, draft) or _named(edit) or _known(edit, draft) or _by_level(edit, draft)
-    if refused is not None:
-        return refused
+    _check_place(edit, draft)
+    _check_key(edit, draft)
     resource, key, value = edit.resource, edit.key, edit.value
     like = draft.like(resource, key)
     if isinstance(value, str):
         if _is_sensitive(resource, key, like, draft):
-            return plan_staged.Refused(
-                edit,
+            raise plan_staged.Refused(
                 f"{key} is sensitive and is never written out",
                 f"Give it as {key}=@FILE, or {key}=? to be asked for it.",
             )
         try:
             value = _parsed(resource, key, like, value)
         except ValueError as error:
-            return plan_staged.Refused(edit, str(error), _value_remedy(like))
+            raise plan_staged.Refused(str(error), _value_remedy(like)) from None
         if value != edit.value:
             edit = edits.SetConfig(resource, key, value)
     was = _was(edit, draft)
@@ -181,18 +163,17 @@ def _is_own(was: ConfigEntry, value: str, resource: ConfigResource) -> bool:
 
 
 def judge_unset(edit: edits.UnsetConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
-    """Return whether the removal of a value is staged, would change nothing (dropped), or is refused."""
+    """Return the removal of a value that is staged, or dropped because it would change nothing."""
     resource, key = edit.resource, edit.key
-    refused = _place(edit, draft) or _named(edit) or _root_level(edit) or _known(edit, draft) or _by_level(edit, draft)
-    if refused is not None:
-        return refused
+    _check_place(edit, draft)
+    if resource.type.entity.has_levels and key == ROOT_LOGGER:
+        raise plan_staged.Refused("the root logger always has a level", "Set it to another level.")
+    _check_key(edit, draft)
     creation = draft.creates(resource)
     if creation is not None:
         if key in creation.topic.configs:
-            return plan_staged.Refused(
-                edit,
-                f"the plan creates topic {resource.name} with {key}",
-                "Set another value, or stage its creation again.",
+            raise plan_staged.Refused(
+                f"the plan creates topic {resource.name} with {key}", "Set another value, or stage its creation again."
             )
         return plan_staged.Dropped(edit, f"{key} is not set")
     was = _was(edit, draft)
@@ -203,19 +184,13 @@ def judge_unset(edit: edits.UnsetConfig, draft: plan_staged.Draft) -> plan_stage
     return plan_staged.Staged(edit, was)
 
 
-def _root_level(edit: edits.UnsetConfig) -> plan_staged.Refused | None:
-    if not edit.resource.type.entity.has_levels or edit.key != ROOT_LOGGER:
-        return None
-    return plan_staged.Refused(edit, "the root logger always has a level", "Set it to another level.")
-
-
 def judge_append(edit: edits.AppendConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
-    """Return whether items to append to a list are staged, are in it already (dropped), or are refused."""
+    """Return items to append to a list that are staged, or dropped because they are in it already."""
     return _judge_items(edit, draft, appended, "append", "already")
 
 
 def judge_subtract(edit: edits.SubtractConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
-    """Return whether items to remove from a list are staged, are not in it (dropped), or are refused."""
+    """Return items to remove from a list that are staged, or dropped because they are not in it."""
     return _judge_items(edit, draft, subtracted, "subtract", "not")
 
 
@@ -226,33 +201,29 @@ def _judge_items(
     verb: str,
     there: str,
 ) -> plan_staged.Verdict:
-    """Return whether an edit of a list's items is staged, dropped or refused.
+    """Return an edit of a list's items that is staged or dropped. Raises Refused.
 
     Args:
         change: returns a list with the items added or removed.
         there: how items that change nothing relate to the list, for the message: ``already`` or ``not``.
     """
     resource, key = edit.resource, edit.key
-    refused = (
-        _place(edit, draft) or _named(edit) or _level_is_no_list(edit) or _known(edit, draft) or _by_level(edit, draft)
-    )
-    if refused is not None:
-        return refused
+    _check_place(edit, draft)
+    if resource.type.entity.has_levels:
+        raise plan_staged.Refused(f"a logger has one level: {key} is no list", "Set the level.")
+    _check_key(edit, draft)
     like = draft.like(resource, key)
     if like is not None and like.type not in (ConfigType(0), LIST):
-        return plan_staged.Refused(edit, f"{key} is no list but {like.type.name}", f"Set {key} instead.")
+        raise plan_staged.Refused(f"{key} is no list but {like.type.name}", f"Set {key} instead.")
     if draft.creates(resource) is not None:
-        return plan_staged.Refused(
-            edit, f"the plan creates topic {resource.name}: no list is there yet", f"Set all of {key}."
-        )
+        raise plan_staged.Refused(f"the plan creates topic {resource.name}: no list is there yet", f"Set all of {key}.")
     items = [item for item in dict.fromkeys(part.strip() for part in edit.value.split(",")) if item]
     if not items:
-        return plan_staged.Refused(edit, f"there is nothing to {verb}", "Name the items, parted by commas.")
+        raise plan_staged.Refused(f"there is nothing to {verb}", "Name the items, parted by commas.")
     existing = draft.at(edit.slot)
     if existing is not None:
         if not isinstance(existing.edit, type(edit)):
-            return plan_staged.Refused(
-                edit,
+            raise plan_staged.Refused(
                 f"{key} is staged to be changed otherwise",
                 f"Set {key} to the whole list, or discard what is staged first.",
             )
@@ -265,9 +236,3 @@ def _judge_items(
     if own is not None and change(own, edit.value) == ",".join(parts_of(own)):
         return plan_staged.Dropped(edit, f"{', '.join(items)}: {there} in {key}")
     return plan_staged.Staged(edit, was)
-
-
-def _level_is_no_list(edit: edits.AppendConfig | edits.SubtractConfig) -> plan_staged.Refused | None:
-    if not edit.resource.type.entity.has_levels:
-        return None
-    return plan_staged.Refused(edit, f"a logger has one level: {edit.key} is no list", "Set the level.")

@@ -18,9 +18,9 @@ from console.model.snapshot import Snapshot
 from console.plan.edits import Edit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command
-from console.plan.requests import Facts, Step
+from console.plan.requests import Steps
 from console.plan.risk_rules import RiskRule
-from console.plan.staged import Described, Draft, Staged, Verdict, Was
+from console.plan.staged import Described, Draft, Verdict, Was
 
 
 class Reversal(NamedTuple):
@@ -75,8 +75,12 @@ class EditKind:
     # -- staging -------------------------------------------------------------------------------------------------------
 
     def judge(self, edit: Any, draft: Draft) -> Verdict:
-        """Return Staged with values parsed and the state of its target, Dropped where it would change nothing, or
-        Refused. It does not check what brokers alone can know: a staged edit may still fail."""
+        """Return Staged with values parsed and the state of its target, or Dropped if it would change nothing. It does
+        not check what brokers alone can know: a staged edit may still fail.
+
+        Raises:
+            Refused: it can't be staged.
+        """
         raise NotImplementedError
 
     # -- what is there -------------------------------------------------------------------------------------------------
@@ -193,14 +197,18 @@ def _no_commands(_target: Target, _lines: Sequence[DiffLine]) -> tuple[Command, 
     return ()
 
 
+def each_line(command: Callable[[Any, DiffLine], Command]) -> Callable[[Target, Sequence[DiffLine]], Iterable[Command]]:
+    """Return the commands of a batch whose edits have one each. command: (edit, its line) -> its command."""
+    return lambda _target, lines: (command(line.edit, line) for line in lines)
+
+
 class Batch(Struct, frozen=True, eq=False, kw_only=True):
     """How edits of some kinds are sent together, after all batches before it in `kinds.registry.BATCHES`.
 
     Kinds share a batch by naming the same object; two with equal fields are two batches, and each edit is sent once.
     """
 
-    steps: Callable[[Sequence[Staged], Facts], list[Step]]
-    """(staged, facts) -> their requests, as few as the controller's limits allow; each edit in exactly one."""
+    steps: Steps
     predict: Callable[[Snapshot, Sequence[Any]], Snapshot]
     """(snapshot, edits) -> the cluster after them, as far as it can be known; untouched parts stay the same objects."""
     commands: Callable[[Target, Sequence[DiffLine]], Iterable[Command]] = _no_commands

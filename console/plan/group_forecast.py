@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from console.model.cluster import Group, GroupOffset, GroupPosition
-from console.model.numbers import plural
+from console.model.numbers import first_few, plural
 from console.plan.edits import CommitOffset, DeleteOffset
 from console.plan.staged import Staged
 
@@ -37,9 +37,8 @@ def has_members(group: str, members: Sequence[str]) -> str:
     """Return why a group's offsets can't be changed, naming its members; ``""`` for a group without members."""
     if not members:
         return ""
-    more = f" and {len(members) - NAMED} more" if len(members) > NAMED else ""
     count = "a member" if len(members) == 1 else f"{len(members)} members"
-    return f"group {group} has {count}: {', '.join(members[:NAMED])}{more}"
+    return f"group {group} has {count}: {first_few(members, NAMED)}"
 
 
 def forecast(was: GroupOffset, offset: int) -> tuple[int, int]:

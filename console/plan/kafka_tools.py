@@ -7,8 +7,10 @@ that it would spoil go through --add-config-file. No command has a secret: it na
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from console.model.numbers import json_text
 
 SECRETS = "secret.properties"
 """The file that a command with a secret names."""
@@ -54,6 +56,13 @@ def alter_with_secrets(entity: Sequence[str], pairs: Iterable[tuple[str, str]]) 
     content = "; ".join(f"{key}={value}" for key, value in pairs)
     note = f"{SECRETS}, readable by you alone, has to hold: {content}"
     return alter_configs(entity, "--add-config-file", SECRETS)._replace(note=note)
+
+
+def reassignment(partitions: Sequence[Mapping[str, Any]], *action: str) -> Iterator[Command]:
+    """Yield kafka-reassign-partitions with these partitions on its standard input; nothing without any."""
+    words = ("kafka-reassign-partitions", *action, "--reassignment-json-file", STDIN)
+    if partitions:
+        yield Command(words, json_text({"version": 1, "partitions": partitions}) + "\n")
 
 
 def needs_file(value: str) -> bool:

@@ -16,7 +16,7 @@ from console.model.codes import GROUP
 from console.model.config import ConfigResource
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit, Slot
-from console.plan.staged import Draft, Dropped, Pruned, Refused, Staged, subject, topic_id_of
+from console.plan.staged import Draft, Dropped, Pruned, Refusal, Refused, Staged, subject, topic_id_of
 
 
 class _Removed(NamedTuple):
@@ -124,7 +124,7 @@ class StageReport:
     added: tuple[Staged, ...] = ()
     replaced: tuple[Staged, ...] = ()
     dropped: tuple[Dropped, ...] = ()
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[Refusal, ...] = ()
 
     @property
     def plan(self) -> Plan:
@@ -183,12 +183,13 @@ class Staging:
         added: dict[Slot, Staged] = {}
         replaced: list[Staged] = []
         dropped: list[Dropped] = []
-        refused: list[Refused] = []
+        refused: list[Refusal] = []
         touched: dict[Target, None] = {}
         for edit in edits:
-            verdict = kind_of(edit).judge(edit, draft)
-            if isinstance(verdict, Refused):
-                refused.append(verdict)
+            try:
+                verdict = kind_of(edit).judge(edit, draft)
+            except Refused as why:
+                refused.append(Refusal(edit, why.reason, why.remedy))
                 continue
             slot = verdict.edit.slot
             existing = draft.at(slot)

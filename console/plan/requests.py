@@ -123,6 +123,20 @@ def singly(some: Iterable[Staged]) -> Iterable[Group]:
     return (([staged], 1) for staged in some)
 
 
+Steps = Callable[[Sequence[Staged], Facts], list[Step]]
+"""(staged, facts) -> their requests, as few as the controller's limits allow; each edit in exactly one."""
+
+
+def together(request: Callable[[list[Staged]], ChangeRequest], what: str = "records") -> Steps:
+    """Return the steps of edits that make one record each and may share a request. what: names the records."""
+    return lambda staged, _facts: steps_of(singly(staged), RECORD_LIMIT, request, what)
+
+
+def apart(request: Callable[[Staged], ChangeRequest]) -> Steps:
+    """Return the steps of edits of which a request can have one."""
+    return lambda staged, _facts: [Step(request(each), (each,)) for each in staged]
+
+
 def steps_of(
     groups: Iterable[Group], limit: int, request: Callable[[list[Staged]], ChangeRequest], what: str = "records"
 ) -> list[Step]:

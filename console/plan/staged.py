@@ -17,8 +17,9 @@ from console.model.changes import GroupOffsetTarget, GroupTarget, Target, TopicT
 from console.model.codes import TOPIC
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
 from console.model.inheritance import Inheritance
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
-from console.plan.edits import CreateTopic, Edit, Slot
+from console.plan.edits import CreateTopic, DeleteTopic, Edit, Slot
 
 if TYPE_CHECKING:  # a start does not need what only some kinds of edits have
     from console.model.elections import UncleanElection
@@ -102,15 +103,24 @@ class Dropped(NamedTuple):
     reason: str
 
 
-class Refused(NamedTuple):
-    """An edit that can't be staged: why, and what the operator can do instead. Both are untrusted text."""
+class Refused(Exception):
+    """Raised for an edit that can't be staged: why, and what the operator can do instead. Both are untrusted text."""
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+
+
+class Refusal(NamedTuple):
+    """An edit that was refused, with the texts of `Refused`."""
 
     edit: Edit
     reason: str
     remedy: str
 
 
-Verdict = Staged | Dropped | Refused
+Verdict = Staged | Dropped
 
 
 def topic_id_of(edit: Edit, snapshot: Snapshot) -> str | None:
@@ -221,6 +231,23 @@ class Draft(Described):
         """Return the staged creation, deletion or growth of a topic."""
         found = self._slots.get(Slot(TopicTarget(name), ""))
         return found.edit if found else None
+
+    def refuse_created(self, topic: str, remedy: str = "Apply that first.") -> None:
+        """Raise Refused for an edit of a topic that the plan creates."""
+        if isinstance(self.topic_edit(topic), CreateTopic):
+            raise Refused(f"the plan creates topic {topic}", remedy)
+
+    def refuse_deleted(self, topic: str) -> None:
+        """Raise Refused for an edit of a topic that the plan deletes."""
+        if isinstance(self.topic_edit(topic), DeleteTopic):
+            raise Refused(f"the plan deletes topic {topic}", "Discard the deletion, or this edit.")
+
+    def topic(self, name: str) -> cluster.Topic | None:
+        """Return a topic; None where topics were not read. Raises Refused where the cluster has none of this name."""
+        found = self.snapshot.topics.get(name)
+        if found is None and self.read(Part.TOPICS):
+            raise Refused(f"there is no topic {name}", "Check the name, or refresh.")
+        return found
 
     def creates(self, resource: ConfigResource) -> CreateTopic | None:
         """Return the staged creation of the topic whose configs these are."""

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from console.model import config
 from console.model.cluster import Reassignment
 from console.model.codes import BROKER, TOPIC
-from console.model.numbers import long_number
+from console.model.numbers import first_few, long_number
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit, SubtractConfig, UnsetConfig
@@ -107,8 +107,7 @@ def _of(moves: Iterable[str]) -> str:
     names = list(dict.fromkeys(moves))
     if not names:
         return ""
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return f"belongs to the running move of {', '.join(names[:_SHOWN])}{more}"
+    return f"belongs to the running move of {first_few(names, _SHOWN)}"
 
 
 def _name(move: Reassignment) -> str:

@@ -14,7 +14,7 @@ from console.model.broker_keys import TOPIC_SYNONYMS
 from console.model.codes import BROKER, TOPIC
 from console.model.config import ConfigResource, ConfigSet, broker_resource, is_override, topic_resource
 from console.model.inheritance import in_terms_of
-from console.model.numbers import long_number
+from console.model.numbers import first_few, long_number
 from console.model.snapshot import Snapshot
 from console.model.system_topics import COMPACT, INTERNAL, SystemTopic, may_be_of_application, system_topic
 from console.model.topic_readers import TopicReaders
@@ -522,9 +522,8 @@ def _who_reads(readers: TopicReaders | None) -> str:
     if readers is None:
         return "who reads it was not read"
     names = readers.names
-    shown = ", ".join(_reader(name, readers.members.get(name, 0)) for name in names[:NAMED])
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    found = [f"read by {'groups' if len(names) > 1 else 'group'} {shown}{more}"] if names else []
+    shown = first_few([_reader(name, readers.members.get(name, 0)) for name in names], NAMED)
+    found = [f"read by {'groups' if len(names) > 1 else 'group'} {shown}"] if names else []
     if readers.asked < readers.groups:
         found.append(f"only {readers.asked:,} of {readers.groups:,} groups were looked at")
     if readers.problem:

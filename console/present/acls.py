@@ -138,7 +138,6 @@ _REST: tuple[columns.Column[AclRow], ...] = (
         "host",
         columns.EVERYWHERE,
         lambda row: row.acl.host,
-        cell=lambda row: clean(row.acl.host),
         layout=ScreenColumn("host", "Host", min_width=4, max_width=18, priority=50),
     ),
 )

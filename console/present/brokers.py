@@ -88,6 +88,7 @@ def broker_loads(snapshot: Snapshot) -> dict[int, BrokerLoad]:
             if needs_preferred(partition) and not why_not_preferred(partition):
                 to_elect[preferred(partition)] += count
     return {
+        # A partition without a leader names -1.
         b: BrokerLoad(*(counts.get(b, 0) for counts in (leaders, replicas, lost, first, to_elect)))
         for b in {*leaders, *replicas}
         if b >= 0
@@ -118,6 +119,7 @@ def broker_rows(
     edited = {s.edit.target for s in plan.staged}
     known = {node.id: node for node in snapshot.cluster.brokers or snapshot.cluster.controllers}
     for down in loads.keys() - known.keys():
+        # A broker that is down is in no answer about the cluster, but its replicas are in the topics.
         known[down] = Broker(down, "", -1)
     active = controller(snapshot) if is_led else None
     default = snapshot.configs.get(CLUSTER_DEFAULT)
@@ -166,6 +168,7 @@ def disk(dirs: tuple[LogDir, ...] | None) -> Cell:
         return (f"{len(failed)} of {len(dirs)} dirs failed", "failed")
     used = size(sum(d.size for d in dirs))
     total, usable = sum(d.total_bytes for d in dirs), sum(d.usable_bytes for d in dirs)
+    # Brokers before 3.3 do not say how large the volume is.
     if not dirs or min(d.total_bytes for d in dirs) <= 0:
         return used
     full = 100 * (total - usable) / total
@@ -236,7 +239,6 @@ BROKERS: columns.Columns[BrokerRow] = columns.Columns(
         "rack",
         columns.EVERYWHERE | columns.DETAIL,
         _by_broker(lambda broker: broker.rack),
-        cell=lambda row: clean(row.broker.rack or "") if row.broker is not None else "",
         layout=ScreenColumn("rack", "Rack", min_width=8, max_width=16, priority=55),
     ),
     columns.Column(
@@ -342,6 +344,7 @@ def silent_line(snapshot: Snapshot, silent: Collection[int]) -> Line:
     cluster = snapshot.cluster
     nodes = cluster.brokers or cluster.controllers
     where = {node.id: f" at {clean(node.host, 80)}:{node.port}" for node in nodes}
+    # A line has room for three.
     names = ", ".join(f"{broker}{where.get(broker, '')}" for broker in sorted(silent)[:3])
     more = f" and {len(silent) - 3} more" if len(silent) > 3 else ""
     what = "broker" if cluster.brokers or not cluster.controllers else "controller"

@@ -18,7 +18,7 @@ from console.model.numbers import Data, time_of_day
 from console.model.rates import Rate
 from console.plan.amounts import Unit, measured_time, size
 from console.present.names import NOTHING
-from console.present.text import Cell, plain
+from console.present.text import Cell, clean, plain
 from widgets.row_source import Column as ScreenColumn
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ EVERYWHERE: frozenset[View] = LISTED | {"screen"}
 DETAIL: frozenset[View] = frozenset({"detail"})
 OBJECT: frozenset[View] = frozenset({"data"})
 """Of nouns that no filter is for."""
+TOLD: frozenset[View] = OBJECT | LIST
+"""The same in text and in data."""
 OVER_POLLS: frozenset[View] = DATA | SCREEN
 """Views of what takes two polls: the text of `list` is made of one."""
 
@@ -105,12 +107,13 @@ class Column(NamedTuple, Generic[R]):
         return "" if value is None or value is ABSENT else str(value)
 
     def drawn(self, row: R) -> Cell:
-        """Return the cell of a row on the screen."""
-        return self.shown(row) if self.cell is None else self.cell(row)
+        """Return the cell of a row on the screen; what came from a cluster is cleaned."""
+        return clean(self.shown(row)) if self.cell is None else self.cell(row)
 
     def by_value(self) -> Callable[[R], Any]:
         """Return what a row is sorted by without an `order`: the largest number comes first, an unknown one last."""
         get = self.value
+        # A text that is missing counts as the empty one, so that texts are compared with texts alone.
         if self.type in ("text", "word"):
             return lambda row: value if isinstance(value := get(row), str) else ""
         return lambda row: -value if isinstance(value := get(row), int | float) else inf
@@ -134,6 +137,7 @@ class Columns(Generic[R]):
         self.all = columns
         self._orders, self._tie, self._lead = orders, tie, lead
         self.layout = tuple(c.layout for c in columns if "screen" in c.views and c.layout is not None)
+        # Once for each noun, not for each of 100,000 rows.
         self._data = self._getters("data")
         self._detail = self._getters("detail")
         self._drawn = tuple(column.drawn for column in self.of("screen"))
@@ -170,6 +174,7 @@ class Columns(Generic[R]):
             place: the column by its id on the screen (`layout`).
         """
         column = next(c for c in self.all if c.layout is not None and c.layout.id == place)
+        # The lead comes first whatever the column is: the cluster default stays above the brokers.
         keys = tuple(key for key in (self._lead, column.order or column.by_value(), self._tie) if key is not None)
         return keys[0] if len(keys) == 1 else lambda row: tuple([key(row) for key in keys])
 
@@ -264,6 +269,7 @@ def bytes_cell(rate: float | None) -> Cell:
 def records_cell(rate: float | None) -> Cell:
     """Return a rate as a number, ``1,234``; a dash where it is unknown."""
     value = rate_value(rate)
+    # 0.0 would look like a rate that was rounded.
     return (NOTHING, "muted") if value is None else f"{value:,}" if value else "0"
 
 

@@ -50,6 +50,7 @@ def brokers_now(snapshot: Snapshot) -> list[Drifted]:
         for row in rows
         for broker in sorted(row.odd)
     ]
+    # By number: as a text 10 would come before 2.
     return sorted(found_rows, key=lambda each: (_RANKS[each.severity], each.attr, int(each.entity[1])))
 
 
@@ -72,6 +73,7 @@ def since_start(record: Record, cluster: str) -> list[Drifted]:
     """
     first: dict[Place, str | None] = {}
     last: dict[Place, Event] = {}
+    # The record has the latest event first, and what counts is the value before the earliest.
     for event in reversed(record.events):
         if event.kind in (Kind.CONFIG, Kind.QUOTA, Kind.ACL):
             for place in event.places:
@@ -80,6 +82,7 @@ def since_start(record: Record, cluster: str) -> list[Drifted]:
     found = [
         _since_start(place, first[place], event, cluster)
         for place, event in last.items()
+        # Two hidden values can't be compared: that one was set again is all that is known.
         if differ(place.key, first[place], event.became) or event.became == HIDDEN
     ]
     return sorted(found, key=lambda each: (_RANKS[each.severity], each.entity_key, each.attr))

@@ -221,6 +221,7 @@ def concerns(event: Event, about: object) -> bool:
         mine = about_of(place)
         if mine == about or (isinstance(mine, ConfigResource) and mine.type == GROUP and mine.name == about):
             return True
+        # Leaders and ISRs are events of partitions, which name the brokers only in their values.
         if isinstance(about, ConfigResource) and about.type == BROKER and event.kind in (Kind.ISR, Kind.LEADER):
             return about.name in (place.key, event.was, event.became)
     return False
@@ -237,6 +238,7 @@ def line(event: Event) -> str:
 
 
 def _plain(value: str | None, kind: Kind) -> str | None:
+    # Only a config can be set to the empty text; elsewhere that stands for places that differ.
     return None if value == UNTOLD or (value == "" and kind is not Kind.CONFIG) else value
 
 

@@ -33,6 +33,7 @@ def unread(
     Returns:
         An empty line where all was read.
     """
+    # The message line has room for one reason, and the same one after each refresh.
     for part in sorted(parts):
         failures = [f for f in snapshot.failures if f.part == part and concerns(f)]
         if not failures:

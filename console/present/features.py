@@ -89,6 +89,7 @@ def feature_lines(row: FeatureRow) -> list[Line]:
         [("Supported  ", "muted"), (by_range(row.supported) or "by no node that answered", "")],
     ]
     low, high = row.common or (row.level, row.level)
+    # Each level on the way down counts: one that changed the metadata log can't be left again.
     back = next(
         level for level in range(min(low, row.level), row.level + 1) if not why_no_way_back(row.name, level, row.level)
     )
@@ -120,7 +121,6 @@ FEATURES: columns.Columns[FeatureRow] = columns.Columns(
     columns.Column(
         "name",
         columns.EVERYWHERE,
-        cell=lambda row: clean(row.name),
         layout=ScreenColumn("name", "Feature", min_width=16, max_width=40),
     ),
     columns.Column(

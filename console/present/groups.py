@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from heapq import nlargest
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from console.model import cluster
 from console.model.lag_trend import LagTrend, PartitionTrend, direction, time_left
@@ -15,6 +15,8 @@ from console.present import columns
 from console.present.names import NOTHING, plural
 from console.present.text import Cell, Line, clean, in_columns
 from widgets.row_source import Column as ScreenColumn
+
+R = TypeVar("R")
 
 _TROUBLED = frozenset({"DEAD", "UNKNOWN"})
 _REBALANCING = frozenset({"PREPARINGREBALANCE", "COMPLETINGREBALANCE", "ASSIGNING", "RECONCILING", "NOTREADY"})
@@ -67,9 +69,49 @@ def _left(seconds: float | None) -> Data:
     return None if seconds is None else max(1, round(seconds))
 
 
-def behind_order(behind: Behind) -> float:
-    """Return what a lag as a time is sorted by, the longest first, an unknown one last."""
-    return columns.highest_first(behind.seconds)
+def _behind_column(get: Callable[[R], Behind], views: frozenset[columns.View]) -> columns.Column[R]:
+    """Return the column of a lag as a time."""
+    return columns.Column(
+        "lag_seconds",
+        views,
+        lambda row: _seconds(get(row).seconds),
+        "number",
+        Unit.SECONDS,
+        part=lambda row: get(row).least,
+        unknown=True,
+        cell=lambda row: columns.behind_text(get(row)),
+        order=lambda row: columns.highest_first(get(row).seconds),
+        layout=ScreenColumn("behind", "Behind", min_width=7, max_width=11, align="right", priority=88, sort_key="B"),
+    )
+
+
+def _rate_column(get: Callable[[R], float | None], views: frozenset[columns.View], priority: int) -> columns.Column[R]:
+    """Return the column of the records a second by which a lag grows. priority: of the column on a narrow screen."""
+    return columns.Column(
+        "rate",
+        views,
+        lambda row: columns.rate_value(get(row)),
+        "number",
+        unknown=True,
+        cell=lambda row: rate_text(get(row)),
+        order=lambda row: columns.highest_first(get(row)),
+        layout=ScreenColumn(
+            "rate", "Rate/s", min_width=6, max_width=12, align="right", priority=priority, sort_key="R"
+        ),
+    )
+
+
+def _left_column(get: Callable[[R], float | None], views: frozenset[columns.View], priority: int) -> columns.Column[R]:
+    """Return the column of the seconds until a lag is 0. priority: of the column on a narrow screen."""
+    return columns.Column(
+        "catch_up",
+        views,
+        lambda row: _left(get(row)),
+        "number",
+        Unit.SECONDS,
+        cell=lambda row: columns.time_text(get(row)),
+        layout=ScreenColumn("catch_up", "Left", min_width=5, max_width=9, align="right", priority=priority),
+    )
 
 
 def _trend_cell(word: str | None) -> tuple[str, str]:
@@ -113,7 +155,6 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
         "name",
         columns.EVERYWHERE,
         lambda row: row.group.name,
-        cell=lambda row: clean(row.group.name),
         layout=ScreenColumn("name", "Group", flex=1, min_width=20, max_width=80, sort_key="N"),
     ),
     columns.Column(
@@ -129,7 +170,6 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
         columns.EVERYWHERE | columns.DETAIL,
         lambda row: row.group.type,
         "word",
-        cell=lambda row: clean(row.group.type),
         layout=ScreenColumn("type", "Type", min_width=8, max_width=12, priority=40, sort_key="T"),
     ),
     columns.Column("protocol", columns.LISTED | columns.DETAIL, lambda row: row.group.protocol),
@@ -155,18 +195,7 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
         text=lambda row: lag_total(row.lag),
         layout=ScreenColumn("lag", "Lag", min_width=8, max_width=16, align="right", priority=90, sort_key="L"),
     ),
-    columns.Column(
-        "lag_seconds",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: _seconds(row.behind.seconds),
-        "number",
-        Unit.SECONDS,
-        part=lambda row: row.behind.least,
-        unknown=True,
-        cell=lambda row: columns.behind_text(row.behind),
-        order=lambda row: behind_order(row.behind),
-        layout=ScreenColumn("behind", "Behind", min_width=7, max_width=11, align="right", priority=88, sort_key="B"),
-    ),
+    _behind_column(lambda row: row.behind, columns.EVERYWHERE | columns.DETAIL),
     columns.Column(
         "trend",
         columns.DATA | columns.SCREEN | columns.DETAIL,
@@ -176,24 +205,9 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
         cell=lambda row: _trend_cell(direction(row.rate)),
         layout=ScreenColumn("trend", "Trend", width=7, priority=70),
     ),
-    columns.Column(
-        "rate",
-        columns.DATA | columns.SCREEN | columns.DETAIL,
-        lambda row: columns.rate_value(row.rate),
-        "number",
-        unknown=True,
-        cell=lambda row: rate_text(row.rate),
-        order=lambda row: columns.highest_first(row.rate),
-        layout=ScreenColumn("rate", "Rate/s", min_width=6, max_width=12, align="right", priority=65, sort_key="R"),
-    ),
-    columns.Column(
-        "catch_up",
-        columns.DATA | columns.SCREEN | columns.DETAIL,
-        lambda row: None if row.trend is None else _left(row.trend.catch_up),
-        "number",
-        Unit.SECONDS,
-        cell=lambda row: "" if row.trend is None else columns.time_text(row.trend.catch_up),
-        layout=ScreenColumn("catch_up", "Left", min_width=5, max_width=9, align="right", priority=35),
+    _rate_column(lambda row: row.rate, columns.OVER_POLLS | columns.DETAIL, 65),
+    _left_column(
+        lambda row: None if row.trend is None else row.trend.catch_up, columns.OVER_POLLS | columns.DETAIL, 35
     ),
     columns.Column(
         "stuck",
@@ -243,6 +257,7 @@ class PartitionRow(NamedTuple):
             return None
         if self.trend.stuck:
             return "stuck"
+        # Between two commits of a consumer that reads well nothing moves either.
         still = self.trend.still >= STILL_AFTER and bool(self.at.member) and (self.rate or 0) >= 0
         return "stalled" if still else direction(self.rate)
 
@@ -272,6 +287,7 @@ def partition_rows(
         group: with its members; None where it was not described.
         trend: how its lag moves, None before the first poll.
     """
+    # Once for all rows: a group may read 10,000 partitions.
     members = (group and group.members) or ()
     owners = _by_place((member, member.assignment) for member in members)
     targets = [(member, member.target) for member in members if member.target is not None]
@@ -303,7 +319,6 @@ LAGS: columns.Columns[PartitionRow] = columns.Columns(
         "topic",
         columns.EVERYWHERE,
         lambda row: row.at.topic,
-        cell=lambda row: clean(row.at.topic),
         layout=ScreenColumn("topic", "Topic", flex=1, min_width=20, max_width=80, sort_key="N"),
     ),
     columns.Column(
@@ -338,18 +353,7 @@ LAGS: columns.Columns[PartitionRow] = columns.Columns(
         cell=lambda row: (count(row.at.lag), "strong") if row.at.lag > 0 else count(row.at.lag),
         layout=ScreenColumn("lag", "Lag", min_width=6, max_width=20, align="right", priority=95, sort_key="L"),
     ),
-    columns.Column(
-        "lag_seconds",
-        columns.DATA | columns.SCREEN,
-        lambda row: _seconds(row.behind.seconds),
-        "number",
-        Unit.SECONDS,
-        part=lambda row: row.behind.least,
-        unknown=True,
-        cell=lambda row: columns.behind_text(row.behind),
-        order=lambda row: behind_order(row.behind),
-        layout=ScreenColumn("behind", "Behind", min_width=7, max_width=11, align="right", priority=88, sort_key="B"),
-    ),
+    _behind_column(lambda row: row.behind, columns.OVER_POLLS),
     columns.Column("lag_seconds_unknown", columns.DATA, lambda row: row.behind.why or None),
     columns.Column(
         "trend",
@@ -359,25 +363,8 @@ LAGS: columns.Columns[PartitionRow] = columns.Columns(
         cell=lambda row: _trend_cell(row.word),
         layout=ScreenColumn("trend", "Trend", min_width=7, max_width=12, priority=80),
     ),
-    columns.Column(
-        "rate",
-        columns.DATA | columns.SCREEN,
-        lambda row: columns.rate_value(row.rate),
-        "number",
-        unknown=True,
-        cell=lambda row: rate_text(row.rate),
-        order=lambda row: columns.highest_first(row.rate),
-        layout=ScreenColumn("rate", "Rate/s", min_width=6, max_width=12, align="right", priority=70, sort_key="R"),
-    ),
-    columns.Column(
-        "catch_up",
-        columns.DATA | columns.SCREEN,
-        lambda row: _left(time_left(row.at.lag, row.rate)),
-        "number",
-        Unit.SECONDS,
-        cell=lambda row: columns.time_text(time_left(row.at.lag, row.rate)),
-        layout=ScreenColumn("catch_up", "Left", min_width=5, max_width=9, align="right", priority=30),
-    ),
+    _rate_column(lambda row: row.rate, columns.OVER_POLLS, 70),
+    _left_column(lambda row: time_left(row.at.lag, row.rate), columns.OVER_POLLS, 30),
     columns.Column(
         "still",
         columns.DATA | columns.SCREEN,
@@ -432,6 +419,7 @@ def to_take(member: cluster.GroupMember) -> str:
     if member.has_target:
         return ""
     if member.tasks is not None and member.target_tasks is not None:
+        # Role by role: a standby task that becomes active is given back and taken.
         pairs = list(zip(member.tasks, member.target_tasks, strict=True))
     else:
         pairs = [(member.assignment, member.target or ())]
@@ -485,10 +473,8 @@ def member_columns(group: cluster.Group) -> columns.Columns[cluster.GroupMember]
     return MEMBERS.without({name for name, is_empty in empty.items() if is_empty})
 
 
-def _topics_column(
-    name: str, title: str, of: Callable[[cluster.Subtopology], Sequence[str]]
-) -> columns.Column[cluster.Subtopology]:
-    """Return the column of some topics of a subtopology."""
+def _names_column(name: str, title: str, of: Callable[[R], Sequence[str]]) -> columns.Column[R]:
+    """Return the column of several names: of topics, stores or nodes."""
     return columns.Column(
         name, columns.LISTED, lambda row: list(of(row)), "object", title=title, text=lambda row: _names(of(row))
     )
@@ -496,10 +482,10 @@ def _topics_column(
 
 SUBTOPOLOGIES: columns.Columns[cluster.Subtopology] = columns.Columns(
     columns.Column("subtopology", columns.LISTED, lambda row: row.id),
-    _topics_column("source_topics", "Reads", lambda row: row.sources),
-    _topics_column("repartition_source_topics", "Reads between", lambda row: row.repartition_sources),
-    _topics_column("repartition_sink_topics", "Writes between", lambda row: row.repartition_sinks),
-    _topics_column("state_changelog_topics", "Changelogs", lambda row: row.changelogs),
+    _names_column("source_topics", "Reads", lambda row: row.sources),
+    _names_column("repartition_source_topics", "Reads between", lambda row: row.repartition_sources),
+    _names_column("repartition_sink_topics", "Writes between", lambda row: row.repartition_sinks),
+    _names_column("state_changelog_topics", "Changelogs", lambda row: row.changelogs),
 )
 """The topology of a streams group: what each part reads and writes. Between: topics between parts."""
 
@@ -508,30 +494,9 @@ NODES: columns.Columns[cluster.StreamsNode] = columns.Columns(
     columns.Column("subtopology", columns.LISTED, lambda row: row.subtopology or None, title="Subtopology"),
     columns.Column("node", columns.LISTED, lambda row: row.name, title="Node"),
     columns.Column("role", columns.LISTED, lambda row: row.role, title="Role"),
-    columns.Column(
-        "topics",
-        columns.LISTED,
-        lambda row: list(row.topics),
-        "object",
-        title="Topics",
-        text=lambda row: _names(row.topics),
-    ),
-    columns.Column(
-        "stores",
-        columns.LISTED,
-        lambda row: list(row.stores),
-        "object",
-        title="Stores",
-        text=lambda row: _names(row.stores),
-    ),
-    columns.Column(
-        "after",
-        columns.LISTED,
-        lambda row: list(row.after),
-        "object",
-        title="Goes to",
-        text=lambda row: _names(row.after),
-    ),
+    _names_column("topics", "Topics", lambda row: row.topics),
+    _names_column("stores", "Stores", lambda row: row.stores),
+    _names_column("after", "Goes to", lambda row: row.after),
 )
 """The nodes of a streams group's topology."""
 

@@ -17,7 +17,7 @@ from console.model.parts import Part
 from console.model.quota import CLIENT_ID, IP, USER
 from console.model.snapshot import Snapshot
 from console.plan.amounts import unit_of, utc_time
-from console.present import columns as present_columns
+from console.present import columns
 from console.present.acls import ACLS
 from console.present.brokers import BROKERS
 from console.present.groups import GROUPS
@@ -43,13 +43,11 @@ class UserRow(NamedTuple):
     acls: int
 
 
-USERS: present_columns.Columns[UserRow] = present_columns.Columns(
-    present_columns.Column("user", present_columns.LISTED, text=lambda row: named(row.user)),
-    present_columns.Column("quotas", present_columns.LISTED, type="number", text=lambda row: _count(row.quotas)),
-    present_columns.Column("scram", present_columns.LISTED, title="SCRAM"),
-    present_columns.Column(
-        "acls", present_columns.LISTED, type="number", title="ACLs", text=lambda row: _count(row.acls)
-    ),
+USERS: columns.Columns[UserRow] = columns.Columns(
+    columns.Column("user", columns.LISTED, text=lambda row: named(row.user)),
+    columns.Column("quotas", columns.LISTED, type="number", text=lambda row: _count(row.quotas)),
+    columns.Column("scram", columns.LISTED, title="SCRAM"),
+    columns.Column("acls", columns.LISTED, type="number", title="ACLs", text=lambda row: _count(row.acls)),
 )
 
 
@@ -62,6 +60,7 @@ def user_rows(snapshot: Snapshot) -> Iterator[UserRow]:
         if kind == "User":
             acls[name] = acls.get(name, 0) + 1
     unread = {each.entity for each in snapshot.failures if each.part == Part.SCRAM and each.entity}
+    # Who could not be read is listed, too: a missing row would say that there is no such user.
     for user in _default_first({*quotas, *snapshot.scram, *unread, *acls}):
         credentials = () if user is None else snapshot.scram.get(user, ())
         scram = "?" if user in unread else ",".join(credential.mechanism.label for credential in credentials)
@@ -75,12 +74,10 @@ class QuotaOwner(NamedTuple):
     quotas: int
 
 
-def _owners(key: str, title: str) -> present_columns.Columns[QuotaOwner]:
-    return present_columns.Columns(
-        present_columns.Column(
-            key, present_columns.LISTED, lambda row: row.name, title=title, text=lambda row: named(row.name)
-        ),
-        present_columns.Column("quotas", present_columns.LISTED, type="number"),
+def _owners(key: str, title: str) -> columns.Columns[QuotaOwner]:
+    return columns.Columns(
+        columns.Column(key, columns.LISTED, lambda row: row.name, title=title, text=lambda row: named(row.name)),
+        columns.Column("quotas", columns.LISTED, type="number"),
     )
 
 
@@ -123,10 +120,10 @@ class LoggerRow(NamedTuple):
     entry: ConfigEntry
 
 
-LOGGERS: present_columns.Columns[LoggerRow] = present_columns.Columns(
-    present_columns.Column("broker", present_columns.LISTED, type="number"),
-    present_columns.Column("logger", present_columns.LISTED, lambda row: row.entry.name),
-    present_columns.Column("level", present_columns.LISTED, lambda row: row.entry.value, "word"),
+LOGGERS: columns.Columns[LoggerRow] = columns.Columns(
+    columns.Column("broker", columns.LISTED, type="number"),
+    columns.Column("logger", columns.LISTED, lambda row: row.entry.name),
+    columns.Column("level", columns.LISTED, lambda row: row.entry.value, "word"),
 )
 
 
@@ -149,11 +146,11 @@ class ResourceRow(NamedTuple):
         return None if entry is None else entry.value
 
 
-def _key_column(key: KnownKey) -> present_columns.Column[ResourceRow]:
+def _key_column(key: KnownKey) -> columns.Column[ResourceRow]:
     """Return the column of a key. A number stays the text that the broker sent, and is compared as a number."""
-    return present_columns.Column(
+    return columns.Column(
         key.name.replace(".", "_"),
-        present_columns.LISTED,
+        columns.LISTED,
         lambda row: row.value(key.name),
         "number" if key.type in ("INT", "LONG") else "text",
         unit_of(key.name),
@@ -162,11 +159,9 @@ def _key_column(key: KnownKey) -> present_columns.Column[ResourceRow]:
     )
 
 
-def _resource_columns(type_: EntityType) -> present_columns.Columns[ResourceRow]:
+def _resource_columns(type_: EntityType) -> columns.Columns[ResourceRow]:
     """Return the columns of a type that no API but ListConfigResources lists."""
-    return present_columns.Columns(
-        present_columns.Column("name", present_columns.LISTED), *map(_key_column, type_.keys)
-    )
+    return columns.Columns(columns.Column("name", columns.LISTED), *map(_key_column, type_.keys))
 
 
 def resource_rows(snapshot: Snapshot, type_: EntityType) -> Iterator[ResourceRow]:
@@ -182,10 +177,10 @@ class CredentialRow(NamedTuple):
     credential: ScramCredential
 
 
-SCRAM: present_columns.Columns[CredentialRow] = present_columns.Columns(
-    present_columns.Column("user", present_columns.LISTED),
-    present_columns.Column("mechanism", present_columns.LISTED, lambda row: row.credential.mechanism.label, "word"),
-    present_columns.Column("iterations", present_columns.LISTED, lambda row: row.credential.iterations, "number"),
+SCRAM: columns.Columns[CredentialRow] = columns.Columns(
+    columns.Column("user", columns.LISTED),
+    columns.Column("mechanism", columns.LISTED, lambda row: row.credential.mechanism.label, "word"),
+    columns.Column("iterations", columns.LISTED, lambda row: row.credential.iterations, "number"),
 )
 
 
@@ -204,10 +199,10 @@ _TO_THE_MINUTE = "2026-01-31T23:59"
 
 def _moment_column(
     name: str, title: str, sort_key: str, at: Callable[[DelegationToken], int], priority: int
-) -> present_columns.Column[DelegationToken]:
-    return present_columns.Column(
+) -> columns.Column[DelegationToken]:
+    return columns.Column(
         name,
-        present_columns.EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: None if time_of(at(row)) is None else utc_time(at(row)),
         title=title,
         cell=lambda row: utc_time(at(row))[: len(_TO_THE_MINUTE)].replace("T", " "),
@@ -217,30 +212,25 @@ def _moment_column(
     )
 
 
-TOKENS: present_columns.Columns[DelegationToken] = present_columns.Columns(
-    present_columns.Column(
+TOKENS: columns.Columns[DelegationToken] = columns.Columns(
+    columns.Column(
         "id",
-        present_columns.EVERYWHERE,
-        cell=lambda row: clean(row.id, 120),
-        text=lambda row: row.id,
+        columns.EVERYWHERE,
         layout=ScreenColumn("id", "Token", min_width=22, max_width=40, priority=97, sort_key="N"),
     ),
-    present_columns.Column(
+    columns.Column(
         "owner",
-        present_columns.EVERYWHERE,
-        cell=lambda row: clean(row.owner, 120),
-        text=lambda row: row.owner,
+        columns.EVERYWHERE,
         layout=ScreenColumn("owner", "Owner", flex=1, min_width=12, max_width=40, sort_key="O"),
     ),
-    present_columns.Column(
+    columns.Column(
         "requester",
-        present_columns.DATA | present_columns.SCREEN,
-        cell=lambda row: clean(row.requester, 120),
+        columns.DATA | columns.SCREEN,
         layout=ScreenColumn("requester", "Asked for by", min_width=12, max_width=30, priority=30),
     ),
-    present_columns.Column(
+    columns.Column(
         "renewers",
-        present_columns.EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: ",".join(row.renewers),
         cell=lambda row: clean(",".join(row.renewers), 200) or NOTHING,
         text=lambda row: ",".join(row.renewers),
@@ -279,7 +269,7 @@ def token_rows(snapshot: Snapshot) -> Iterator[DelegationToken]:
     return iter(snapshot.tokens.values())
 
 
-KINDS: Mapping[str, present_columns.Columns[Any]] = MappingProxyType(
+KINDS: Mapping[str, columns.Columns[Any]] = MappingProxyType(
     {
         "topics": TOPICS,
         "brokers": BROKERS,
@@ -300,5 +290,5 @@ KINDS: Mapping[str, present_columns.Columns[Any]] = MappingProxyType(
 
 def filter_names(kind: str) -> tuple[str, ...]:
     """Return the keys that ``KEY=VALUE`` of `list` accepts for a kind, configs aside; none for an unknown kind."""
-    columns = KINDS.get(kind)
-    return () if columns is None else tuple(column.name for column in columns.of("filter"))
+    known = KINDS.get(kind)
+    return () if known is None else tuple(column.name for column in known.of("filter"))

@@ -129,6 +129,7 @@ def sides(change: reader.Change) -> Sides:
 
 def is_hidden(change: reader.Change) -> bool:
     """Return whether the values of a change are secrets, of which the lake knows only that they are set."""
+    # Neither facts about an entity nor ACLs are configs: no broker hides their values.
     if change.attr.startswith(":") or change.entity_type == "acl":
         return False
     told = change.old_value if change.is_deleted else change.new_value
@@ -262,6 +263,7 @@ def spark(series: Sequence[tuple[datetime, float]], width: int, top: float | Non
     parts: list[float | None] = [None] * count
     for at, rate in series:
         place = min(count - 1, int((at.timestamp() - begin) / step))
+        # The highest value of each part: a mean would hide a short peak.
         parts[place] = max(rate, parts[place] or 0.0)
     most = max(top or 0.0, *(rate for _, rate in series))
     return "".join(" " if part is None else BARS[_height(part, most, len(BARS))] for part in parts)

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from console.lake.reader import Change, Drifted, Minute, Pair, Usage
 from console.model import quota
 from console.plan.amounts import Unit
-from console.present import columns as present_columns
-from console.present import lake
+from console.present import columns, lake
 from console.present.names import named
 from console.present.text import Cell, Line, clean, joined
 from widgets.row_source import Column as ScreenColumn
@@ -69,53 +68,47 @@ def dated(change: Change, first_poll: datetime | None, zone: tzinfo | None = Non
     return Dated(change, change_texts(change, first_poll, lambda at: _full(at, zone)), zone)
 
 
-HISTORY: present_columns.Columns[Dated] = present_columns.Columns(
-    present_columns.Column("when", present_columns.LIST, text=lambda row: _full(row.change.valid_from, row.zone)),
-    present_columns.Column("cluster", present_columns.LIST, text=lambda row: row.change.cluster_id),
-    present_columns.Column("cluster_id", present_columns.OBJECT, lambda row: row.change.cluster_id),
-    present_columns.Column("entity_type", present_columns.OBJECT, lambda row: row.change.entity_type),
-    present_columns.Column("entity_key", present_columns.OBJECT, lambda row: row.change.entity_key),
-    present_columns.Column("entity", present_columns.LIST, text=lambda row: row.words.entity),
-    present_columns.Column(
-        "attr",
-        present_columns.OBJECT | present_columns.LIST,
-        lambda row: row.change.attr,
-        title="Key",
-        text=lambda row: row.words.key,
-    ),
-    present_columns.Column(
+HISTORY: columns.Columns[Dated] = columns.Columns(
+    columns.Column("when", columns.LIST, text=lambda row: _full(row.change.valid_from, row.zone)),
+    columns.Column("cluster", columns.LIST, text=lambda row: row.change.cluster_id),
+    columns.Column("cluster_id", columns.OBJECT, lambda row: row.change.cluster_id),
+    columns.Column("entity_type", columns.OBJECT, lambda row: row.change.entity_type),
+    columns.Column("entity_key", columns.OBJECT, lambda row: row.change.entity_key),
+    columns.Column("entity", columns.LIST, text=lambda row: row.words.entity),
+    columns.Column("attr", columns.TOLD, lambda row: row.change.attr, title="Key", text=lambda row: row.words.key),
+    columns.Column(
         "old_value",
-        present_columns.OBJECT | present_columns.LIST,
+        columns.TOLD,
         lambda row: row.change.old_value,
         title="Was",
         text=lambda row: row.words.old,
     ),
-    present_columns.Column(
+    columns.Column(
         "new_value",
-        present_columns.OBJECT | present_columns.LIST,
+        columns.TOLD,
         lambda row: row.change.new_value,
         title="Became",
         text=lambda row: row.words.new,
     ),
-    present_columns.Column("valid_from", present_columns.OBJECT, lambda row: row.change.valid_from.isoformat()),
-    present_columns.Column("valid_to", present_columns.OBJECT, lambda row: _iso(row.change.valid_to)),
-    present_columns.Column("is_current", present_columns.OBJECT, lambda row: row.change.is_current, "boolean"),
-    present_columns.Column("is_deleted", present_columns.OBJECT, lambda row: row.change.is_deleted, "boolean"),
-    present_columns.Column(
+    columns.Column("valid_from", columns.OBJECT, lambda row: row.change.valid_from.isoformat()),
+    columns.Column("valid_to", columns.OBJECT, lambda row: _iso(row.change.valid_to)),
+    columns.Column("is_current", columns.OBJECT, lambda row: row.change.is_current, "boolean"),
+    columns.Column("is_deleted", columns.OBJECT, lambda row: row.change.is_deleted, "boolean"),
+    columns.Column(
         "principal",
-        present_columns.OBJECT | present_columns.LIST,
+        columns.TOLD,
         lambda row: row.change.principal,
         title="Who",
         text=lambda row: row.words.who,
     ),
-    present_columns.Column(
+    columns.Column(
         "attribution",
-        present_columns.OBJECT | present_columns.LIST,
+        columns.TOLD,
         lambda row: row.change.attribution,
         title="Known by",
         text=lambda row: row.words.how,
     ),
-    present_columns.Column("source", present_columns.OBJECT, lambda row: row.change.source),
+    columns.Column("source", columns.OBJECT, lambda row: row.change.source),
 )
 """A lake's timeline for the command line: entity and key apart, values and times in full."""
 
@@ -212,7 +205,7 @@ START = "start"
 """Stands for the scope of the baseline where there is no lake: what was when watching began."""
 
 
-def drift_columns(scope: str, peers: Sequence[str]) -> present_columns.Columns[DriftRow]:
+def drift_columns(scope: str, peers: Sequence[str]) -> columns.Columns[DriftRow]:
     """Return a letter for the severity, the key, what most have, then a column for each peer with its deviations.
 
     Args:
@@ -220,19 +213,17 @@ def drift_columns(scope: str, peers: Sequence[str]) -> present_columns.Columns[D
         peers: ids of brokers or clusters. The first ones stay longest on a narrow screen.
     """
     most = {"baseline": "Wanted", START: "At start"}.get(scope, "Most")
-    return present_columns.Columns(
-        present_columns.letter_column(
-            "severity", lambda row: lake.SEVERITIES.get(row.severity, ("?", "muted")), width=2
-        ),
-        present_columns.Column(
+    return columns.Columns(
+        columns.letter_column("severity", lambda row: lake.SEVERITIES.get(row.severity, ("?", "muted")), width=2),
+        columns.Column(
             "key",
-            present_columns.SCREEN,
+            columns.SCREEN,
             row_name,
             layout=ScreenColumn("key", "Key", flex=2, min_width=22, max_width=70, sort_key="N"),
         ),
-        present_columns.Column(
+        columns.Column(
             "most",
-            present_columns.SCREEN,
+            columns.SCREEN,
             cell=lambda row: (row.majority, "muted"),
             layout=ScreenColumn("most", most, flex=1, min_width=8, max_width=30, priority=95),
         ),
@@ -243,14 +234,14 @@ def drift_columns(scope: str, peers: Sequence[str]) -> present_columns.Columns[D
     )
 
 
-def _peer_column(name: str, label: str, priority: int) -> present_columns.Column[DriftRow]:
+def _peer_column(name: str, label: str, priority: int) -> columns.Column[DriftRow]:
     def cell(row: DriftRow) -> Cell:
         odd = row.odd.get(name)
         return (SAME, "muted") if odd is None else (f"!{lake.drift_sides(odd)[1]}", "failed")
 
-    return present_columns.Column(
+    return columns.Column(
         f"peer-{name}",
-        present_columns.SCREEN,
+        columns.SCREEN,
         cell=cell,
         layout=ScreenColumn(f"peer-{name}", label, min_width=5, max_width=24, priority=priority),
     )
@@ -259,57 +250,32 @@ def _peer_column(name: str, label: str, priority: int) -> present_columns.Column
 _PEERS = {"broker": "brokers", "cluster": "clusters"}
 
 
-def drifted_columns(zone: tzinfo | None) -> present_columns.Columns[Drifted]:
+def drifted_columns(zone: tzinfo | None) -> columns.Columns[Drifted]:
     """Return the columns of the command line, where each entity that differs has a row.
 
     Args:
         zone: of the times; None: this host's.
     """
-    return present_columns.Columns(
-        present_columns.Column("severity", present_columns.OBJECT | present_columns.LIST),
-        present_columns.Column(
-            "scope",
-            present_columns.OBJECT | present_columns.LIST,
-            title="Among",
-            text=lambda row: _PEERS.get(row.scope, row.scope),
-        ),
-        present_columns.Column("cluster", present_columns.LIST, text=lambda row: row.cluster_id),
-        present_columns.Column("cluster_id", present_columns.OBJECT),
-        present_columns.Column(
-            "entity_key",
-            present_columns.OBJECT | present_columns.LIST,
-            title="Entity",
-            text=lambda row: lake.typed_text(row.entity_key),
-        ),
-        present_columns.Column(
-            "attr",
-            present_columns.OBJECT | present_columns.LIST,
-            title="Key",
-            text=lambda row: lake.attr_text(row.attr),
-        ),
-        present_columns.Column(
-            "majority_value",
-            present_columns.OBJECT | present_columns.LIST,
-            title="Most",
-            text=lambda row: lake.drift_sides(row)[0],
-        ),
-        present_columns.Column(
-            "this_value",
-            present_columns.OBJECT | present_columns.LIST,
-            title="This",
-            text=lambda row: lake.drift_sides(row)[1],
-        ),
-        present_columns.Column("peers", present_columns.OBJECT, type="number"),
-        present_columns.Column(
+    return columns.Columns(
+        columns.Column("severity", columns.TOLD),
+        columns.Column("scope", columns.TOLD, title="Among", text=lambda row: _PEERS.get(row.scope, row.scope)),
+        columns.Column("cluster", columns.LIST, text=lambda row: row.cluster_id),
+        columns.Column("cluster_id", columns.OBJECT),
+        columns.Column("entity_key", columns.TOLD, title="Entity", text=lambda row: lake.typed_text(row.entity_key)),
+        columns.Column("attr", columns.TOLD, title="Key", text=lambda row: lake.attr_text(row.attr)),
+        columns.Column("majority_value", columns.TOLD, title="Most", text=lambda row: lake.drift_sides(row)[0]),
+        columns.Column("this_value", columns.TOLD, title="This", text=lambda row: lake.drift_sides(row)[1]),
+        columns.Column("peers", columns.OBJECT, type="number"),
+        columns.Column(
             "differing",
-            present_columns.OBJECT | present_columns.LIST,
+            columns.TOLD,
             type="number",
             title="Differ",
             text=lambda row: f"{row.differing} of {row.peers}",
         ),
-        present_columns.Column(
+        columns.Column(
             "since",
-            present_columns.OBJECT | present_columns.LIST,
+            columns.TOLD,
             lambda row: _iso(row.since),
             text=lambda row: _full(row.since, zone) or "always",
         ),
@@ -416,39 +382,39 @@ def _used(usage: Usage) -> Cell:
     return (lake.NOTHING, "muted") if usage.utilisation is None else (f"{usage.utilisation:.0%}", state(usage)[1])
 
 
-USAGE: present_columns.Columns[Usage] = present_columns.Columns(
-    present_columns.letter_column("state", state, width=2),
-    present_columns.Column("cluster", present_columns.LIST, text=lambda row: row.cluster_id),
-    present_columns.Column("cluster_id", present_columns.OBJECT),
-    present_columns.Column("scope_user", present_columns.OBJECT, lambda row: row.pair.scope_user),
-    present_columns.Column("scope_client", present_columns.OBJECT, lambda row: row.pair.scope_client),
-    present_columns.Column(
+USAGE: columns.Columns[Usage] = columns.Columns(
+    columns.letter_column("state", state, width=2),
+    columns.Column("cluster", columns.LIST, text=lambda row: row.cluster_id),
+    columns.Column("cluster_id", columns.OBJECT),
+    columns.Column("scope_user", columns.OBJECT, lambda row: row.pair.scope_user),
+    columns.Column("scope_client", columns.OBJECT, lambda row: row.pair.scope_client),
+    columns.Column(
         "pair",
-        present_columns.SHOWN,
+        columns.SHOWN,
         lambda row: lake.pair_text(row.pair),
         layout=ScreenColumn("pair", "User / client", flex=1, min_width=14, max_width=60, sort_key="N"),
     ),
-    present_columns.Column(
+    columns.Column(
         "quota_key",
-        present_columns.OBJECT | present_columns.SHOWN,
+        columns.TOLD | columns.SCREEN,
         lambda row: row.pair.quota_key,
         title="Key",
         cell=lambda row: (_short(row.pair.quota_key), "muted"),
         text=lambda row: row.pair.quota_key,
         layout=ScreenColumn("key", "Quota", width=7, priority=92),
     ),
-    present_columns.Column("broker_id", present_columns.OBJECT, type="number"),
-    present_columns.Column(
+    columns.Column("broker_id", columns.OBJECT, type="number"),
+    columns.Column(
         "utilisation",
-        present_columns.OBJECT | present_columns.SHOWN,
+        columns.TOLD | columns.SCREEN,
         type="number",
         cell=_used,
         order=lambda row: -(row.utilisation or 0.0),
         layout=ScreenColumn("used", "Used", width=5, align="right", priority=95, sort_key="P"),
     ),
-    present_columns.Column(
+    columns.Column(
         "series",
-        present_columns.OBJECT | present_columns.SHOWN,
+        columns.TOLD | columns.SCREEN,
         lambda row: [[at.isoformat(), rate] for at, rate in row.series],
         "object",
         title="Rate",
@@ -456,54 +422,54 @@ USAGE: present_columns.Columns[Usage] = present_columns.Columns(
         text=lambda row: lake.spark(row.series, MORE_BARS, row.quota_value),
         layout=ScreenColumn("bars", "", width=BARS, priority=80),
     ),
-    present_columns.Column(
+    columns.Column(
         "rate_max",
-        present_columns.OBJECT | present_columns.SHOWN,
+        columns.TOLD | columns.SCREEN,
         type="number",
         cell=lambda row: _rate(row, row.rate_max),
         order=lambda row: -(row.rate_max or 0.0),
         layout=ScreenColumn("rate", "Highest", width=9, align="right", priority=60, sort_key="R"),
     ),
-    present_columns.Column("rate_avg", present_columns.OBJECT, type="number"),
-    present_columns.Column(
+    columns.Column("rate_avg", columns.OBJECT, type="number"),
+    columns.Column(
         "quota_value",
-        present_columns.OBJECT | present_columns.SHOWN,
+        columns.TOLD | columns.SCREEN,
         type="number",
         cell=lake.limit_text,
         layout=ScreenColumn("limit", "Limit", width=9, align="right", priority=91),
     ),
-    present_columns.Column(
+    columns.Column(
         "throttle_ms",
-        present_columns.OBJECT | present_columns.SHOWN,
+        columns.TOLD | columns.SCREEN,
         type="number",
         unit=Unit.MILLISECONDS,
         cell=lambda row: (lake.waited(row), "failed") if row.throttle_ms else "",
         layout=ScreenColumn("waited", "Waited", width=8, align="right", priority=93, sort_key="W"),
     ),
-    present_columns.Column("throttled_requests", present_columns.OBJECT, type="number"),
-    present_columns.Column(
+    columns.Column("throttled_requests", columns.OBJECT, type="number"),
+    columns.Column(
         "headroom",
-        present_columns.OBJECT | present_columns.SHOWN,
+        columns.TOLD | columns.SCREEN,
         type="number",
         cell=lambda row: (_rate(row, row.headroom), "muted"),
         layout=ScreenColumn("headroom", "Headroom", width=10, align="right", priority=70),
     ),
-    present_columns.Column(
+    columns.Column(
         "level",
-        present_columns.OBJECT | present_columns.SHOWN,
+        columns.TOLD | columns.SCREEN,
         type="number",
         cell=lambda row: (lake.level_text(row.level), "muted"),
         left=True,
         layout=ScreenColumn("level", "Level", min_width=8, max_width=30, priority=50),
     ),
-    present_columns.Column(
+    columns.Column(
         "suggested_value",
-        present_columns.OBJECT | present_columns.LIST,
+        columns.TOLD,
         type="number",
         title="Suggested",
         text=lambda row: _rate(row, row.suggested_value),
     ),
-    present_columns.Column("reason", present_columns.OBJECT | present_columns.LIST, title="Why"),
+    columns.Column("reason", columns.TOLD, title="Why"),
     orders={
         "list": (
             "cluster",
@@ -565,10 +531,10 @@ def plot(usage: Usage, minutes: Sequence[Minute], width: int, height: int) -> li
         height: of the bars, in lines; the axis and its key take four more.
     """
     key = usage.pair.quota_key
-    columns = _columns(minutes, max(1, width - _AXIS - 1))
-    limits = [limit for _, limit, _ in columns if limit is not None]
-    top = max([rate for rate, _, _ in columns if rate is not None] + limits, default=0.0) * 1.05
-    if not columns or top <= 0:
+    bars = _columns(minutes, max(1, width - _AXIS - 1))
+    limits = [limit for _, limit, _ in bars if limit is not None]
+    top = max([rate for rate, _, _ in bars if rate is not None] + limits, default=0.0) * 1.05
+    if not bars or top <= 0:
         return [[("nothing was used in this window", "muted")]]
     lines: list[Line] = []
     for level in range(height, 0, -1):
@@ -576,7 +542,7 @@ def plot(usage: Usage, minutes: Sequence[Minute], width: int, height: int) -> li
             lake.rate_text(key, top * level / height, usage.quota_value) if level in (height, (height + 1) // 2) else ""
         )
         line: Line = [(f"{number:>{_AXIS - 1}} ", "muted")]
-        for rate, limit, throttled in columns:
+        for rate, limit, throttled in bars:
             filled = 0.0 if rate is None else rate / top * height - (level - 1)
             at_limit = limit is not None and level - 1 <= limit / top * height < level
             bar = _EIGHTHS[max(0, min(8, round(filled * 8)))]
@@ -585,9 +551,9 @@ def plot(usage: Usage, minutes: Sequence[Minute], width: int, height: int) -> li
             else:
                 line.append((bar, "failed" if throttled else "ok"))
         lines.append(joined(line))
-    marks = "".join("!" if throttled else " " for _, _, throttled in columns)
+    marks = "".join("!" if throttled else " " for _, _, throttled in bars)
     lines.append([(" " * _AXIS, ""), (marks, "failed")])
-    lines.append([(_axis(minutes[0].minute, minutes[-1].minute, len(columns)), "muted")])
+    lines.append([(_axis(minutes[0].minute, minutes[-1].minute, len(bars)), "muted")])
     lines.append([])
     lines.append([(" " * _AXIS, ""), ("─", "danger"), (" limit   ", "muted"), ("!", "failed"), (" throttled", "muted")])
     return lines

@@ -77,6 +77,7 @@ class MoveRow(NamedTuple):
 
     def left(self) -> float | None:
         """Return the seconds until the last copy is complete; None if unknown."""
+        # While the end of one copy is unknown, that of all is.
         known = [copy.left for _, copy in self.copies]
         return max((each for each in known if each is not None), default=None) if None not in known else None
 
@@ -111,6 +112,7 @@ def move_rows(
     rows += _rows_within(snapshot, within, operations, worker)
     rows.sort(key=lambda row: (not row.stuck, row.place, row.within or ()))
     heads = []
+    # An operation is as far as all its moves together.
     for each in operations:
         held = tuple(copy for row in rows if row.operation is each for copy in row.copies)
         heads.append(MoveRow(None, copies=held, operation=each, worker=worker))
@@ -163,6 +165,7 @@ def _throttle(snapshot: Snapshot, broker: int, key: str) -> int | None:
     configs = snapshot.configs.get(broker_resource(broker))
     entry = configs.get(key) if configs is not None else None
     rate = long_number(entry.value) if entry is not None else None
+    # Kafka's default is the largest long, which limits nothing.
     return rate if rate is not None and rate < 2**63 - 1 else None
 
 
@@ -224,9 +227,7 @@ def _bytes(name: str, title: str, get: Callable[[R], int]) -> columns.Column[R]:
     def value(row: R) -> int | None:
         return held if (held := get(row)) >= 0 else None
 
-    return columns.Column(
-        name, columns.OBJECT | columns.LIST, value, "number", Unit.BYTES, title=title, text=text, left=True
-    )
+    return columns.Column(name, columns.TOLD, value, "number", Unit.BYTES, title=title, text=text, left=True)
 
 
 def _owner_column(get: Callable[[R], Operation | None]) -> columns.Column[R]:
@@ -238,16 +239,14 @@ def _owner_column(get: Callable[[R], Operation | None]) -> columns.Column[R]:
     def text(row: R) -> str:
         return OUTSIDE if (number := value(row)) is None else str(number)
 
-    return columns.Column("operation", columns.OBJECT | columns.LIST, value, "number", text=text, left=True)
+    return columns.Column("operation", columns.TOLD, value, "number", text=text, left=True)
 
 
 MOVES: columns.Columns[MoveRow] = columns.Columns(
-    columns.Column(
-        "topic", columns.OBJECT | columns.LIST, lambda row: columns.ABSENT if row.place is None else row.place[0]
-    ),
+    columns.Column("topic", columns.TOLD, lambda row: columns.ABSENT if row.place is None else row.place[0]),
     columns.Column(
         "partition",
-        columns.OBJECT | columns.LIST,
+        columns.TOLD,
         lambda row: columns.ABSENT if row.place is None else row.place[1],
         "number",
         left=True,
@@ -261,7 +260,7 @@ MOVES: columns.Columns[MoveRow] = columns.Columns(
     ),
     columns.Column(
         "from",
-        columns.OBJECT | columns.SHOWN,
+        columns.TOLD | columns.SCREEN,
         lambda row: list(row.before),
         "object",
         cell=_from_cell,
@@ -269,7 +268,7 @@ MOVES: columns.Columns[MoveRow] = columns.Columns(
     ),
     columns.Column(
         "to",
-        columns.OBJECT | columns.SHOWN,
+        columns.TOLD | columns.SCREEN,
         lambda row: list(row.after),
         "object",
         cell=_to_cell,
@@ -277,7 +276,7 @@ MOVES: columns.Columns[MoveRow] = columns.Columns(
     ),
     columns.Column(
         "copied",
-        columns.OBJECT | columns.SHOWN,
+        columns.TOLD | columns.SCREEN,
         lambda row: row.held[0],
         "number",
         Unit.BYTES,
@@ -325,14 +324,14 @@ def copy_rows(snapshot: Snapshot, operations: Sequence[Operation]) -> list[CopyR
 
 
 COPIES: columns.Columns[CopyRow] = columns.Columns(
-    columns.Column("topic", columns.OBJECT | columns.LIST, lambda row: row.place[0]),
-    columns.Column("partition", columns.OBJECT | columns.LIST, lambda row: row.place[1], "number", left=True),
-    columns.Column("broker", columns.OBJECT | columns.LIST, lambda row: row.place[2], "number", left=True),
-    columns.Column("from", columns.OBJECT | columns.LIST, lambda row: row.copy.before),
-    columns.Column("to", columns.OBJECT | columns.LIST, lambda row: row.copy.after),
+    columns.Column("topic", columns.TOLD, lambda row: row.place[0]),
+    columns.Column("partition", columns.TOLD, lambda row: row.place[1], "number", left=True),
+    columns.Column("broker", columns.TOLD, lambda row: row.place[2], "number", left=True),
+    columns.Column("from", columns.TOLD, lambda row: row.copy.before),
+    columns.Column("to", columns.TOLD, lambda row: row.copy.after),
     _bytes("copied", "Copied", lambda row: row.copy.copied),
     _bytes("of", "Of", lambda row: row.copy.size),
-    columns.Column("behind", columns.OBJECT | columns.LIST, lambda row: row.copy.behind, "number", left=True),
+    columns.Column("behind", columns.TOLD, lambda row: row.copy.behind, "number", left=True),
     _owner_column(lambda row: row.operation),
 )
 """Copies between directories of a broker. Behind: records that a copy lacks."""
@@ -367,24 +366,24 @@ def _holder(row: OperationRow) -> Data:
 
 
 OPERATIONS: columns.Columns[OperationRow] = columns.Columns(
-    columns.Column("operation", columns.OBJECT | columns.LIST, lambda row: row.operation.number, "number", left=True),
-    columns.Column("goal", columns.OBJECT | columns.LIST, lambda row: str(row.operation.goal)),
-    columns.Column("state", columns.OBJECT | columns.LIST, lambda row: row.operation.state.value, "word"),
+    columns.Column("operation", columns.TOLD, lambda row: row.operation.number, "number", left=True),
+    columns.Column("goal", columns.TOLD, lambda row: str(row.operation.goal)),
+    columns.Column("state", columns.TOLD, lambda row: row.operation.state.value, "word"),
     columns.Column(
         "throttle",
-        columns.OBJECT | columns.LIST,
+        columns.TOLD,
         lambda row: row.operation.throttle,
         "number",
         Unit.BYTES_PER_SECOND,
         text=lambda row: f"{byte_count(row.operation.throttle)}/s" if row.operation.throttle is not None else "none",
         left=True,
     ),
-    columns.Column("steps", columns.OBJECT | columns.LIST, lambda row: len(row.operation.steps), "number", left=True),
+    columns.Column("steps", columns.TOLD, lambda row: len(row.operation.steps), "number", left=True),
     columns.Column("partitions", columns.OBJECT, lambda row: len(row.operation.moves()), "number"),
     columns.Column("replicas", columns.OBJECT, lambda row: len(row.operation.dir_moves()), "number"),
     columns.Column(
         "copied",
-        columns.OBJECT | columns.LIST,
+        columns.TOLD,
         type="number",
         unit=Unit.BYTES,
         text=lambda row: byte_count(row.copied if row.operation.ended is None else row.operation.bytes),
@@ -392,7 +391,7 @@ OPERATIONS: columns.Columns[OperationRow] = columns.Columns(
     ),
     columns.Column(
         "left",
-        columns.OBJECT | columns.LIST,
+        columns.TOLD,
         type="number",
         unit=Unit.BYTES,
         text=lambda row: byte_count(row.left) if row.operation.ended is None else "",
@@ -400,7 +399,7 @@ OPERATIONS: columns.Columns[OperationRow] = columns.Columns(
     ),
     columns.Column(
         "begun",
-        columns.OBJECT | columns.LIST,
+        columns.TOLD,
         lambda row: row.operation.at.isoformat(),
         text=lambda row: columns.clock(row.operation.at),
     ),
@@ -427,33 +426,25 @@ def _copies(move: Relocation) -> str:
 
 
 RELOCATIONS: columns.Columns[Relocation] = columns.Columns(
-    columns.Column("topic", columns.OBJECT | columns.LIST),
-    columns.Column("partition", columns.OBJECT | columns.LIST, lambda move: move.number, "number", left=True),
+    columns.Column("topic", columns.TOLD),
+    columns.Column("partition", columns.TOLD, lambda move: move.number, "number", left=True),
     columns.Column(
         "from",
-        columns.OBJECT | columns.LIST,
+        columns.TOLD,
         lambda move: list(move.before),
         "object",
         text=lambda move: commas(move.before),
     ),
-    columns.Column(
-        "to",
-        columns.OBJECT | columns.LIST,
-        lambda move: list(move.after),
-        "object",
-        text=lambda move: commas(move.after),
-    ),
-    columns.Column(
-        "bytes", columns.OBJECT | columns.LIST, type="number", unit=Unit.BYTES, title="Copies", text=_copies, left=True
-    ),
+    columns.Column("to", columns.TOLD, lambda move: list(move.after), "object", text=lambda move: commas(move.after)),
+    columns.Column("bytes", columns.TOLD, type="number", unit=Unit.BYTES, title="Copies", text=_copies, left=True),
 )
 """Partitions that move between brokers."""
 DIR_MOVES: columns.Columns[DirMove] = columns.Columns(
-    columns.Column("topic", columns.OBJECT | columns.LIST),
-    columns.Column("partition", columns.OBJECT | columns.LIST, lambda move: move.number, "number", left=True),
-    columns.Column("broker", columns.OBJECT | columns.LIST, type="number", left=True),
-    columns.Column("from", columns.OBJECT | columns.LIST, lambda move: move.before),
-    columns.Column("to", columns.OBJECT | columns.LIST, lambda move: move.after),
+    columns.Column("topic", columns.TOLD),
+    columns.Column("partition", columns.TOLD, lambda move: move.number, "number", left=True),
+    columns.Column("broker", columns.TOLD, type="number", left=True),
+    columns.Column("from", columns.TOLD, lambda move: move.before),
+    columns.Column("to", columns.TOLD, lambda move: move.after),
     _bytes("bytes", "Copies", lambda move: move.size),
 )
 """Replicas that move into another directory of their broker."""
@@ -468,9 +459,7 @@ def _before_after(
         before, after = get(row)
         return f"{text(before)} → {text(after)}"
 
-    return columns.Column(
-        name, columns.OBJECT | columns.LIST, lambda row: list(get(row)), "object", title=title, text=shown
-    )
+    return columns.Column(name, columns.TOLD, lambda row: list(get(row)), "object", title=title, text=shown)
 
 
 def _count(number: int) -> str:
@@ -478,7 +467,7 @@ def _count(number: int) -> str:
 
 
 BROKERS_AFTER: columns.Columns[BrokerForecast] = columns.Columns(
-    columns.Column("broker", columns.OBJECT | columns.LIST, lambda each: each.id, "number", left=True),
+    columns.Column("broker", columns.TOLD, lambda each: each.id, "number", left=True),
     _before_after("replicas", "Replicas", lambda each: each.replicas, _count),
     _before_after("leads", "Leads", lambda each: each.leads, _count),
     _before_after("bytes", "Holds", lambda each: each.bytes, byte_count),
@@ -488,8 +477,8 @@ BROKERS_AFTER: columns.Columns[BrokerForecast] = columns.Columns(
 )
 """Brokers before and after a proposal's moves."""
 DIRS_AFTER: columns.Columns[DirForecast] = columns.Columns(
-    columns.Column("broker", columns.OBJECT | columns.LIST, type="number", left=True),
-    columns.Column("directory", columns.OBJECT | columns.LIST, lambda each: each.path),
+    columns.Column("broker", columns.TOLD, type="number", left=True),
+    columns.Column("directory", columns.TOLD, lambda each: each.path),
     _before_after("replicas", "Replicas", lambda each: each.replicas, _count),
     _before_after("bytes", "Holds", lambda each: each.bytes, byte_count),
     _bytes("copied", "Copies", lambda each: each.copied),

@@ -8,6 +8,7 @@ from console.model import changes, codes
 from console.model.acl import Acl
 from console.model.config import ConfigResource
 from console.model.entity_types import BY_NUMBER
+from console.model.numbers import first_few
 from console.model.numbers import plural as plural
 from console.model.quota import CLIENT_ID, QuotaEntity
 from console.present.text import clean
@@ -126,5 +127,4 @@ def partition(topic: str, number: int) -> str:
 
 def some(names: Sequence[str], most: int = 3) -> str:
     """Return the first of these names, and how many more there are: ``a, b, c and 9 more``."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return first_few(names, most)

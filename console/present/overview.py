@@ -118,6 +118,7 @@ def own_rows(
             behind[slot] = max(seconds, behind.get(slot, 0.0))
     if behind:
         found["readers behind"] = behind
+    # One sample is a point, which shows no course.
     if not any(len(values) > 1 for values in found.values()):
         return ()
     last = samples[-1].slot
@@ -231,6 +232,7 @@ def overview_rows(shown: Shown, columns: int, room: int | None = None) -> tuple[
             title = _OTHERS[others[0].what].format(len(others))
             found.append(row(f"{others[0].what} …", title, others[0], together, is_least=is_least))
     if room is not None and len(found) > room:
+        # The last line that there is room for says that there are others.
         found[room - 1 :] = [OverviewRow(MORE, "… more: ^G", "", NOTHING_KNOWN * columns)]
     return tuple(found)
 

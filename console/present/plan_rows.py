@@ -8,10 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from console.model.broker_keys import UpdateMode, update_mode
-from console.model.changes import (
-    Outcome,
-    Status,
-)
+from console.model.changes import Outcome, Status
 from console.model.config import ConfigEntry, ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot

@@ -157,7 +157,7 @@ QUORUM: columns.Columns[QuorumRow] = columns.Columns(
     columns.Column(
         "where",
         columns.SCREEN,
-        cell=lambda row: clean(row.endpoint),
+        text=lambda row: row.endpoint,
         layout=ScreenColumn("where", "Endpoint", flex=1, min_width=26, max_width=60, priority=60),
     ),
     columns.Column(

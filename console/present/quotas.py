@@ -345,10 +345,10 @@ def _beaten(level: Effective) -> list[Data]:
 
 
 EFFECTIVE: columns.Columns[EffectiveRow] = columns.Columns(
-    columns.Column("key", columns.OBJECT | columns.LIST),
+    columns.Column("key", columns.TOLD),
     columns.Column(
         "value",
-        columns.OBJECT | columns.LIST,
+        columns.TOLD,
         _by_level(lambda level: level.value),
         "number",
         title="Per broker",
@@ -356,7 +356,7 @@ EFFECTIVE: columns.Columns[EffectiveRow] = columns.Columns(
     ),
     columns.Column(
         "entity",
-        columns.OBJECT | columns.LIST,
+        columns.TOLD,
         _by_level(lambda level: level.entity.as_dict()),
         "object",
         title="From",
@@ -364,7 +364,7 @@ EFFECTIVE: columns.Columns[EffectiveRow] = columns.Columns(
     ),
     columns.Column(
         "shared",
-        columns.OBJECT | columns.LIST,
+        columns.TOLD,
         _by_level(lambda level: level.shared),
         "word",
         title="",
@@ -372,7 +372,7 @@ EFFECTIVE: columns.Columns[EffectiveRow] = columns.Columns(
     ),
     columns.Column(
         "beaten",
-        columns.OBJECT | columns.LIST,
+        columns.TOLD,
         lambda row: [] if row.level is None else _beaten(row.level),
         "object",
         title="Over",
@@ -405,10 +405,8 @@ VALUES: columns.Columns[ValueRow] = columns.Columns(
         title="",
         text=lambda row: ("O" if row.value is not None else "") + ("*" if row.staged is not None else ""),
     ),
-    columns.Column("key", columns.OBJECT | columns.LIST),
-    columns.Column(
-        "value", columns.OBJECT | columns.LIST, type="number", title="Per broker", text=_value_text, left=True
-    ),
+    columns.Column("key", columns.TOLD),
+    columns.Column("value", columns.TOLD, type="number", title="Per broker", text=_value_text, left=True),
     columns.Column("pending", columns.OBJECT, lambda row: row.staged is not None, "boolean"),
     columns.Column(
         "exactly",

@@ -39,6 +39,7 @@ def time_bar(span: Span, at_ms: int, turns: Iterable[int], changes: Iterable[int
     def place(moment: int) -> int:
         return min(cells - 1, max(0, (moment - span.begins) * cells // scale))
 
+    # What is drawn last covers what is there: the place that is shown matters most, then a turn of the verdict.
     signs = [(QUIET, "muted") if n <= place(span.known) else (UNKNOWN, "muted") for n in range(cells)]
     for moment in changes:
         signs[place(moment)] = CHANGE, "muted"

@@ -6,36 +6,24 @@ import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from console.model import transactions as model_transactions
 from console.model.failure import Failure
 from console.model.numbers import known_number
 from console.model.snapshot import Snapshot
-from console.model.transactions import (
-    UNFINISHED,
-    OpenTransaction,
-    Place,
-    Producer,
-    StableOffsets,
-    Standing,
-    Transaction,
-    Transactions,
-    Verdict,
-    minutes,
-    verdict,
-)
 from console.present.columns import EVERYWHERE, LISTED, Column, Columns
 from console.present.names import NOTHING, plural
 from console.present.text import Line, clean
 from widgets.row_source import Column as ScreenColumn
 
 UNKNOWN = "can't be known"
-_ORDER = (*Standing,)
+_ORDER = (*model_transactions.Standing,)
 _MEANINGS = {
-    Standing.HANGS: "danger",
-    Standing.UNDELIVERED: "danger",
-    Standing.POSSIBLE: "changed",
-    Standing.YOUNG: "",
-    Standing.SLOW: "changed",
-    Standing.HEALTHY: "muted",
+    model_transactions.Standing.HANGS: "danger",
+    model_transactions.Standing.UNDELIVERED: "danger",
+    model_transactions.Standing.POSSIBLE: "changed",
+    model_transactions.Standing.YOUNG: "",
+    model_transactions.Standing.SLOW: "changed",
+    model_transactions.Standing.HEALTHY: "muted",
 }
 
 
@@ -43,20 +31,20 @@ class TransactionRow(NamedTuple):
     """An open transaction in a partition; one that its coordinator has and that has no record there yet (producer's
     start_offset -1, no verdict); or a partition of which the transactions can't be seen (failure)."""
 
-    place: Place
+    place: model_transactions.Place
     producer_id: int = -1
     start_offset: int = -1
     epoch: int = -1
     age_ms: int = -1
-    verdict: Verdict | None = None
-    transaction: Transaction | None = None
-    offsets: StableOffsets | None = None
+    verdict: model_transactions.Verdict | None = None
+    transaction: model_transactions.Transaction | None = None
+    offsets: model_transactions.StableOffsets | None = None
     failure: Failure | None = None
 
     @property
     def hangs(self) -> bool:
         """Whether it is shown to hang."""
-        return self.verdict is not None and self.verdict.standing is Standing.HANGS
+        return self.verdict is not None and self.verdict.standing is model_transactions.Standing.HANGS
 
     @property
     def transactional_id(self) -> str:
@@ -71,7 +59,7 @@ class TransactionRow(NamedTuple):
         return self.verdict.standing.value if self.verdict is not None else "no record"
 
     @property
-    def order(self) -> tuple[int, int, Place]:
+    def order(self) -> tuple[int, int, model_transactions.Place]:
         """What hangs comes first, the oldest of them before others."""
         place = len(_ORDER) if self.verdict is None else _ORDER.index(self.verdict.standing)
         return (1 if self.failure is not None else place, -self.age_ms, self.place)
@@ -86,7 +74,8 @@ def transaction_rows(snapshot: Snapshot, topic: str | None = None) -> list[Trans
     Returns:
         The hanging transactions first, the oldest before others; partitions that could not be read have a row, too.
     """
-    polls: dict[int, Transactions] = {id(poll): poll for poll in snapshot.transactions.values()}
+    # A poll answers for many partitions, and stands in the snapshot once for each.
+    polls: dict[int, model_transactions.Transactions] = {id(poll): poll for poll in snapshot.transactions.values()}
     rows: list[TransactionRow] = []
     for poll in polls.values():
         rows += (
@@ -103,11 +92,11 @@ def transaction_rows(snapshot: Snapshot, topic: str | None = None) -> list[Trans
     return sorted(rows, key=lambda row: row.order)
 
 
-def _is_of(place: Place, topic: str | None) -> bool:
+def _is_of(place: model_transactions.Place, topic: str | None) -> bool:
     return topic is None or place[0] == topic
 
 
-def _row(each: OpenTransaction, poll: Transactions) -> TransactionRow:
+def _row(each: model_transactions.OpenTransaction, poll: model_transactions.Transactions) -> TransactionRow:
     producer = each.producer
     age = poll.at_ms - producer.last_timestamp if producer.last_timestamp >= 0 else -1
     return TransactionRow(
@@ -116,17 +105,20 @@ def _row(each: OpenTransaction, poll: Transactions) -> TransactionRow:
         producer.start_offset,
         producer.epoch,
         age,
-        verdict(each, poll),
+        model_transactions.verdict(each, poll),
         poll.by_producer.get(producer.id),
         poll.offsets.get(each.place),
     )
 
 
-def _without_records(snapshot: Snapshot, topic: str | None, known: set[tuple[Place, int]]) -> Iterator[TransactionRow]:
+def _without_records(
+    snapshot: Snapshot, topic: str | None, known: set[tuple[model_transactions.Place, int]]
+) -> Iterator[TransactionRow]:
     """Yield the transactions that coordinators reported in the last poll, in partitions without records of them."""
     poll = max(snapshot.transactions.values(), key=lambda each: each.at_ms, default=None)
+    # A partition joins a transaction before its first record: until then only the coordinator knows of it.
     for each in poll.transactions.values() if poll is not None else ():
-        for place in sorted(each.partitions or ()) if each.state in UNFINISHED else ():
+        for place in sorted(each.partitions or ()) if each.state in model_transactions.UNFINISHED else ():
             if (place, each.producer_id) not in known and _is_of(place, topic) and poll is not None:
                 age = poll.at_ms - each.start_ms if each.start_ms >= 0 else -1
                 yield TransactionRow(place, each.producer_id, epoch=each.epoch, age_ms=age, transaction=each)
@@ -147,7 +139,6 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
         "topic",
         EVERYWHERE,
         lambda row: row.place[0],
-        cell=lambda row: clean(row.place[0]),
         layout=ScreenColumn("topic", "Topic", flex=1, min_width=16, max_width=60, sort_key="N"),
     ),
     Column(
@@ -180,7 +171,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
         EVERYWHERE,
         lambda row: known_number(row.age_ms),
         "number",
-        text=lambda row: NOTHING if row.age_ms < 0 else minutes(row.age_ms),
+        text=lambda row: NOTHING if row.age_ms < 0 else model_transactions.minutes(row.age_ms),
         layout=ScreenColumn("age_ms", "Age", min_width=7, max_width=12, align="right", priority=90, sort_key="A"),
     ),
     Column(
@@ -212,7 +203,6 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
         "transactional_id",
         EVERYWHERE,
         lambda row: row.transactional_id or None,
-        cell=lambda row: clean(row.transactional_id, 120),
         layout=ScreenColumn(
             "transactional_id", "Transactional id", min_width=12, max_width=40, priority=70, sort_key="I"
         ),
@@ -222,7 +212,6 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
         EVERYWHERE,
         lambda row: row.transaction.state if row.transaction is not None else None,
         "word",
-        cell=lambda row: clean(row.transaction.state) if row.transaction is not None else "",
         layout=ScreenColumn("state", "State", min_width=7, max_width=17, priority=50),
     ),
     Column(
@@ -251,7 +240,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
 class CoordinatedRow(NamedTuple):
     """A transactional id as its coordinator knows it. now_ms: Unix milliseconds."""
 
-    transaction: Transaction
+    transaction: model_transactions.Transaction
     now_ms: int = 0
 
 
@@ -282,7 +271,7 @@ DESCRIBED: Columns[CoordinatedRow] = Columns(
     ),
 )
 """What a coordinator describes of one: when its transaction began, Unix milliseconds, and for how long it runs."""
-PRODUCERS: Columns[Producer] = Columns(
+PRODUCERS: Columns[model_transactions.Producer] = Columns(
     Column("producer", LISTED, lambda row: row.id, "number"),
     Column("epoch", LISTED, lambda row: row.epoch, "number"),
     Column("coordinator_epoch", LISTED, lambda row: known_number(row.coordinator_epoch), "number"),
@@ -304,7 +293,7 @@ def detail_lines(row: TransactionRow, width: int) -> list[Line]:
     facts = [
         ("Start offset", _number(row.start_offset)),
         ("Producer epoch", _number(row.epoch)),
-        ("Last record", f"{minutes(row.age_ms)} ago" if row.age_ms >= 0 else NOTHING),
+        ("Last record", f"{model_transactions.minutes(row.age_ms)} ago" if row.age_ms >= 0 else NOTHING),
     ]
     if row.offsets is not None:
         facts += [
@@ -318,7 +307,7 @@ def detail_lines(row: TransactionRow, width: int) -> list[Line]:
         facts += [
             ("Transactional id", of.id),
             ("State", f"{of.state}, says its coordinator{at}"),
-            ("Timeout", minutes(of.timeout_ms) if of.timeout_ms >= 0 else NOTHING),
+            ("Timeout", model_transactions.minutes(of.timeout_ms) if of.timeout_ms >= 0 else NOTHING),
             ("Partitions", _places(of)),
         ]
     lines.append([])
@@ -338,7 +327,7 @@ def _explained(row: TransactionRow) -> tuple[str, str]:
     return "its coordinator has the partition in a transaction that has no record there yet", ""
 
 
-def _places(known: Transaction) -> str:
+def _places(known: model_transactions.Transaction) -> str:
     if known.partitions is None:
         return "not described"
     shown = [f"{topic}/{number}" for topic, number in sorted(known.partitions)]

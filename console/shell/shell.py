@@ -22,8 +22,7 @@ from console.contexts import ContextError
 from console.language.errors import CommandError, LanguageError
 from console.language.grammar import parse
 from console.language.statements import BarStatement, Where
-from console.language.verbs.ctx import UseContext
-from console.language.verbs.help import Help
+from console.language.verbs.go import Help, UseContext
 from console.language.verbs.history import History
 from console.language.verbs.leave import Quit
 from console.language.verbs.listing import List

@@ -96,6 +96,11 @@ def predict(
     return (Prediction(frozenset(names), subject, group, topic, brokers, only),)
 
 
+def predict_each(subjects: Iterable[Subject], *names: str) -> tuple[Prediction, ...]:
+    """Return a prediction for each of these subjects, of symptoms with these names."""
+    return tuple(Prediction(frozenset(names), subject) for subject in subjects)
+
+
 class Claim(Struct, frozen=True, kw_only=True):
     """A cause that has its evidence.
 

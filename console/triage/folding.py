@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from itertools import chain
 
 from msgspec.structs import replace
@@ -11,6 +10,7 @@ from msgspec.structs import replace
 from console.model.numbers import plural
 from console.plan.edits import Edit
 from console.triage.cause import Claim, Evidence, Next
+from console.triage.observations import earliest
 from console.triage.symptoms import CLUSTER, Subject
 
 FEW = 3
@@ -66,18 +66,12 @@ def one_of(claims: Sequence[Claim]) -> Claim:
         first,
         subject=subject,
         title=title,
-        since=_first([claim.since for claim in claims]),
+        since=earliest(claim.since for claim in claims),
         times=max(claim.times for claim in claims),
         evidence=_evidence(claims),
         predicted=tuple(chain.from_iterable(claim.predicted for claim in claims)),
         next=tuple(_steps(claims)),
     )
-
-
-def _first(moments: Iterable[datetime | None]) -> datetime | None:
-    """Return the earliest moment; None where one of them was before the first poll."""
-    known = [each for each in moments if each is not None]
-    return min(known) if len(known) == len(list(moments)) and known else None
 
 
 def _evidence(claims: Sequence[Claim]) -> tuple[Evidence, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct, field
@@ -76,6 +76,12 @@ def _by_name(seen: Mapping[symptoms.Key, symptoms.Symptom]) -> Mapping[str, Sequ
     for each in seen.values():
         found.setdefault(each.name, []).append(each)
     return found
+
+
+def earliest(moments: Iterable[datetime | None]) -> datetime | None:
+    """Return the earliest of the beginnings of several symptoms; None if one of them was there at the first poll."""
+    known = list(moments)
+    return min((each for each in known if each is not None), default=None) if None not in known else None
 
 
 def begin(poll: symptoms.Poll) -> Observations:

@@ -42,6 +42,7 @@ from console.tui.polling import ClusterLost, ClusterReached, FirstReads, Polling
 from console.tui.reading import Reading, SessionChanged, StatusMessage
 from console.tui.text_lines import MessageLine, TextLines
 from console.tui.theme_choice import ThemeChoice
+from console.tui.tools import Tools
 from console.tui.watch import HalfHourWatch, ShownCluster, Watch
 from themes import DEFAULTS, THEMES, native_ansi
 from widgets.lean_driver import AskingDriver, Background, LeanDriver
@@ -125,17 +126,17 @@ class Console(KeysInOrder["Context"]):
         self.themes.show()
 
     def _make_view(self, name: str) -> View:
-        return make_view(
-            name,
-            cluster=self.cluster,
-            navigator=self.navigator,
-            editing=self.editing,
-            message=self.message_line,
-            journal=self.journal,
-            lake=self.lake,
+        tools = Tools(
+            self.cluster,
+            self.navigator,
+            self.editing,
+            self.message_line,
+            self.journal,
+            self.lake,
             operating=lambda: self.operating,
             execute=self.execute,
         )
+        return make_view(name, tools)
 
     def on_background(self, message: Background) -> None:
         """Show the theme for the background that the terminal reported, unless one was chosen."""

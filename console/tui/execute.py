@@ -17,20 +17,16 @@ from console.language.offset_files import with_file
 from console.language.operation_words import BeginOperation
 from console.language.secret_values import resolve_secrets
 from console.language.verbs.apply import Apply
-from console.language.verbs.at import AtTime
 from console.language.verbs.check import Check
-from console.language.verbs.ctx import UseContext
 from console.language.verbs.discard import Discard
-from console.language.verbs.help import Help
+from console.language.verbs.go import AtTime, Help, Record, UseContext, UseTheme
 from console.language.verbs.history import History
 from console.language.verbs.leave import Quit
 from console.language.verbs.operations import AskOfOperation
 from console.language.verbs.panes import View
 from console.language.verbs.plan import ShowPlan
-from console.language.verbs.record import Record
 from console.language.verbs.records import Records
 from console.language.verbs.revert import Revert
-from console.language.verbs.theme import UseTheme
 from console.language.verbs.undo import Redo, Undo
 from console.model.config import ConfigResource
 from console.model.secret import Secret

@@ -6,37 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from console.present.text import Line
 from console.terminal import put
+from console.tui import keymap
 from console.tui.frame import signs
-from console.tui.keymap import (
-    ACLS,
-    BROKERS,
-    CONFIGS,
-    DRIFT,
-    ENTITIES,
-    EVENTS,
-    EVERYWHERE,
-    FEATURES,
-    FIND,
-    GROUP,
-    GROUPS,
-    HISTORY,
-    KEYS,
-    MOVES,
-    NOW,
-    OVERVIEW,
-    PLAN,
-    QUORUM,
-    QUOTAS,
-    RECORDS,
-    TOKENS,
-    TOPIC,
-    TOPICS,
-    TRANSACTIONS,
-    USAGE,
-    Key,
-    KeyState,
-    reason,
-)
 from console.tui.panes import sort_columns
 from widgets.cells import cell_width
 from widgets.columns import ColumnView
@@ -113,7 +84,7 @@ def sorts_of(lines: LineView) -> list[tuple[str, str]]:
 
 
 def help_lines(
-    keys: Iterable[Key], state: KeyState, keys_of: Callable[[str], str], sorts: Sequence[tuple[str, str]]
+    keys: Iterable[keymap.Key], state: keymap.KeyState, keys_of: Callable[[str], str], sorts: Sequence[tuple[str, str]]
 ) -> list[Line]:
     """Return the help of a view: its keys, those that work everywhere, moving, sorting, and the letters in front of
     rows.
@@ -124,12 +95,12 @@ def help_lines(
         sorts: pairs of a key and the column that it sorts by.
     """
     lines: list[Line] = []
-    here = [key for key in keys if EVERYWHERE not in key.where]
-    everywhere = [key for key in keys if EVERYWHERE in key.where]
+    here = [key for key in keys if keymap.EVERYWHERE not in key.where]
+    everywhere = [key for key in keys if keymap.EVERYWHERE in key.where]
     for title, group in (("Here", here), ("Everywhere", everywhere)):
         if group:
             lines.append([(title, "header")])
-            lines += [_help_line(signs(keys_of(key.id)), key.help, reason(key, state)) for key in group]
+            lines += [_help_line(signs(keys_of(key.id)), key.help, keymap.reason(key, state)) for key in group]
             lines.append([])
     lines.append([("Moving", "header")])
     lines += [_help_line(sign, text, "") for sign, text in MOTIONS]
@@ -155,30 +126,30 @@ def _help_line(sign: str, text: str, why_not: str) -> Line:
 
 
 _VIEWS = (
-    (EVERYWHERE, "Everywhere"),
-    (BROKERS, "Brokers"),
-    (TOPICS, "Topics"),
-    (TOPIC, "The partitions of a topic"),
-    (ENTITIES, "Everything that has configs"),
-    (CONFIGS, "The configs of an entity"),
-    (QUOTAS, "Quotas"),
-    (ACLS, "ACLs"),
-    (GROUPS, "Groups"),
-    (GROUP, "The lag of a group"),
-    (PLAN, "The plan"),
-    (HISTORY, "History"),
-    (DRIFT, "Drift"),
-    (USAGE, "Usage"),
-    (RECORDS, "Records"),
-    (TRANSACTIONS, "Transactions"),
-    (TOKENS, "Delegation tokens"),
-    (MOVES, "Moves"),
-    (OVERVIEW, "The overview"),
-    (QUORUM, "The quorum"),
-    (FEATURES, "Features"),
-    (NOW, "What is wrong now"),
-    (EVENTS, "What changed"),
-    (FIND, "What was found"),
+    (keymap.EVERYWHERE, "Everywhere"),
+    (keymap.BROKERS, "Brokers"),
+    (keymap.TOPICS, "Topics"),
+    (keymap.TOPIC, "The partitions of a topic"),
+    (keymap.ENTITIES, "Everything that has configs"),
+    (keymap.CONFIGS, "The configs of an entity"),
+    (keymap.QUOTAS, "Quotas"),
+    (keymap.ACLS, "ACLs"),
+    (keymap.GROUPS, "Groups"),
+    (keymap.GROUP, "The lag of a group"),
+    (keymap.PLAN, "The plan"),
+    (keymap.HISTORY, "History"),
+    (keymap.DRIFT, "Drift"),
+    (keymap.USAGE, "Usage"),
+    (keymap.RECORDS, "Records"),
+    (keymap.TRANSACTIONS, "Transactions"),
+    (keymap.TOKENS, "Delegation tokens"),
+    (keymap.MOVES, "Moves"),
+    (keymap.OVERVIEW, "The overview"),
+    (keymap.QUORUM, "The quorum"),
+    (keymap.FEATURES, "Features"),
+    (keymap.NOW, "What is wrong now"),
+    (keymap.EVENTS, "What changed"),
+    (keymap.FIND, "What was found"),
 )
 _INTRODUCTION = """\
 # Keys
@@ -203,7 +174,7 @@ def _page() -> Iterator[str]:
     yield _INTRODUCTION
     yield from _table("Moving", ((f"`{keys}`", text, "") for keys, text in MOTIONS))
     for view, title in _VIEWS:
-        rows = [(f"`{signs(key.keys)}`", _sentence(key), f"`{key.id}`") for key in KEYS if view in key.where]
+        rows = [(f"`{signs(key.keys)}`", _sentence(key), f"`{key.id}`") for key in keymap.KEYS if view in key.where]
         if rows:
             yield from _table(title, iter(rows))
     yield from _table("Sorting: again reverses the order, a third time ends it", iter(_sorting()))
@@ -226,7 +197,7 @@ def _sorting() -> Iterator[tuple[str, str, str]]:
             yield ", ".join(f"`{column.sort_key}` {column.label.lower()}" for column in columns), title, ""
 
 
-def _sentence(key: Key) -> str:
+def _sentence(key: keymap.Key) -> str:
     return key.help.replace("|", "\\|")
 
 

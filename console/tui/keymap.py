@@ -6,6 +6,7 @@ Bindings, footer, `?` and docs/keys.md are made from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from console.contexts.console_settings import PANES
@@ -45,6 +46,16 @@ def _key(id_: str, keys: str, label: str, help_: str, *where: str, needs: Iterab
     return Key(id_, keys, label, help_, frozenset(where or (EVERYWHERE,)), tuple(needs), rank)
 
 
+_row_key = partial(_key, needs=("row",))
+"""A key that is about the row under the cursor."""
+_change = partial(_key, needs=("writable",))
+"""A key that stages something, or begins its command."""
+_row_change = partial(_key, needs=("writable", "row"))
+"""The same for the row under the cursor."""
+_replay_key = partial(_key, needs=("replay",))
+"""A key that goes to another time of a record."""
+
+
 KEYS: tuple[Key, ...] = (
     # Going about
     _key("brokers", "1", "brokers", "The brokers, the controller and the cluster default"),
@@ -74,13 +85,7 @@ KEYS: tuple[Key, ...] = (
     ),
     _key("tokens", "ctrl+k", "tokens", "Delegation tokens: whose they are, and until when"),
     _key("moves", "w", "moves", "Moves of partitions while they happen, and the operations that they belong to"),
-    _key(
-        "work",
-        "W",
-        "go on",
-        "Work on the operation that is open, while this console is",
-        needs=("writable",),
-    ),
+    _change("work", "W", "go on", "Work on the operation that is open, while this console is"),
     _key("save-record", "ctrl+o", "save record", "Write what brokers answered in the last half hour into a file"),
     _key("palette", "ctrl+p", "palette", "Find an action by name"),
     _key("quit", "q,ctrl+q", "quit", "Quit; asks first while edits are staged"),
@@ -94,23 +99,17 @@ KEYS: tuple[Key, ...] = (
         "Stop or resume the live refresh; in a replay: play, ten times as fast, stop",
         rank=80,
     ),
-    _key("next-look", "right_square_bracket", "next look", "In a replay: the next look", needs=("replay",), rank=46),
-    _key("look-before", "left_square_bracket", "before", "In a replay: the look before", needs=("replay",), rank=47),
-    _key(
+    _replay_key("next-look", "right_square_bracket", "next look", "In a replay: the next look", rank=46),
+    _replay_key("look-before", "left_square_bracket", "before", "In a replay: the look before", rank=47),
+    _replay_key(
         "next-change",
         "right_curly_bracket",
         "next change",
         "In a replay: the next look at which the verdict or the cluster changed",
-        needs=("replay",),
         rank=48,
     ),
-    _key(
-        "change-before",
-        "left_curly_bracket",
-        "change before",
-        "In a replay: the last such look before",
-        needs=("replay",),
-        rank=49,
+    _replay_key(
+        "change-before", "left_curly_bracket", "change before", "In a replay: the last such look before", rank=49
     ),
     _key("copy", "y", "copy", "Copy to the terminal's clipboard (OSC 52)", rank=88),
     _key(
@@ -174,25 +173,15 @@ KEYS: tuple[Key, ...] = (
         EVENTS,
         rank=38,
     ),
-    _key("events-of", "H", "events", "The events of what the cause is about", NOW, needs=("row",), rank=38),
+    _row_key("events-of", "H", "events", "The events of what the cause is about", NOW, rank=38),
     _key(
         "journal", "o", "lake / host", "Show the lake's timeline, or what was applied from this host", HISTORY, rank=32
     ),
     _key("kinds", "tab", "kinds", "Show other kinds of events", EVENTS, rank=32),
     _key("scope", "tab", "among whom", "Compare brokers, clusters, or with the baseline", DRIFT, rank=32),
-    _key("plot", "d", "plot", "The pair's rate over time, with its limit", USAGE, needs=("row",), rank=32),
-    _key(
-        "records",
-        "v",
-        "records",
-        "The records of what is under the cursor",
-        TOPICS,
-        TOPIC,
-        GROUP,
-        needs=("row",),
-        rank=31,
-    ),
-    _key("readers", "c", "consumers", "The groups that read the topic", TOPICS, TOPIC, needs=("row",), rank=33),
+    _row_key("plot", "d", "plot", "The pair's rate over time, with its limit", USAGE, rank=32),
+    _row_key("records", "v", "records", "The records of what is under the cursor", TOPICS, TOPIC, GROUP, rank=31),
+    _row_key("readers", "c", "consumers", "The groups that read the topic", TOPICS, TOPIC, rank=33),
     _key("newest", "n", "newest", "The newest records", RECORDS, rank=20),
     _key("oldest", "o", "oldest", "The oldest records", RECORDS, rank=21),
     _key("start-at", "f", "from…", "Records from an offset or a time on, in the command bar", RECORDS, rank=22),
@@ -208,37 +197,19 @@ KEYS: tuple[Key, ...] = (
     _key("form", "t", "text/JSON/hex", "Show contents as text, JSON, hex, or by what they look like", RECORDS, rank=24),
     _key("isolation", "c", "committed", "With or without open and aborted transactions", RECORDS, rank=30),
     _key("reveal", "s", "show", "Show the contents that this context hides, in this view", RECORDS),
-    _key(
+    _row_change(
         "skip-record",
         "x",
         "skip",
         "Let the group go on behind the record under the cursor, in the command bar",
         RECORDS,
-        needs=("writable", "row"),
         rank=18,
     ),
-    _key(
-        "fix",
-        "F",
-        "fix",
-        "Stage what mends it, or put the command into the bar",
-        NOW,
-        MOVES,
-        needs=("writable", "row"),
-        rank=10,
-    ),
-    _key(
-        "mute",
-        "m",
-        "mute 1 h",
-        "Do not count the cause for an hour; once more ends that",
-        NOW,
-        needs=("row",),
-        rank=20,
-    ),
+    _row_change("fix", "F", "fix", "Stage what mends it, or put the command into the bar", NOW, MOVES, rank=10),
+    _row_key("mute", "m", "mute 1 h", "Do not count the cause for an hour; once more ends that", NOW, rank=20),
     _key("effective", "f", "effective", "The effective quota of a user and a client", QUOTAS, rank=30),
     # Changing, all of it staged
-    _key(
+    _row_change(
         "edit",
         "e",
         "edit",
@@ -250,33 +221,15 @@ KEYS: tuple[Key, ...] = (
         ENTITIES,
         BROKERS,
         FEATURES,
-        needs=("writable", "row"),
         rank=10,
     ),
-    _key(
-        "unset",
-        "x",
-        "unset",
-        "Delete the override; the key inherits again",
-        CONFIGS,
-        QUOTAS,
-        needs=("writable", "row"),
-        rank=12,
-    ),
+    _row_change("unset", "x", "unset", "Delete the override; the key inherits again", CONFIGS, QUOTAS, rank=12),
     _key("append", "a", "append", "Append to a list", CONFIGS, needs=("writable", "row", "list"), rank=14),
-    _key("add", "a", "add", "Add an ACL, in the command bar", ACLS, needs=("writable",), rank=10),
-    _key("add-quota", "a", "add", "Set a quota for another entity", QUOTAS, needs=("writable",), rank=14),
-    _key(
-        "explain",
-        "d",
-        "explain",
-        "What the ACL grants or denies, and which others override it",
-        ACLS,
-        needs=("row",),
-        rank=30,
-    ),
-    _key("revoke", "x", "revoke", "Remove the ACL", ACLS, needs=("writable", "row"), rank=12),
-    _key(
+    _change("add", "a", "add", "Add an ACL, in the command bar", ACLS, rank=10),
+    _change("add-quota", "a", "add", "Set a quota for another entity", QUOTAS, rank=14),
+    _row_key("explain", "d", "explain", "What the ACL grants or denies, and which others override it", ACLS, rank=30),
+    _row_change("revoke", "x", "revoke", "Remove the ACL", ACLS, rank=12),
+    _row_change(
         "elect",
         "E",
         "elect",
@@ -285,149 +238,88 @@ KEYS: tuple[Key, ...] = (
         TOPIC,
         BROKERS,
         MOVES,
-        needs=("writable", "row"),
         rank=37,
     ),
-    _key(
+    _row_change(
         "cancel-move",
         "x",
         "cancel move",
         "Cancel the move of the partition; of an operation, ask it to cancel",
         TOPIC,
         MOVES,
-        needs=("writable", "row"),
         rank=39,
     ),
-    _key(
+    _row_change(
         "throttle",
         "t",
         "throttle",
         "Another throttle for the operation while it runs, in the command bar",
         MOVES,
-        needs=("writable", "row"),
         rank=36,
     ),
-    _key(
+    _row_change(
         "give-up",
         "K",
         "give up",
         "End the operation without its throttles on brokers that do not answer, in the command bar",
         MOVES,
-        needs=("writable", "row"),
         rank=41,
     ),
-    _key("move", "M", "move", "Move a partition, in the command bar", TOPIC, MOVES, needs=("writable",), rank=38),
-    _key(
+    _change("move", "M", "move", "Move a partition, in the command bar", TOPIC, MOVES, rank=38),
+    _row_change(
         "drain",
         "M",
         "drain",
         "Move all replicas of the broker away, in the command bar; on the cluster default: balance them",
         BROKERS,
-        needs=("writable", "row"),
         rank=38,
     ),
-    _key(
+    _change(
         "begin",
         "n",
         "new",
         "Begin an operation, in the command bar: drain, replace, balance, move topic, replication",
         MOVES,
-        needs=("writable",),
         rank=20,
     ),
-    _key("create", "n", "new", "Create a topic, in the command bar", TOPICS, needs=("writable",), rank=36),
-    _key("grow", "plus", "grow", "Add partitions to the topic", TOPICS, TOPIC, needs=("writable", "row")),
-    _key(
-        "delete",
-        "D",
-        "delete",
-        "Delete a topic by its name, or those marked",
-        TOPICS,
-        needs=("writable", "row"),
-    ),
-    _key(
+    _change("create", "n", "new", "Create a topic, in the command bar", TOPICS, rank=36),
+    _row_change("grow", "plus", "grow", "Add partitions to the topic", TOPICS, TOPIC),
+    _row_change("delete", "D", "delete", "Delete a topic by its name, or those marked", TOPICS),
+    _row_change(
         "reset",
         "e",
         "reset",
         "Set the offsets of the group, or of the partition, in the command bar",
         GROUPS,
         GROUP,
-        needs=("writable", "row"),
         rank=10,
     ),
-    _key(
-        "skip",
-        "s",
-        "skip",
-        "Skip the record that the group stands on, in the command bar",
-        GROUP,
-        needs=("writable", "row"),
-        rank=12,
-    ),
-    _key(
+    _row_change("skip", "s", "skip", "Skip the record that the group stands on, in the command bar", GROUP, rank=12),
+    _row_change(
         "delete-group",
         "D",
         "delete",
         "Delete the group, or its offset of the partition, in the command bar",
         GROUPS,
         GROUP,
-        needs=("writable", "row"),
     ),
-    _key(
-        "abort-transaction",
-        "x",
-        "abort",
-        "End the transaction; only one that is shown to hang",
-        TRANSACTIONS,
-        needs=("writable", "row"),
-        rank=10,
+    _row_change(
+        "abort-transaction", "x", "abort", "End the transaction; only one that is shown to hang", TRANSACTIONS, rank=10
     ),
-    _key(
-        "renew",
-        "e",
-        "renew",
-        "Have the token expire later, in the command bar",
-        TOKENS,
-        needs=("writable", "row"),
-        rank=10,
-    ),
-    _key("expire", "x", "expire", "End the token", TOKENS, needs=("writable", "row"), rank=12),
-    _key("create-token", "n", "new", "Make a token, in the command bar", TOKENS, needs=("writable",), rank=20),
-    _key(
+    _row_change("renew", "e", "renew", "Have the token expire later, in the command bar", TOKENS, rank=10),
+    _row_change("expire", "x", "expire", "End the token", TOKENS, rank=12),
+    _change("create-token", "n", "new", "Make a token, in the command bar", TOKENS, rank=20),
+    _row_change(
         "delete-records",
         "D",
         "delete records",
         "Delete the records before an offset or a time, in the command bar; asks for the topic's name",
         TOPIC,
         RECORDS,
-        needs=("writable", "row"),
     ),
-    _key(
-        "unregister",
-        "x",
-        "unregister",
-        "Unregister a broker that is down, in the command bar",
-        BROKERS,
-        needs=("writable", "row"),
-    ),
-    _key(
-        "add-voter",
-        "a",
-        "add voter",
-        "Let the controller vote, in the command bar",
-        QUORUM,
-        needs=("writable", "row"),
-        rank=31,
-    ),
-    _key(
-        "remove-voter",
-        "x",
-        "remove voter",
-        "Take the controller's vote, in the command bar",
-        QUORUM,
-        needs=("writable", "row"),
-        rank=32,
-    ),
+    _row_change("unregister", "x", "unregister", "Unregister a broker that is down, in the command bar", BROKERS),
+    _row_change("add-voter", "a", "add voter", "Let the controller vote, in the command bar", QUORUM, rank=31),
+    _row_change("remove-voter", "x", "remove voter", "Take the controller's vote, in the command bar", QUORUM, rank=32),
     _key("undo", "u", "undo", "Undo the last change to the plan", needs=("writable", "past"), rank=62),
     _key("redo", "U", "redo", "Redo what was undone", needs=("writable", "future")),
     # The plan
@@ -441,13 +333,12 @@ KEYS: tuple[Key, ...] = (
         rank=5,
     ),
     _key("apply", "A", "apply", "Send the plan; asks first", PLAN, needs=("writable", "staged"), rank=6),
-    _key("drop", "x", "drop", "Remove the edit from the plan", PLAN, needs=("writable", "row"), rank=12),
+    _row_change("drop", "x", "drop", "Remove the edit from the plan", PLAN, rank=12),
     _key("script", "s", "script", "The plan as a script of commands", PLAN, needs=("staged",), rank=34),
     _key("runbook", "R", "runbook", "The plan as commands of Kafka's own tools", PLAN, needs=("staged",), rank=36),
     _key("drop-all", "X", "drop all", "Empty the plan", PLAN, needs=("writable", "staged")),
-    _key("go-to", "o", "go to", "Open what the edit is about", PLAN, needs=("row",), rank=30),
+    _row_key("go-to", "o", "go to", "Open what the edit is about", PLAN, rank=30),
 )
-
 BY_ID: Mapping[str, Key] = {key.id: key for key in KEYS}
 
 

@@ -76,15 +76,13 @@ class ScreenKeys:
         """Show the keys of this view."""
         from console.tui.key_help import INDENT, help_lines, sorts_of
         from console.tui.screens import TextScreen
-        from console.tui.text_lines import wrap
+        from console.tui.text_lines import wrap_all
 
         keys, state, sorts = self._keys.here(), self._keys.state(), sorts_of(self._navigator.view.lines)
         title = f"keys: {self._navigator.place.view}"
         lines = help_lines(keys, state, self._keys.of, sorts)
 
-        self._app.push_screen(
-            TextScreen(title, lambda width: [part for line in lines for part in wrap(line, width, INDENT)])
-        )
+        self._app.push_screen(TextScreen(title, lambda width: wrap_all(lines, width, INDENT)))
 
     async def do_save_record(self) -> None:
         """Write the record that is in memory into a new file."""

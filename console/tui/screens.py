@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 
 from console.present.text import Line, Span, clean, fit, plain
 from console.session.session import Work
-from console.tui.text_lines import TextLines, wrap
+from console.tui.text_lines import TextLines, wrap, wrap_all
 from widgets.cells import cell_width
 from widgets.command_bar import BarMode, CommandBar
 from widgets.line_view import LineView
@@ -232,7 +232,7 @@ class Confirm(ModalScreen[bool]):
         else:
             lines.append([("  y", "strong"), (f" {self._yes}   ", ""), ("Esc", "strong"), (" goes back", "")])
         width, height = max(20, self.size.width - 2), self.size.height - 2
-        shown = [part for line in lines for part in wrap(line, width, indent=4)]
+        shown = wrap_all(lines, width, 4)
         if len(shown) > height:  # what is asked stays on the screen
             shown = _cut(lines[:-1], wrap(lines[-1], width, indent=4), height)
         self._text.styles.height = len(shown)
@@ -336,7 +336,7 @@ class Waiting(ModalScreen[bool | None]):
             [("  " + then, "")],
             [("  ", ""), *keys],
         ]
-        shown: list[Line] = [[("", "")], *(part for line in body for part in wrap(line, width, indent=2))]
+        shown: list[Line] = [[("", "")], *wrap_all(body, width, 2)]
         self._text.styles.height = len(shown)
         self._text.set(*shown)
 

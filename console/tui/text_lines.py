@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.style import Style
 from textual import events
@@ -203,6 +203,11 @@ def rule(title: str, width: int) -> Line:
     """Return ``── title ─────…``, the line above what is about the title."""
     text = fit(title, max(0, width - 6)).rstrip()
     return [("── ", "muted"), (text, "strong"), (" " + "─" * max(0, width - 4 - cell_width(text)), "muted")]
+
+
+def wrap_all(lines: Iterable[Line], width: int, indent: int) -> list[Line]:
+    """Return lines, each wrapped as `wrap` does."""
+    return [part for line in lines for part in wrap(line, width, indent)]
 
 
 def wrap(line: Line, width: int, indent: int = 0) -> list[Line]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 from kio.schema.index import api_key_map, schema_name_map
 from kio.static.constants import EntityType
@@ -24,8 +24,6 @@ BY_VERSION: Mapping[str, Mapping[int, Any]] = {
     **{api: {**schema_name_map[api], **versions} for api, versions in NEWER.items()},
 }
 """kio's name of an API -> version -> the module and the class of each of its messages."""
-
-E = TypeVar("E")
 
 
 @cache
@@ -81,16 +79,6 @@ def response_type(api: str, version: int) -> type[ResponsePayload]:
         return cast("type[ResponsePayload]", proposed.response)
     module, name = _message_of(api, version, EntityType.response)
     return cast("type[ResponsePayload]", getattr(module, name))
-
-
-def for_version(entity: type[E], **wanted: object) -> E:
-    """Return the entity with those of the fields that its version has; the others are left out.
-
-    For fields that older versions can do without (whether to include synonyms). For a field that matters, check the
-    version with `Link.require` before.
-    """
-    known = entity.__dataclass_fields__  # type: ignore[attr-defined]
-    return entity(**{name: value for name, value in wanted.items() if name in known})
 
 
 # The broker's side: by key and version.

@@ -19,7 +19,7 @@ from console.admin.settings import ConnectionSettings
 from console.admin.topics import describe_topics
 from console.model.cluster import Group
 from console.model.identity import uuid_of
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 from tests.broker.test_read_groups import joining
 from tests.support import kafka_tool_comparison
 from tests.support.changing import make_topic

@@ -18,7 +18,8 @@ from console.admin.client import AdminClient
 from console.admin.link import ANY, CONTROLLER, Link, broker
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.model.secret import Secret
-from console.wire.schemas import for_version, version_range
+from console.wire.fields import for_version
+from console.wire.schemas import version_range
 from tests.support.certificates import Authority
 from tests.support.kafka_cluster import KafkaCluster
 

@@ -15,7 +15,7 @@ from console.admin.groups import find_coordinators
 from console.admin.link import Link, broker, until_settled
 from console.admin.settings import ConnectionSettings
 from console.model.cluster import PartitionLag, Subtopology
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 from tests.support.changing import make_topic
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.lags import group_lag

@@ -34,7 +34,7 @@ from console.model.config import topic_resource
 from console.model.identity import uuid_of
 from console.model.secret import Secret
 from console.wire.connection import connect
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 from tests.support.changing import applied, overrides
 from tests.support.free_ports import LOOPBACK
 from tests.support.kafka_cluster import KafkaCluster

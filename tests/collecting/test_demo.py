@@ -1,16 +1,16 @@
-"""The demo's lake: its logs say what the story says, and what is built of them names everybody who did something."""
+"""The demo's lake: its recorded logs say what the story says, at the times of another day, and what is built of them
+names everybody who did something."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
-import shutil
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 
@@ -20,18 +20,24 @@ from console.collecting.collect import collect
 from console.collecting.sources import FILE, read_sources
 from console.contexts import Context
 from console.contexts.context import parse_bootstrap
-from console.embedded.brokers import run_in_thread
-from console.embedded.spec import ClusterSpec
+from console.embedded.brokers import EmbeddedCluster, run_in_thread
+from console.embedded.spec import ClusterSpec, clusters_of
 from console.embedded.state_file import read_state
 from console.lake.entities import CONFIG_TYPES, config_key
 from console.lake.files import LakeError
 from console.lake.journals import journals_at, read_journal
+from console.lake.kraft import LOG_FOLDER
 from console.lake.lake import Lake
+from console.lake.landing import POLLS, read_polls
 from console.lake.plans import SOURCES, Settings, sources_of
 from console.lake.requests.lines import altered
-from console.lake.schema import DRIFT, HISTORY, POLICY_VIOLATION, QUOTA_USAGE, Table
+from console.lake.schema import DRIFT, HISTORY, POLICY_VIOLATION, QUOTA_USAGE
 from console.plan import edits
+from tests.lake import golden
+from tests.lake.lake_tables import gold_of
 from tests.lake.landed_rows import landed_in
+from tests.support import demo_day
+from tests.support.demo_day import CLIENTS, NOT_POLLED, STORY
 from tests.support.metadata_log import read_log
 
 if TYPE_CHECKING:
@@ -39,7 +45,14 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark-two")]
 
-END = datetime(2026, 3, 4, 12, tzinfo=UTC)
+END = datetime(2026, 10, 31, 7, 8, 9, 123_456, tzinfo=UTC)
+"""On another day, at another time of it, than what was recorded."""
+CLUSTERS = ("production", "staging", "old")
+_CHANCE = re.compile(
+    r"127\.0\.0\.1:\d+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<=\")[A-Za-z0-9_-]{22}(?=\")"
+    r"|(?<=\")[A-Za-z0-9+/]{32}(?:[A-Za-z0-9+/]{54}==)?(?=\")|(?<=\"port\": )\d+"
+)
+"""What is another one each time that the day is recorded: ports, ids of topics and ACLs, salts and salted passwords."""
 _TRAFFIC = re.compile(r'"requestApiKeyName":"(PRODUCE|FETCH)"')
 _LINE = re.compile(r"\[(\S+ \S+)\] DEBUG Completed request:(\{.*\}) \(kafka\.request\.logger\)")
 
@@ -70,10 +83,23 @@ def told(edit: edits.Edit) -> tuple[str, str]:
             raise AssertionError(edit)
 
 
+def request_logs(demo: collecting_demo.Demo, cluster: str) -> list[Path]:
+    return sorted((demo.state.parent / cluster).glob("broker-*/kafka-request.log"))
+
+
+def log_rows(folder: Path) -> list[dict[str, Any]]:
+    """The records of a cluster's metadata log."""
+    troubles: list[object] = []
+    _, batches = read_log([str(folder / LOG_FOLDER)], b"k" * 32, troubles.append)
+    rows: list[dict[str, Any]] = pa.Table.from_batches(list(batches)).to_pylist()
+    assert not troubles
+    return rows
+
+
 def test_every_change_is_in_the_request_logs_with_its_author(demo: collecting_demo.Demo) -> None:
     found: dict[tuple[str, str, str], set[tuple[str, bool]]] = {}
-    for cluster in demo.clusters:
-        for file in cluster.request_logs.values():
+    for name in CLUSTERS:
+        for file in request_logs(demo, name):
             last = ""
             for line in file.read_text(encoding="utf-8").splitlines():
                 whole = _LINE.fullmatch(line)
@@ -85,8 +111,8 @@ def test_every_change_is_in_the_request_logs_with_its_author(demo: collecting_de
                 for row in altered(whole[2], at) if '"PRODUCE"' not in line and '"FETCH"' not in line else ():
                     principal, forwarded, key, attr, error = row[5], row[6], row[9], row[10], row[-1]
                     assert error == 0
-                    found.setdefault((cluster.name, key, attr), set()).add((principal, forwarded))
-    for deed in collecting_demo.STORY:
+                    found.setdefault((name, key, attr), set()).add((principal, forwarded))
+    for deed in STORY:
         for edit in deed.edits:
             authors = found[deed.cluster, *told(edit)]
             assert (f"User:{deed.who}", False) in authors
@@ -94,31 +120,65 @@ def test_every_change_is_in_the_request_logs_with_its_author(demo: collecting_de
 
 
 def test_metadata_logs_and_journals_are_whole(demo: collecting_demo.Demo) -> None:
-    for cluster in demo.clusters:
-        if cluster.metadata_log is None:
-            assert cluster.name == "old"
+    for name in CLUSTERS:
+        folder = demo.state.parent / name
+        if not (folder / LOG_FOLDER).exists():
+            assert name == "old"
             continue
-        troubles: list[object] = []
-        _, batches = read_log([str(cluster.metadata_log)], b"k" * 32, troubles.append)
-        rows = pa.Table.from_batches(list(batches)).to_pylist()
-        assert not troubles
-        assert {row["cluster_id"] for row in rows} == {cluster.cluster_id}
+        rows = log_rows(folder)
+        assert {row["cluster_id"] for row in rows} == {demo.clusters[name]}
         topics = {json.loads(row["payload"])["name"] for row in rows if row["record_type"] == "TopicRecord"}
         gone = sum(row["record_type"] == "RemoveTopicRecord" for row in rows)
-        state = read_state(demo.state.with_name(f"clusters-{cluster.name}.json"), f"fleet-{cluster.name}")
+        state = read_state(demo.state.with_name(f"clusters-{name}.json"), f"fleet-{name}")
         assert state is not None
-        assert state["cluster_id"] == cluster.cluster_id
+        assert state["cluster_id"] == demo.clusters[name]
         assert len(topics) - gone == len(state["tables"]["topics"]["own"])
-        assert max(row["record_ts"] for row in rows) > END - timedelta(hours=4)
+        assert END - timedelta(hours=4) < max(row["record_ts"] for row in rows) < END
     journals = journals_at([demo.state.parent / "journal"])
     rows = [row for path in journals for row in read_journal(path, 0).to_pylist()]
     said = {(row["cluster_id"], row["principal"], row["entity_key"], row["attr"]) for row in rows}
     assert said == {
         (f"demo-{deed.cluster}", f"User:{deed.who}", *told(edit))
-        for deed in collecting_demo.STORY
+        for deed in STORY
         if deed.with_kac
         for edit in deed.edits
     }
+
+
+async def test_the_states_are_as_old_as_the_end_of_the_day(demo: collecting_demo.Demo) -> None:
+    for name, spec in clusters_of("fleet", ClusterSpec(state_file=demo.state)).items():
+        async with EmbeddedCluster(spec) as cluster:
+            assert cluster.state.cluster_id == demo.clusters[name]
+            commits = {each.at for group in cluster.state.groups.values() for each in group.offsets.values()}
+            records = {batch.max_timestamp for log in cluster.state.logs.values() for batch in log.batches}
+            assert [round(at, 3) for at in commits] == [round(END.timestamp(), 3)]
+            assert records == {END.timestamp() * 1000 // 1}
+
+
+@pytest.mark.takes(30)
+def test_the_day_that_is_recorded_anew_is_the_one_in_the_package(tmp_path: Path) -> None:
+    """But for what is another one each time. If it is not: `python -m tests.support.demo_day`."""
+    new = demo_day.record_lake(tmp_path / "new")
+    kept = collecting_demo.make(str(tmp_path / "kept"), collecting_demo.DAY_END)
+    assert told_by(Path(new.where)) == told_by(Path(kept.lake.where))
+
+
+def told_by(where: Path) -> dict[str, list[str]]:
+    """Every file of a lake of the demo as text, without what is of chance."""
+    said: dict[str, list[str]] = {}
+    for path in sorted(path for part in demo_day.PACKED for path in where.glob(f"{part}/**/*") if path.is_file()):
+        name = path.relative_to(where).as_posix()
+        if path.parent.name == LOG_FOLDER:
+            rows = [{**row, "payload": json.loads(row["payload"])} for row in log_rows(path.parent.parent)]
+            chance = dict.fromkeys(("value_hmac", "payload_hmac"))
+            said[name] = [json.dumps({**row, **chance}, default=str) for row in rows]
+        elif name.startswith(POLLS):
+            said[POLLS] = [json.dumps(row, default=str) for batch in read_polls(path) for row in batch.to_pylist()]
+        elif path.suffix == ".gz":
+            said[name] = gzip.decompress(path.read_bytes()).decode().split("],[")
+        elif path.stat().st_size:  # no locks
+            said[name] = path.read_text(encoding="utf-8").splitlines()
+    return {name: [_CHANCE.sub("BY CHANCE", line) for line in lines] for name, lines in said.items()}
 
 
 def test_polls_have_the_hours_of_the_day(demo: collecting_demo.Demo) -> None:
@@ -127,7 +187,7 @@ def test_polls_have_the_hours_of_the_day(demo: collecting_demo.Demo) -> None:
         polls.setdefault(row["cluster_id"], set()).add(row["observed_ts"])
     every_hour = {END - timedelta(hours=hours) for hours in range(25)}
     assert polls["demo-production"] == polls["demo-staging"] == every_hour
-    since, until = collecting_demo.NOT_POLLED["old"]
+    since, until = NOT_POLLED["old"]
     assert polls["demo-old"] == {at for at in every_hour if not END - since < at < END - until}
 
 
@@ -174,56 +234,46 @@ def test_its_sources_name_all_of_it_and_nothing_is_unreadable(demo: collecting_d
     assert requests > 12_000
 
 
-def with_traffic(demo: collecting_demo.Demo, folder: Path, hours: int) -> Lake:
-    """A copy of the lake whose request logs have all changes, and what was produced and fetched in the last hours."""
-    where = shutil.copytree(demo.lake.where, folder / "lake")
-    sources = where / FILE
-    sources.write_text(sources.read_text(encoding="utf-8").replace(demo.lake.where, str(where)), encoding="utf-8")
-    first = f"{END - timedelta(hours=hours):%Y-%m-%d %H:%M:%S}"
+def with_traffic(where: Path, hours: int) -> Lake:
+    """A demo whose request logs have all changes, and what was produced and fetched in the last hours. It ends when the
+    recorded day does."""
+    lake = collecting_demo.make(str(where), collecting_demo.DAY_END).lake
+    first = f"{collecting_demo.DAY_END - timedelta(hours=hours):%Y-%m-%d %H:%M:%S}"
     for log in where.glob("demo/*/broker-*/kafka-request.log"):
         lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
         log.write_text("".join(line for line in lines if not _TRAFFIC.search(line) or line[1:20] >= first), "utf-8")
-    return Lake.open(str(where))
-
-
-def rows_that_hold(lake: Lake, table: Table) -> list[dict[str, Any]]:
-    """As a reader without Spark sees them."""
-    files = [f"{lake.folder(table)}/{name}" for name in lake.table(table).files]
-    newest = f"QUALIFY made = max(made) OVER (PARTITION BY {', '.join(table.newest)})" if table.newest else ""
-    with duckdb.connect() as database:
-        database.execute("SET TimeZone = 'UTC'")
-        read = f"SELECT * FROM read_parquet(?, hive_partitioning=false) {newest}"
-        rows = database.execute(f"SELECT {', '.join(table.names)} FROM ({read})", [files]).fetchall()
-    made = [dict(zip(table.names, row, strict=True)) for row in rows]
-    return [row for row in made if not table.newest or row[table.there] is not None]
+    return lake
 
 
 @pytest.mark.parametrize("hours", [2, pytest.param(24, marks=pytest.mark.long)])
 @pytest.mark.takes(40)
 def test_everything_is_built_and_everybody_is_named(
-    demo: collecting_demo.Demo, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
 ) -> None:
     """By plans that are compiled, as for many rows."""
     from console.lake.app import update
     from console.lake.runs import Plan
 
     monkeypatch.setattr("console.lake.app.MANY", -1)
-    lake = with_traffic(demo, tmp_path, hours)
+    lake = with_traffic(tmp_path / "lake", hours)
     file = Path(lake.where) / FILE
     sources = read_sources(file.read_text(encoding="utf-8"), str(file), Path(lake.where))
     report = update(Plan(lake, sources), lambda: nullcontext(spark))
     assert report.status == "done"
     assert {name: counts["bad"] for name, counts in report.taken.items()} == dict.fromkeys(sources_of(sources), 0)
     assert report.taken["request_log"]["good"] > 500 * hours
-    history = rows_that_hold(lake, HISTORY)
-    for deed in collecting_demo.STORY:
+    found = gold_of(lake)
+    for table, kept in golden.demo_gold().items():
+        if hours == 24 or table != QUOTA_USAGE.name:
+            assert golden.differences(table, kept, golden.without_chance(table, found[table])) == ""
+    for deed in STORY:
         for edit in deed.edits:
             key, attr = told(edit)
             rows = [
                 row
-                for row in history
+                for row in found[HISTORY.name]
                 if (row["cluster_id"], row["entity_key"], row["attr"]) == (f"demo-{deed.cluster}", key, attr)
-                and abs(row["valid_from"] - (END - deed.ago)) < timedelta(seconds=2)
+                and abs(row["valid_from"] / 1e6 - (collecting_demo.DAY_END - deed.ago).timestamp()) < 2
             ]
             assert rows, (deed, edit)
             assert all(f"User:{deed.who}" in row["principal"].split(", ") for row in rows)
@@ -231,11 +281,10 @@ def test_everything_is_built_and_everybody_is_named(
             assert {row["attribution"] for row in rows} == {
                 "several" if alone else "journal" if deed.with_kac else "request"
             }
-    assert {row["cluster_id"] for row in history if row["attr"] == ":unobserved"} == {"demo-old"}
-    usage = rows_that_hold(lake, QUOTA_USAGE)
-    (held_back,) = {client.who for client in collecting_demo.CLIENTS if client.limit == 65_536.0}
-    throttled = [row for row in usage if row["scope_user"] == held_back and row["throttled_requests"]]
-    assert {(row["quota_value"], row["level"]) for row in throttled} == {(65_536.0, 1)}
-    assert {(row["scope"], row["attr"]) for row in rows_that_hold(lake, DRIFT)} >= {("broker", "log.retention.ms")}
-    against = {(row["entity_key"], row["attr"]) for row in rows_that_hold(lake, POLICY_VIOLATION)}
+    assert {row["cluster_id"] for row in found[HISTORY.name] if row["attr"] == ":unobserved"} == {"demo-old"}
+    (held_back,) = {client.who for client in CLIENTS if client.limit == 65_536.0}
+    usage = [row for row in found[QUOTA_USAGE.name] if row["scope_user"] == held_back and row["throttled_requests"]]
+    assert {(row["quota_value"], row["level"]) for row in usage} == {(65_536.0, 1)}
+    assert {(row["scope"], row["attr"]) for row in found[DRIFT.name]} >= {("broker", "log.retention.ms")}
+    against = {(row["entity_key"], row["attr"]) for row in found[POLICY_VIOLATION.name]}
     assert ("topic:checkout.payments", "unclean.leader.election.enable") in against

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from tests.contract.target import Target
 from tests.contract.verbs import Error, error
+from tests.support.kafka_messages import entity, with_fields
 
 UNKNOWN, ANY_, MATCH, LITERAL, PREFIXED = range(5)
 ANY_TYPE, TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, TOKEN, USER = range(1, 8)
@@ -40,39 +41,18 @@ class Filter(NamedTuple):
 EVERYTHING = Filter()
 
 
+def _row(each: Binding | Filter) -> tuple[Any, ...]:
+    """The fields in the order of the protocol."""
+    return each.kind, each.name, each.pattern, each.principal, each.host, each.operation, each.permission
+
+
 def create(target: Target, *bindings: Binding, user: str = "admin") -> list[Error]:
-    answer = target.ask(
-        "create_acls",
-        2,
-        lambda m: m.CreateAclsRequest(
-            creations=tuple(
-                m.AclCreation(
-                    resource_type=each.kind,
-                    resource_name=each.name,
-                    resource_pattern_type=each.pattern,
-                    principal=each.principal,
-                    host=each.host,
-                    operation=each.operation,
-                    permission_type=each.permission,
-                )
-                for each in bindings
-            )
-        ),
-        user=user,
-    )
+    answer = target.ask("create_acls", 2, with_fields(creations=[*map(_row, bindings)]), user=user)
     return answer if answer == "no answer" else [error(each) for each in answer["results"]]
 
 
 def describe_request(m: Any, wanted: Filter = EVERYTHING) -> Any:
-    return m.DescribeAclsRequest(
-        resource_type_filter=wanted.kind,
-        resource_name_filter=wanted.name,
-        pattern_type_filter=wanted.pattern,
-        principal_filter=wanted.principal,
-        host_filter=wanted.host,
-        operation=wanted.operation,
-        permission_type=wanted.permission,
-    )
+    return entity(m.DescribeAclsRequest, _row(wanted))
 
 
 def found(target: Target, wanted: Filter = EVERYTHING, user: str = "admin") -> tuple[Error, set[Binding]] | str:
@@ -83,55 +63,19 @@ def found(target: Target, wanted: Filter = EVERYTHING, user: str = "admin") -> t
 
 
 def bindings_in(answer: dict[str, Any]) -> set[Binding]:
-    return {
-        Binding(
-            each["resource_name"],
-            acl["principal"],
-            each["resource_type"],
-            each["pattern_type"],
-            acl["host"],
-            acl["operation"],
-            acl["permission_type"],
-        )
-        for each in answer["resources"]
-        for acl in each["acls"]
-    }
+    return {_binding(each | acl) for each in answer["resources"] for acl in each["acls"]}
+
+
+def _binding(acl: dict[str, Any]) -> Binding:
+    resource = acl["resource_name"], acl["principal"], acl["resource_type"], acl["pattern_type"]
+    return Binding(*resource, acl["host"], acl["operation"], acl["permission_type"])
 
 
 def delete(target: Target, *filters: Filter, user: str = "admin") -> list[tuple[Error, set[Binding]]] | str:
-    answer = target.ask(
-        "delete_acls",
-        2,
-        lambda m: m.DeleteAclsRequest(
-            filters=tuple(
-                m.DeleteAclsFilter(
-                    resource_type_filter=each.kind,
-                    resource_name_filter=each.name,
-                    pattern_type_filter=each.pattern,
-                    principal_filter=each.principal,
-                    host_filter=each.host,
-                    operation=each.operation,
-                    permission_type=each.permission,
-                )
-                for each in filters
-            )
-        ),
-        user=user,
-    )
+    answer = target.ask("delete_acls", 2, with_fields(filters=[*map(_row, filters)]), user=user)
     return answer if answer == "no answer" else [(error(each), _matching(each)) for each in answer["filter_results"]]
 
 
 def _matching(result: dict[str, Any]) -> set[Binding]:
     assert {error(acl) for acl in result["matching_acls"]} <= {("NONE", None)}
-    return {
-        Binding(
-            acl["resource_name"],
-            acl["principal"],
-            acl["resource_type"],
-            acl["pattern_type"],
-            acl["host"],
-            acl["operation"],
-            acl["permission_type"],
-        )
-        for acl in result["matching_acls"]
-    }
+    return set(map(_binding, result["matching_acls"]))

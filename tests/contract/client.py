@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 from console.model.secret import Secret
 from console.wire.frames import decode_body, encode_header, encode_payload, split_response
 from console.wire.schemas import request_module, response_type
+from tests.support.kafka_messages import Build, with_fields
 from tests.support.patience import PATIENCE
-
-Build = Callable[[ModuleType], Any]
 
 
 class NoAnswer(ConnectionError):
@@ -33,9 +30,9 @@ class Client:
         self._sent = 0
         if login is not None:
             user, password = login
-            self.ask("sasl_handshake", 1, lambda m: m.SaslHandshakeRequest(mechanism="PLAIN"))
+            self.ask("sasl_handshake", 1, with_fields(mechanism="PLAIN"))
             token = f"\0{user}\0{password.reveal()}".encode()
-            told = self.ask("sasl_authenticate", 2, lambda m: m.SaslAuthenticateRequest(auth_bytes=token))
+            told = self.ask("sasl_authenticate", 2, with_fields(auth_bytes=token))
             if told.error_code:
                 raise NoAnswer(f"{user} may not log in: {told.error_message}")
 

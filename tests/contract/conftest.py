@@ -15,6 +15,7 @@ from console.embedded.spec import RELEASE_NAMES, ClusterSpec, SaslSpec
 from console.model.secret import Secret
 from tests.contract import acls, recorded, verbs
 from tests.contract.target import ADMIN, ALICE, Server, Target
+from tests.support.kafka_messages import with_fields
 from tests.support.real_clusters import RARE, REAL, KafkaCluster
 from tests.support.server_properties import NodePorts, server_properties
 
@@ -94,24 +95,16 @@ def empty(side: Target) -> None:
         to = {"broker": int(broker)} if broker else {}
         left = [key for key in verbs.values(side, verbs.BROKER, broker, **to) if key != "min.insync.replicas"]
         assert verbs.alter(side, verbs.BROKER, broker, *((key, verbs.DELETE, None) for key in left)) == verbs.FINE
-    metrics = side.ask("list_config_resources", 0, lambda m: m.ListConfigResourcesRequest())["config_resources"]
+    metrics = side.ask("list_config_resources", 0, with_fields())["config_resources"]
     for name in (each["resource_name"] for each in metrics):
         left = list(verbs.values(side, verbs.CLIENT_METRICS, name))
         assert verbs.alter(side, verbs.CLIENT_METRICS, name, *((key, verbs.DELETE, None) for key in left)) == verbs.FINE
     for entity, limits in verbs.quotas(side, [])[1]:
         assert verbs.alter_quotas(side, [(entity, dict.fromkeys(limits))]) == [verbs.FINE]
     acls.delete(side, acls.EVERYTHING)
-    users = side.ask("describe_user_scram_credentials", 0, lambda m: m.DescribeUserScramCredentialsRequest(users=None))[
-        "results"
-    ]
+    users = side.ask("describe_user_scram_credentials", 0, with_fields(users=None))["results"]
     for user, mechanism in ((each["user"], info["mechanism"]) for each in users for info in each["credential_infos"]):
-        side.ask(
-            "alter_user_scram_credentials",
-            0,
-            lambda m, user=user, mechanism=mechanism: m.AlterUserScramCredentialsRequest(
-                deletions=(m.ScramCredentialDeletion(name=user, mechanism=mechanism),), upsertions=()
-            ),
-        )
+        side.ask("alter_user_scram_credentials", 0, with_fields(deletions=[(user, mechanism)], upsertions=[]))
 
 
 def beside_real(function: str) -> list[object]:

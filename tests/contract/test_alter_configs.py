@@ -15,27 +15,19 @@ THROTTLED = "leader.replication.throttled.replicas"
 
 def test_set_and_delete(target: Target, topic: str) -> None:
     """§2: DELETE puts the default back, and of a key that is not set, or not known, it succeeds."""
-    assert (
-        verbs.alter(target, verbs.TOPIC, topic, ("retention.ms", verbs.SET, "1000"), ("segment.ms", verbs.SET, "2000"))
-        == verbs.FINE
-    )
+    assert verbs.alter(target, verbs.TOPIC, topic, {"retention.ms": "1000", "segment.ms": "2000"}) == verbs.FINE
     assert verbs.values(target, verbs.TOPIC, topic) == {"retention.ms": "1000", "segment.ms": "2000"}
-    assert (
-        verbs.alter(target, verbs.TOPIC, topic, ("retention.ms", verbs.DELETE, None), ("segment.ms", verbs.SET, "3000"))
-        == verbs.FINE
-    )
+    assert verbs.alter(target, verbs.TOPIC, topic, {"retention.ms": None, "segment.ms": "3000"}) == verbs.FINE
     assert verbs.values(target, verbs.TOPIC, topic) == {"segment.ms": "3000"}
     for key in ("retention.ms", "no.such.key", ""):
-        assert verbs.alter(target, verbs.TOPIC, topic, (key, verbs.DELETE, None)) == verbs.FINE
+        assert verbs.alter(target, verbs.TOPIC, topic, {key: None}) == verbs.FINE
     assert verbs.values(target, verbs.TOPIC, topic) == {"segment.ms": "3000"}
     assert verbs.alter(target, verbs.TOPIC, topic) == verbs.FINE
 
 
 def test_all_or_nothing_within_a_resource(target: Target, topic: str) -> None:
     """§2."""
-    refused = verbs.alter(
-        target, verbs.TOPIC, topic, ("retention.ms", verbs.SET, "1000"), ("no.such.key", verbs.SET, "1")
-    )
+    refused = verbs.alter(target, verbs.TOPIC, topic, {"retention.ms": "1000", "no.such.key": "1"})
     assert refused == told(target, "unknown topic config", key="no.such.key")
     assert verbs.values(target, verbs.TOPIC, topic) == {}
 
@@ -52,10 +44,10 @@ def test_resources_are_independent(target: Target, topic: str) -> None:
 
 def test_validate_only_writes_nothing(target: Target, topic: str) -> None:
     """§2: it runs everything, and writes nothing."""
-    assert verbs.alter(target, verbs.TOPIC, topic, ("retention.ms", verbs.SET, "1000"), dry=True) == verbs.FINE
-    refused = verbs.alter(target, verbs.TOPIC, topic, ("no.such.key", verbs.SET, "1"), dry=True)
+    assert verbs.alter(target, verbs.TOPIC, topic, {"retention.ms": "1000"}, dry=True) == verbs.FINE
+    refused = verbs.alter(target, verbs.TOPIC, topic, {"no.such.key": "1"}, dry=True)
     assert refused == told(target, "unknown topic config", key="no.such.key")
-    missing = verbs.alter(target, verbs.TOPIC, f"{topic}-no", ("retention.ms", verbs.SET, "1"), dry=True)
+    missing = verbs.alter(target, verbs.TOPIC, f"{topic}-no", {"retention.ms": "1"}, dry=True)
     assert missing == told(target, "altered topic is missing", name=f"{topic}-no")
     assert verbs.values(target, verbs.TOPIC, topic) == {}
 
@@ -118,7 +110,7 @@ def test_a_value_that_can_not_be(target: Target, topic: str, key: str, value: st
 def test_a_range_that_changed(target: Target, topic: str) -> None:
     least = target.by_release(v3_9="14", v4_4="1048576")
     what = f"Invalid value 10 for configuration segment.bytes: Value must be at least {least}"
-    refused = verbs.alter(target, verbs.TOPIC, topic, ("segment.bytes", verbs.SET, "10"))
+    refused = verbs.alter(target, verbs.TOPIC, topic, {"segment.bytes": "10"})
     assert refused == told(target, "bad topic value", kind="TOPIC", name=topic, what=what)
 
 
@@ -130,9 +122,7 @@ def test_values_that_contradict_each_other(target: Target, topic: str) -> None:
 
 
 def test_tiered_storage_is_off(target: Target, topic: str) -> None:
-    assert verbs.alter(target, verbs.TOPIC, topic, ("remote.storage.enable", verbs.SET, "true")) == told(
-        target, "tiered storage"
-    )
+    assert verbs.alter(target, verbs.TOPIC, topic, {"remote.storage.enable": "true"}) == told(target, "tiered storage")
 
 
 @pytest.mark.parametrize(("op", "spelt"), [(verbs.APPEND, "append"), (verbs.SUBTRACT, "subtract")])
@@ -175,7 +165,7 @@ def test_subtracting_everything_gives_an_empty_value(target: Target, topic: str)
 
 
 def test_a_list_with_a_value_that_can_not_be(target: Target, topic: str) -> None:
-    assert verbs.alter(target, verbs.TOPIC, topic, (THROTTLED, verbs.SET, "*")) == verbs.FINE
+    assert verbs.alter(target, verbs.TOPIC, topic, {THROTTLED: "*"}) == verbs.FINE
     refused = verbs.alter(target, verbs.TOPIC, topic, (THROTTLED, verbs.APPEND, "0:1"))
     what = (
         f"Invalid value [*, 0:1] for configuration {THROTTLED}: {THROTTLED} must be the literal '*' or a list of "
@@ -185,7 +175,7 @@ def test_a_list_with_a_value_that_can_not_be(target: Target, topic: str) -> None
 
 
 def test_values_are_trimmed(target: Target, topic: str) -> None:
-    assert verbs.alter(target, verbs.TOPIC, topic, ("retention.ms", verbs.SET, " 500 ")) == verbs.FINE
+    assert verbs.alter(target, verbs.TOPIC, topic, {"retention.ms": " 500 "}) == verbs.FINE
     assert verbs.values(target, verbs.TOPIC, topic) == {"retention.ms": "500"}
 
 
@@ -201,16 +191,14 @@ def test_a_list_that_grows_too_long(target: Target, topic: str) -> None:
 
 def test_validation_comes_before_existence(target: Target, name: str) -> None:
     """§2: Order: validation → existence."""
-    refused = verbs.alter(target, verbs.TOPIC, name, ("no.such.key", verbs.SET, "1"))
+    refused = verbs.alter(target, verbs.TOPIC, name, {"no.such.key": "1"})
     assert refused == told(target, "unknown topic config", key="no.such.key")
-    assert verbs.alter(target, verbs.TOPIC, "", ("retention.ms", verbs.SET, "1")) == told(
-        target, "altered topic has no name"
-    )
+    assert verbs.alter(target, verbs.TOPIC, "", {"retention.ms": "1"}) == told(target, "altered topic has no name")
 
 
 @pytest.mark.parametrize("kind", [0, 99])
 def test_an_unknown_type(target: Target, kind: int) -> None:
-    assert verbs.alter(target, kind, "x", ("a", verbs.SET, "b")) == told(target, "altered type is unknown", kind=kind)
+    assert verbs.alter(target, kind, "x", {"a": "b"}) == told(target, "altered type is unknown", kind=kind)
 
 
 @pytest.mark.slow
@@ -230,9 +218,9 @@ def test_group_configs(target: Target, name: str) -> None:
     key = "consumer.session.timeout.ms"
     if not target.is_since("4.0"):
         refused = told(target, "altered type is unknown", kind=verbs.GROUP)
-        assert verbs.alter(target, verbs.GROUP, name, (key, verbs.SET, "50000")) == refused
+        assert verbs.alter(target, verbs.GROUP, name, {key: "50000"}) == refused
         return
-    assert verbs.alter(target, verbs.GROUP, name, (key, verbs.SET, "50000")) == verbs.FINE
+    assert verbs.alter(target, verbs.GROUP, name, {key: "50000"}) == verbs.FINE
     entry = verbs.entries(target, verbs.GROUP, name, [key])[key]
     assert (entry["value"], entry["config_source"]) == ("50000", 8)
     inherited = target.by_release(v4_0=[], v4_4=[(f"group.{key}", "45000", 5)])
@@ -251,21 +239,16 @@ def test_group_configs(target: Target, name: str) -> None:
         ),
     ):
         assert verbs.alter(target, verbs.GROUP, name, ops) == refused
-    assert verbs.alter(target, verbs.GROUP, "", (key, verbs.SET, "50000")) == (
+    assert verbs.alter(target, verbs.GROUP, "", {key: "50000"}) == (
         "INVALID_REQUEST",
         "Default group resources are not allowed.",
     )
-    assert verbs.alter(target, verbs.GROUP, name, (key, verbs.DELETE, None)) == verbs.FINE
+    assert verbs.alter(target, verbs.GROUP, name, {key: None}) == verbs.FINE
     assert verbs.values(target, verbs.GROUP, name) == {}
 
 
 def test_client_metrics(target: Target, name: str) -> None:
-    assert (
-        verbs.alter(
-            target, verbs.CLIENT_METRICS, name, ("interval.ms", verbs.SET, "1000"), ("metrics", verbs.SET, "a,b")
-        )
-        == verbs.FINE
-    )
+    assert verbs.alter(target, verbs.CLIENT_METRICS, name, {"interval.ms": "1000", "metrics": "a,b"}) == verbs.FINE
     assert verbs.values(target, verbs.CLIENT_METRICS, name) == {"interval.ms": "1000", "metrics": "a,b"}
     bad = "Invalid value 1 for interval.ms, interval must be between 100 and 3600000 (1 hour)"
     for op, refused in (
@@ -274,14 +257,9 @@ def test_client_metrics(target: Target, name: str) -> None:
         (("match", verbs.SET, "foo=["), ("INVALID_CONFIG", "Illegal client matching pattern: foo=[")),
     ):
         assert verbs.alter(target, verbs.CLIENT_METRICS, name, op) == refused
-    nobody = verbs.alter(target, verbs.CLIENT_METRICS, "", ("interval.ms", verbs.SET, "1000"))
+    nobody = verbs.alter(target, verbs.CLIENT_METRICS, "", {"interval.ms": "1000"})
     assert nobody == ("INVALID_REQUEST", "Subscription name can't be empty")
-    assert (
-        verbs.alter(
-            target, verbs.CLIENT_METRICS, name, ("interval.ms", verbs.DELETE, None), ("metrics", verbs.DELETE, None)
-        )
-        == verbs.FINE
-    )
+    assert verbs.alter(target, verbs.CLIENT_METRICS, name, {"interval.ms": None, "metrics": None}) == verbs.FINE
 
 
 def test_configs_go_with_their_topic(target: Target, name: str) -> None:

@@ -16,24 +16,24 @@ both = pytest.mark.parametrize("name", ["1", ""], ids=["broker", "default"])
 @both
 def test_a_key_that_is_not_dynamic(target: Target, name: str) -> None:
     """§2: "Cannot update these configs dynamically: [x]" (4.3; `Set(x)` before)."""
-    refused = verbs.alter(target, verbs.BROKER, name, ("log.dirs", verbs.SET, "x"))
+    refused = verbs.alter(target, verbs.BROKER, name, {"log.dirs": "x"})
     assert refused == told(target, "not dynamic", kind="BROKER", name=name, keys="log.dirs")
-    refused = verbs.alter(target, verbs.BROKER, name, ("log.dirs", verbs.SET, "x"), ("broker.rack", verbs.SET, "x"))
+    refused = verbs.alter(target, verbs.BROKER, name, {"log.dirs": "x", "broker.rack": "x"})
     assert refused == told(target, "not dynamic", kind="BROKER", name=name, keys="broker.rack, log.dirs")
 
 
 @both
 def test_a_key_for_listeners_only(target: Target, name: str) -> None:
     """§2: "… only per-listener using the listener prefix: …"."""
-    refused = verbs.alter(target, verbs.BROKER, name, ("ssl.keystore.password", verbs.SET, "x"))
+    refused = verbs.alter(target, verbs.BROKER, name, {"ssl.keystore.password": "x"})
     assert refused == told(target, "only per listener", kind="BROKER", name=name, keys="ssl.keystore.password")
 
 
 def test_a_key_for_one_broker_only(target: Target) -> None:
     """§2: per broker; at the default level "… broker id must be specified: …"."""
-    assert verbs.alter(target, verbs.BROKER, "1", (KEYSTORE_TYPE, verbs.SET, "PKCS12"), dry=True) == verbs.FINE
+    assert verbs.alter(target, verbs.BROKER, "1", {KEYSTORE_TYPE: "PKCS12"}, dry=True) == verbs.FINE
     for key in (KEYSTORE_TYPE, "listeners"):
-        refused = verbs.alter(target, verbs.BROKER, "", (key, verbs.SET, "x"))
+        refused = verbs.alter(target, verbs.BROKER, "", {key: "x"})
         assert refused == told(target, "only per broker", kind="BROKER", name="", keys=key)
 
 
@@ -67,10 +67,10 @@ def test_an_unknown_key_is_accepted(target: Target, name: str) -> None:
 @both
 def test_a_value_that_can_not_be(target: Target, name: str) -> None:
     """§2: Brokers: a failed validation is INVALID_REQUEST."""
-    refused = verbs.alter(target, verbs.BROKER, name, ("num.io.threads", verbs.SET, "abc"))
+    refused = verbs.alter(target, verbs.BROKER, name, {"num.io.threads": "abc"})
     what = "Invalid value abc for configuration num.io.threads: Not a number of type INT"
     assert refused == told(target, "bad broker value", kind="BROKER", name=name, what=what)
-    refused = verbs.alter(target, verbs.BROKER, name, ("num.io.threads", verbs.SET, "10000"))
+    refused = verbs.alter(target, verbs.BROKER, name, {"num.io.threads": "10000"})
     what = (
         "Invalid value org.apache.kafka.common.config.ConfigException: Dynamic thread count update validation failed "
         "for num.io.threads=10000, value should not be greater than double the current value 8 "
@@ -96,7 +96,7 @@ def test_lists(target: Target, name: str) -> None:
     for op, value in ((verbs.APPEND, "delete,compact"), (verbs.SUBTRACT, "delete")):
         assert verbs.alter(target, verbs.BROKER, name, (key, op, "compact")) == verbs.FINE
         target.until(lambda value=value: verbs.values(target, verbs.BROKER, name) == {**before, key: value})
-    assert verbs.alter(target, verbs.BROKER, name, (key, verbs.DELETE, None)) == verbs.FINE
+    assert verbs.alter(target, verbs.BROKER, name, {key: None}) == verbs.FINE
     target.until(lambda: verbs.values(target, verbs.BROKER, name) == before)
 
 
@@ -108,15 +108,13 @@ def test_a_request_that_contradicts_itself(target: Target, name: str) -> None:
     assert twice == told(target, "key twice", key="log.retention.ms")
     null = verbs.alter(target, verbs.BROKER, name, ("log.retention.ms", verbs.SET, None))
     assert null == told(target, "null values", keys="log.retention.ms")
-    assert verbs.alter(target, verbs.BROKER, name, ("log.retention.ms", verbs.DELETE, None)) == verbs.FINE
+    assert verbs.alter(target, verbs.BROKER, name, {"log.retention.ms": None}) == verbs.FINE
 
 
 @both
 def test_all_or_nothing(target: Target, name: str) -> None:
     before = verbs.values(target, verbs.BROKER, name)
-    refused = verbs.alter(
-        target, verbs.BROKER, name, ("log.retention.ms", verbs.SET, "5000"), ("log.dirs", verbs.SET, "x")
-    )
+    refused = verbs.alter(target, verbs.BROKER, name, {"log.retention.ms": "5000", "log.dirs": "x"})
     assert refused == told(target, "not dynamic", kind="BROKER", name=name, keys="log.dirs")
     assert verbs.values(target, verbs.BROKER, name) == before
 
@@ -136,11 +134,11 @@ def test_a_broker_that_is_not_asked(target: Target, kind: int) -> None:
 
 def test_a_logger(target: Target) -> None:
     """§2: Loggers: applied on that broker at once; deleting puts what is above it back."""
-    assert verbs.alter(target, verbs.BROKER_LOGGER, "1", (APIS, verbs.SET, "DEBUG")) == verbs.FINE
+    assert verbs.alter(target, verbs.BROKER_LOGGER, "1", {APIS: "DEBUG"}) == verbs.FINE
     assert verbs.entries(target, verbs.BROKER_LOGGER, "1", [APIS])[APIS]["value"] == "DEBUG"
     if len(target.brokers) > 1:
         assert verbs.entries(target, verbs.BROKER_LOGGER, "2", [APIS], broker=2)[APIS]["value"] == "INFO"
-    assert verbs.alter(target, verbs.BROKER_LOGGER, "1", (APIS, verbs.DELETE, None)) == verbs.FINE
+    assert verbs.alter(target, verbs.BROKER_LOGGER, "1", {APIS: None}) == verbs.FINE
     assert verbs.entries(target, verbs.BROKER_LOGGER, "1", [APIS])[APIS]["value"] == "INFO"
 
 
@@ -151,21 +149,18 @@ def test_what_a_logger_refuses(target: Target) -> None:
         refused = verbs.alter(target, verbs.BROKER_LOGGER, "1", (APIS, verbs.SET, value))
         assert refused == told(target, "log level", value=value, **parts)
     missing = told(target, "logger is missing", **(parts | {"key": "no.such.logger"}))
-    assert verbs.alter(target, verbs.BROKER_LOGGER, "1", ("no.such.logger", verbs.SET, "INFO")) == missing
-    assert verbs.alter(target, verbs.BROKER_LOGGER, "1", ("no.such.logger", verbs.DELETE, None)) == missing
-    assert verbs.alter(target, verbs.BROKER_LOGGER, "1", ("root", verbs.DELETE, None)) == told(target, "root logger")
-    assert verbs.alter(target, verbs.BROKER_LOGGER, "1", ("root", verbs.SET, "INFO")) == verbs.FINE
+    assert verbs.alter(target, verbs.BROKER_LOGGER, "1", {"no.such.logger": "INFO"}) == missing
+    assert verbs.alter(target, verbs.BROKER_LOGGER, "1", {"no.such.logger": None}) == missing
+    assert verbs.alter(target, verbs.BROKER_LOGGER, "1", {"root": None}) == told(target, "root logger")
+    assert verbs.alter(target, verbs.BROKER_LOGGER, "1", {"root": "INFO"}) == verbs.FINE
     for op, spelt in ((verbs.APPEND, "APPEND"), (verbs.SUBTRACT, "SUBTRACT")):
         assert verbs.alter(target, verbs.BROKER_LOGGER, "1", (APIS, op, "INFO")) == told(
             target, "logger lists", OP=spelt
         )
     null = verbs.alter(target, verbs.BROKER_LOGGER, "1", (APIS, verbs.SET, None))
     assert null == told(target, "null values", keys=APIS)
-    assert (
-        verbs.alter(target, verbs.BROKER_LOGGER, "1", (APIS, verbs.SET, "TRACE"), ("no.such.logger", verbs.SET, "INFO"))
-        == missing
-    )
-    assert verbs.alter(target, verbs.BROKER_LOGGER, "1", (APIS, verbs.SET, "TRACE"), dry=True) == verbs.FINE
+    assert verbs.alter(target, verbs.BROKER_LOGGER, "1", {APIS: "TRACE", "no.such.logger": "INFO"}) == missing
+    assert verbs.alter(target, verbs.BROKER_LOGGER, "1", {APIS: "TRACE"}, dry=True) == verbs.FINE
     assert verbs.entries(target, verbs.BROKER_LOGGER, "1", [APIS]).get(APIS, {"value": "INFO"})["value"] == "INFO"
 
 
@@ -173,4 +168,4 @@ def test_what_a_logger_refuses(target: Target) -> None:
 def test_a_record_is_written_again_unchanged(target: Target, name: str) -> None:
     """§2: Writing a broker's record again, unchanged, succeeds: that is how a keystore is reloaded."""
     with verbs.configured(target, verbs.BROKER, name, {"log.retention.ms": "5000"}):
-        assert verbs.alter(target, verbs.BROKER, name, ("log.retention.ms", verbs.SET, "5000")) == verbs.FINE
+        assert verbs.alter(target, verbs.BROKER, name, {"log.retention.ms": "5000"}) == verbs.FINE

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.contract.target import Target
-from tests.contract.verbs import FINE, Error, create_topics, delete_topics, error
+from tests.contract.verbs import FINE, Error, create_topics, delete_topics, error, metadata
+from tests.support.kafka_messages import with_fields
 
 MALFORMED = (
     "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
@@ -16,57 +17,19 @@ MALFORMED = (
 )
 
 
-def metadata(target: Target, names: Sequence[str] | None, version: int = 8, **to: Any) -> dict[str, Any]:
-    """Metadata with rights, which creates nothing."""
-    answer: dict[str, Any] = target.ask(
-        "metadata",
-        version,
-        lambda m: m.MetadataRequest(
-            topics=None if names is None else tuple(m.MetadataRequestTopic(name=name) for name in names),
-            allow_auto_topic_creation=False,
-            include_cluster_authorized_operations=True,
-            include_topic_authorized_operations=True,
-        ),
-        **to,
-    )
-    return answer
-
-
 def reassign(
     target: Target, topic: str, partition: int, replicas: Sequence[int] | None, **to: Any
 ) -> tuple[Error, list[Error]]:
     """AlterPartitionReassignments v0 of one partition: the answer's error, and that of the partition."""
-    answer = target.ask(
-        "alter_partition_reassignments",
-        0,
-        lambda m: m.AlterPartitionReassignmentsRequest(
-            topics=(
-                m.ReassignableTopic(
-                    name=topic,
-                    partitions=(
-                        m.ReassignablePartition(
-                            partition_index=partition, replicas=None if replicas is None else tuple(replicas)
-                        ),
-                    ),
-                ),
-            )
-        ),
-        **to,
-    )
+    asked = with_fields(topics=[(topic, [(partition, replicas)])])
+    answer = target.ask("alter_partition_reassignments", 0, asked, **to)
     return error(answer), [error(each) for told in answer["responses"] for each in told["partitions"]]
 
 
 def elect(target: Target, kind: int, *partitions: tuple[str, int], **to: Any) -> tuple[str, list[Error]]:
     """ElectLeaders v2: the answer's error, and that of each partition. kind: 0 preferred, 1 unclean."""
-    answer = target.ask(
-        "elect_leaders",
-        2,
-        lambda m: m.ElectLeadersRequest(
-            election_type=kind,
-            topic_partitions=tuple(m.TopicPartitions(topic=topic, partitions=(index,)) for topic, index in partitions),
-        ),
-        **to,
-    )
+    wanted = [(topic, [index]) for topic, index in partitions]
+    answer = target.ask("elect_leaders", 2, with_fields(election_type=kind, topic_partitions=wanted), **to)
     told = [error(each) for result in answer["replica_election_results"] for each in result["partition_result"]]
     return answer["error_code"], told
 
@@ -74,18 +37,16 @@ def elect(target: Target, kind: int, *partitions: tuple[str, int], **to: Any) ->
 def test_brokers_and_rights(target: Target) -> None:
     """§1: any broker is told for the controller. KIP-430: what the caller may do, as bits."""
     controller = "any broker"
-    answer = metadata(target, [])
+    answer = metadata(target, [], rights=True)
     assert (answer["controller_id"], answer["cluster_authorized_operations"]) == (controller, 8096)
     assert [broker["rack"] for broker in answer["brokers"]] == [f"rack-{broker}" for broker in target.brokers]
-    cluster = target.ask(
-        "describe_cluster", 0, lambda m: m.DescribeClusterRequest(include_cluster_authorized_operations=True)
-    )
+    cluster = target.ask("describe_cluster", 0, with_fields(include_cluster_authorized_operations=True))
     assert (cluster["controller_id"], cluster["cluster_authorized_operations"]) == (controller, 8096)
     assert [broker["broker_id"] for broker in cluster["brokers"]] == list(target.brokers)
 
 
 def test_a_topic(target: Target, topic: str) -> None:
-    (told_of,) = metadata(target, [topic])["topics"]
+    (told_of,) = metadata(target, [topic], rights=True)["topics"]
     assert told_of == {
         "error_code": "NONE",
         "name": topic,
@@ -103,9 +64,10 @@ def test_a_topic(target: Target, topic: str) -> None:
             }
         ],
     }
-    assert len(metadata(target, [topic, topic])["topics"]) == 1
+    assert len(metadata(target, [topic, topic], rights=True)["topics"]) == 1
     missing, illegal, empty = (f"{topic}-no", "a b", "")
-    codes = {each["name"]: each["error_code"] for each in metadata(target, [missing, illegal, empty])["topics"]}
+    answers = metadata(target, [missing, illegal, empty], rights=True)["topics"]
+    codes = {each["name"]: each["error_code"] for each in answers}
     assert codes == {
         missing: "UNKNOWN_TOPIC_OR_PARTITION",
         illegal: "INVALID_TOPIC_EXCEPTION",
@@ -114,53 +76,30 @@ def test_a_topic(target: Target, topic: str) -> None:
 
 
 def test_coordinators(target: Target, name: str) -> None:
-    answer = target.ask("find_coordinator", 3, lambda m: m.FindCoordinatorRequest(key=name, key_type=7))
+    answer = target.ask("find_coordinator", 3, with_fields(key=name, key_type=7))
     assert error(answer) == ("INVALID_REQUEST", MALFORMED)
 
 
 def test_reassigning_where_it_is(target: Target, topic: str) -> None:
     assert reassign(target, topic, 0, [1]) == (FINE, [FINE])
-    answer = target.ask(
-        "list_partition_reassignments",
-        0,
-        lambda m: m.ListPartitionReassignmentsRequest(topics=None),
-    )
+    answer = target.ask("list_partition_reassignments", 0, with_fields(topics=None))
     assert (error(answer), answer["topics"]) == (FINE, [])
 
 
 def test_what_can_not_be_reassigned(target: Target, topic: str) -> None:
-    for name, partition, replicas, text in (
-        (f"{topic}-no", 0, [1], f"Unable to find a topic named {topic}-no."),
-        (topic, 99, [1], f"Unable to find partition {topic}:99."),
-        (
-            topic,
-            0,
-            [],
-            "The manual partition assignment includes an empty replica list.",
-        ),
-        (
-            topic,
-            0,
-            [1, 1],
-            "The manual partition assignment includes the broker 1 more than once.",
-        ),
-        (
-            topic,
-            0,
-            [-1],
-            "The manual partition assignment includes broker -1, but no such broker is registered.",
-        ),
-        (
-            topic,
-            0,
-            [77],
-            "The manual partition assignment includes broker 77, but no such broker is registered.",
-        ),
+    for name, partition, text in (
+        (f"{topic}-no", 0, f"Unable to find a topic named {topic}-no."),
+        (topic, 99, f"Unable to find partition {topic}:99."),
     ):
-        _, (refused,) = reassign(target, name, partition, replicas)
-        unknown = partition == 99 or name != topic
-        code = "UNKNOWN_TOPIC_OR_PARTITION" if unknown else "INVALID_REPLICA_ASSIGNMENT"
-        assert refused == (code, text)
+        assert reassign(target, name, partition, [1])[1] == [("UNKNOWN_TOPIC_OR_PARTITION", text)]
+    unregistered = "The manual partition assignment includes broker {}, but no such broker is registered."
+    for replicas, text in (
+        ([], "The manual partition assignment includes an empty replica list."),
+        ([1, 1], "The manual partition assignment includes the broker 1 more than once."),
+        ([-1], unregistered.format(-1)),
+        ([77], unregistered.format(77)),
+    ):
+        assert reassign(target, topic, 0, replicas)[1] == [("INVALID_REPLICA_ASSIGNMENT", text)]
 
 
 def test_nothing_to_cancel(target: Target, topic: str) -> None:
@@ -200,11 +139,7 @@ def test_leaders_of_nothing(target: Target, topic: str) -> None:
 
 def test_log_directories(target: Target, topic: str) -> None:
     def described(name: str, partition: int) -> list[dict[str, Any]]:
-        answer = target.ask(
-            "describe_log_dirs",
-            2,
-            lambda m: m.DescribeLogDirsRequest(topics=(m.DescribableLogDirTopic(topic=name, partitions=(partition,)),)),
-        )
+        answer = target.ask("describe_log_dirs", 2, with_fields(topics=[(name, [partition])]))
         (directory,) = answer["results"]
         assert directory["error_code"] == "NONE"
         return [each for each in directory["topics"] if each["partitions"]]
@@ -219,5 +154,5 @@ def test_log_directories(target: Target, topic: str) -> None:
 
 def test_config_resources(target: Target) -> None:
     """KIP-1000: version 0 lists client metrics' subscriptions."""
-    answer = target.ask("list_config_resources", 0, lambda m: m.ListConfigResourcesRequest())
+    answer = target.ask("list_config_resources", 0, with_fields())
     assert (answer["error_code"], answer["config_resources"]) == ("NONE", [])

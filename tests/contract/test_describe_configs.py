@@ -7,6 +7,7 @@ import pytest
 from tests.contract import verbs
 from tests.contract.messages import told
 from tests.contract.target import Target
+from tests.support.kafka_messages import with_fields
 
 DYNAMIC_TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, DEFAULT, LOGGER, METRICS, GROUPS = range(1, 9)
 BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS, PASSWORD = range(1, 10)
@@ -41,35 +42,16 @@ def test_every_config_of_a_broker(target: Target) -> None:
 
 def test_no_documentation_or_synonyms_unless_asked_for(target: Target, topic: str) -> None:
     """§2: they are left out by default."""
-    answer = target.ask(
-        "describe_configs",
-        4,
-        lambda m: m.DescribeConfigsRequest(
-            resources=(
-                m.DescribeConfigsResource(
-                    resource_type=verbs.TOPIC, resource_name=topic, configuration_keys=("segment.bytes",)
-                ),
-            )
-        ),
-    )
+    asked = with_fields(resources=[(verbs.TOPIC, topic, ["segment.bytes"])])
+    answer = target.ask("describe_configs", 4, asked)
     ((entry,),) = (result["configs"] for result in answer["results"])
     assert (entry["synonyms"], entry["documentation"]) == ([], None)
 
 
 def test_an_older_version_says_less(target: Target, topic: str) -> None:
     """§1: version 1 has sources and synonyms, and no types."""
-    answer = target.ask(
-        "describe_configs",
-        1,
-        lambda m: m.DescribeConfigsRequest(
-            resources=(
-                m.DescribeConfigsResource(
-                    resource_type=verbs.TOPIC, resource_name=topic, configuration_keys=("segment.bytes",)
-                ),
-            ),
-            include_synonyms=True,
-        ),
-    )
+    asked = with_fields(resources=[(verbs.TOPIC, topic, ["segment.bytes"])], include_synonyms=True)
+    answer = target.ask("describe_configs", 1, asked)
     ((entry,),) = (result["configs"] for result in answer["results"])
     assert entry == {
         "name": "segment.bytes",
@@ -128,13 +110,13 @@ def test_precedence_and_sources(target: Target, topic: str) -> None:
         verbs.configured(target, verbs.BROKER, "", {key: "5000"}),
         verbs.configured(target, verbs.BROKER, "1", {key: "6000"}),
     ):
-        assert verbs.alter(target, verbs.TOPIC, topic, (own, verbs.SET, "7000")) == ("NONE", None)
+        assert verbs.alter(target, verbs.TOPIC, topic, {own: "7000"}) == ("NONE", None)
         target.until(lambda: len(verbs.entries(target, verbs.TOPIC, topic, [own])[own]["synonyms"]) == 4)
         entry = verbs.entries(target, verbs.TOPIC, topic, [own])[own]
         layers = [default, (key, "6000", DYNAMIC_BROKER), (key, "5000", DYNAMIC_DEFAULT)]
         assert sorted(verbs.synonyms(entry)) == sorted([*layers, (own, "7000", DYNAMIC_TOPIC)])
         assert (entry["value"], entry["config_source"]) == ("7000", DYNAMIC_TOPIC)
-        assert verbs.alter(target, verbs.TOPIC, topic, (own, verbs.DELETE, None)) == ("NONE", None)
+        assert verbs.alter(target, verbs.TOPIC, topic, {own: None}) == ("NONE", None)
         target.until(lambda: verbs.entries(target, verbs.TOPIC, topic, [own])[own]["value"] == "6000")
         entry = verbs.entries(target, verbs.TOPIC, topic, [own])[own]
         assert (sorted(verbs.synonyms(entry)), entry["config_source"]) == (sorted(layers), DYNAMIC_BROKER)

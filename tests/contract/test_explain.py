@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
@@ -14,12 +14,13 @@ from console.language.verbs.explain import Explain
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.snapshot import Snapshot, with_acls
-from tests.contract import acls as contract_acls
+from tests.contract import acls as rights
 from tests.contract.acls import FINE as CREATED
 from tests.contract.target import ALICE, Target
 from tests.contract.test_records import code, leads, produce
-from tests.contract.verbs import TOPIC, describe, error
+from tests.contract.verbs import TOPIC, describe, error, metadata
 from tests.embedded.record_batches import batch, fetch_request, produce_request
+from tests.support.kafka_messages import with_fields
 
 HERE = "127.0.0.1"
 ALTER_CONFIGS = 11
@@ -32,40 +33,18 @@ ME, EVERYONE = f"User:{ALICE}", "User:*"
 def nothing_is_left(target: Target) -> Iterator[None]:
     """ACLs are gone after each test."""
     yield
-    contract_acls.delete(target, contract_acls.EVERYTHING)
-    assert contract_acls.found(target)[1] == set()
+    rights.delete(target, rights.EVERYTHING)
+    assert rights.found(target)[1] == set()
 
 
 def refused(target: Target, topic: str) -> dict[str, bool]:
     """Operation -> whether a request that needs it is refused; each is made."""
     wrote = target.ask("produce", 9, lambda m: produce_request(m, batch(b"a"), topic, 0, -1), broker=1, user=ALICE)
     read = target.ask("fetch", 12, lambda m: fetch_request(m, 0, topic=topic), broker=1, user=ALICE)
-    seen = target.ask(
-        "metadata",
-        8,
-        lambda m: m.MetadataRequest(
-            topics=(m.MetadataRequestTopic(name=topic),),
-            allow_auto_topic_creation=False,
-            include_cluster_authorized_operations=False,
-            include_topic_authorized_operations=False,
-        ),
-        user=ALICE,
-    )
+    seen = metadata(target, [topic], rights=False, user=ALICE)
     (configs,) = describe(target, [(TOPIC, topic)], user=ALICE)
-    made = target.ask(
-        "create_topics",
-        5,
-        lambda m: m.CreateTopicsRequest(
-            topics=(
-                m.CreatableTopic(
-                    name=f"{topic}-new", num_partitions=1, replication_factor=1, assignments=(), configs=()
-                ),
-            ),
-            timeout=timedelta(seconds=20),
-            validate_only=True,
-        ),
-        user=ALICE,
-    )
+    asked = with_fields(topics=[(f"{topic}-new", 1, 1, [], [])], timeout=20, validate_only=True)
+    made = target.ask("create_topics", 5, asked, user=ALICE)
     codes = {
         "WRITE": code(wrote["responses"][0]["partition_responses"][0]),
         "READ": code(read["responses"][0]["partitions"][0]),
@@ -76,7 +55,7 @@ def refused(target: Target, topic: str) -> dict[str, bool]:
     return {operation: REFUSED in answered for operation, answered in codes.items()}
 
 
-def explained(bindings: list[contract_acls.Binding], topic: str) -> dict[str, bool]:
+def explained(bindings: list[rights.Binding], topic: str) -> dict[str, bool]:
     """Operation -> whether it is denied, where the brokers have allow.everyone.if.no.acl.found=true, as these have."""
     acls = [
         Acl(
@@ -111,77 +90,64 @@ def explained(bindings: list[contract_acls.Binding], topic: str) -> dict[str, bo
     "bindings",
     [
         pytest.param([], id="none"),
-        pytest.param([contract_acls.Binding("{topic}", ME)], id="read"),
-        pytest.param([contract_acls.Binding("{topic}", "User:bob")], id="another's"),
-        pytest.param(
-            [contract_acls.Binding("{topic}", "User:Alice", operation=contract_acls.ALL)], id="in another case"
-        ),
+        pytest.param([rights.Binding("{topic}", ME)], id="read"),
+        pytest.param([rights.Binding("{topic}", "User:bob")], id="another's"),
+        pytest.param([rights.Binding("{topic}", "User:Alice", operation=rights.ALL)], id="in another case"),
         pytest.param(
             [
-                contract_acls.Binding("contract", ME, pattern=contract_acls.PREFIXED, operation=contract_acls.ALL),
-                contract_acls.Binding("{topic}", ME, host=HERE, permission=contract_acls.DENY),
+                rights.Binding("contract", ME, pattern=rights.PREFIXED, operation=rights.ALL),
+                rights.Binding("{topic}", ME, host=HERE, permission=rights.DENY),
             ],
             id="denied from here",
         ),
         pytest.param(
             [
-                contract_acls.Binding("*", EVERYONE, operation=contract_acls.WRITE),
-                contract_acls.Binding("{topic}", ME, host="10.9.9.9", permission=contract_acls.DENY),
+                rights.Binding("*", EVERYONE, operation=rights.WRITE),
+                rights.Binding("{topic}", ME, host="10.9.9.9", permission=rights.DENY),
             ],
             id="denied elsewhere",
         ),
         pytest.param(
             [
-                contract_acls.Binding("{topic}", EVERYONE, operation=contract_acls.ALL),
-                contract_acls.Binding(
-                    "contr", ME, 2, contract_acls.PREFIXED, "*", contract_acls.DESCRIBE, contract_acls.DENY
-                ),
+                rights.Binding("{topic}", EVERYONE, operation=rights.ALL),
+                rights.Binding("contr", ME, 2, rights.PREFIXED, "*", rights.DESCRIBE, rights.DENY),
             ],
             id="everyone but",
         ),
-        pytest.param([contract_acls.Binding("{topic}", ME, operation=ALTER_CONFIGS)], id="implied"),
+        pytest.param([rights.Binding("{topic}", ME, operation=ALTER_CONFIGS)], id="implied"),
         pytest.param(
             [
-                contract_acls.Binding("{topic}", ME, operation=contract_acls.ALL),
-                contract_acls.Binding("{topic}", ME, operation=contract_acls.WRITE, permission=contract_acls.DENY),
+                rights.Binding("{topic}", ME, operation=rights.ALL),
+                rights.Binding("{topic}", ME, operation=rights.WRITE, permission=rights.DENY),
             ],
             id="a deny implies nothing",
         ),
         pytest.param(
             [
-                contract_acls.Binding("*", "User:bob", operation=contract_acls.ALL),
-                contract_acls.Binding("kafka-cluster", ME, contract_acls.CLUSTER, operation=contract_acls.CREATE),
+                rights.Binding("*", "User:bob", operation=rights.ALL),
+                rights.Binding("kafka-cluster", ME, rights.CLUSTER, operation=rights.CREATE),
             ],
             id="create on the cluster",
         ),
         pytest.param(
             [
-                contract_acls.Binding("*", "User:bob", operation=contract_acls.ALL),
-                contract_acls.Binding(
-                    "kafka-cluster", "User:bob", contract_acls.CLUSTER, permission=contract_acls.ALLOW
-                ),
+                rights.Binding("*", "User:bob", operation=rights.ALL),
+                rights.Binding("kafka-cluster", "User:bob", rights.CLUSTER, permission=rights.ALLOW),
             ],
             id="nothing",
         ),
     ],
 )
-def test_what_is_refused_is_what_is_explained(
-    target: Target, kept_topic: str, bindings: list[contract_acls.Binding]
-) -> None:
+def test_what_is_refused_is_what_is_explained(target: Target, kept_topic: str, bindings: list[rights.Binding]) -> None:
     topic = kept_topic
-    for server in (target.embedded, target.real):
-        if server is not None:
-            leads(server, topic)
+    for server in target.servers:
+        leads(server, topic)
     # A record in it, so that all replicas have the same log to fetch from.
     assert code(produce(target, topic, batch(b"a"))) == "NONE"
     named = [each._replace(name=(each.name or "").format(topic=topic)) for each in bindings]
     # With any ACL on the cluster, CREATE on it is no longer everyone's: so that only those below count.
-    named.append(
-        contract_acls.Binding("kafka-cluster", "User:nobody", contract_acls.CLUSTER, operation=contract_acls.CREATE)
-    )
-    assert contract_acls.create(target, *named) == [CREATED] * len(named)
+    named.append(rights.Binding("kafka-cluster", "User:nobody", rights.CLUSTER, operation=rights.CREATE))
+    assert rights.create(target, *named) == [CREATED] * len(named)
     # What alice writes before broker 1 knows her ACLs would be there twice.
-    target.until_told(
-        "describe_acls", 2, contract_acls.describe_request, lambda told: contract_acls.bindings_in(told) == {*named}
-    )
+    target.until_told("describe_acls", 2, rights.describe_request, lambda told: rights.bindings_in(told) == {*named})
     assert refused(target, topic) == explained(named, topic)

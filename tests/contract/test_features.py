@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +11,7 @@ import pytest
 from console.embedded.spec import RELEASE_NAMES
 from tests.contract.target import ADMIN, Target
 from tests.contract.verbs import Error, error
+from tests.support.kafka_messages import with_fields
 
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
 Wanted = Sequence[tuple[str, int, int]]
@@ -23,18 +23,7 @@ ELR = "eligible.leader.replicas.version"
 
 def update(target: Target, wanted: Wanted, version: int = 1, **to: Any) -> tuple[Error, list[Error]]:
     """A validate-only UpdateFeatures: the answer's error, and that of each feature."""
-    answer = target.ask(
-        "update_features",
-        version,
-        lambda m: m.UpdateFeaturesRequest(
-            feature_updates=tuple(
-                m.FeatureUpdateKey(feature=feature, max_version_level=level, upgrade_type=kind)
-                for feature, level, kind in wanted
-            ),
-            validate_only=True,
-        ),
-        **to,
-    )
+    answer = target.ask("update_features", version, with_fields(feature_updates=wanted, validate_only=True), **to)
     return error(answer), [error(each) for each in answer.get("results", ())]
 
 
@@ -45,11 +34,7 @@ def led_alike(target: Target) -> Iterator[None]:
         yield
         return
 
-    def quorum(m: Any) -> Any:
-        partition = m.PartitionData(partition_index=0)
-        return m.DescribeQuorumRequest(topics=(m.TopicData(topic_name="__cluster_metadata", partitions=(partition,)),))
-
-    told = target.real.ask("describe_quorum", 0, quorum, 1, ADMIN)
+    told = target.real.ask("describe_quorum", 0, with_fields(topics=[("__cluster_metadata", [0])]), 1, ADMIN)
     leader: int = told["topics"][0]["partitions"][0]["leader_id"]
     before: int = target.thread.call(lambda cluster: cluster.state.controller_id)
     target.thread.call(lambda cluster: cluster.state.move_controller(leader))
@@ -91,15 +76,8 @@ def test_levels_of_features(target: Target, wanted: Wanted, fine: frozenset[str]
 
 def _changed(target: Target, api: str, **given: Any) -> Error:
     """An AddRaftVoter, or a RemoveRaftVoter, of a static quorum: it changes nothing."""
-    asked = {"cluster_id": None, "voter_id": 9, "voter_directory_id": UUID(int=5)} | given
-
-    def build(m: Any) -> Any:
-        if api == "remove_raft_voter":
-            return m.RemoveRaftVoterRequest(**asked)
-        listener = m.Listener(name="CONTROLLER", host="127.0.0.1", port=9)
-        return m.AddRaftVoterRequest(**asked, timeout=timedelta(seconds=1), listeners=(listener,))
-
-    return error(target.ask(api, 0, build))
+    asked = {"cluster_id": None, "voter_id": 9, "voter_directory_id": UUID(int=5), "timeout": 1} | given
+    return error(target.ask(api, 0, with_fields(**asked, listeners=[("CONTROLLER", "127.0.0.1", 9)])))
 
 
 @pytest.mark.parametrize("api", ["add_raft_voter", "remove_raft_voter"])
@@ -110,5 +88,5 @@ def test_a_static_quorum_has_no_voters_to_change(target: Target, api: str) -> No
 
 
 def test_a_broker_that_is_not_registered_can_not_be_unregistered(target: Target) -> None:
-    answer = target.ask("unregister_broker", 0, lambda m: m.UnregisterBrokerRequest(broker_id=77))
+    answer = target.ask("unregister_broker", 0, with_fields(broker_id=77))
     assert answer["error_code"] == "BROKER_ID_NOT_REGISTERED"

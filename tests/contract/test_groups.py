@@ -3,14 +3,13 @@
 Member ids are each cluster's own, so a whole story is told to one cluster and then to the other, and compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 from tests.contract.answers import differences
 from tests.contract.target import ADMIN, Server, Target
+from tests.support.kafka_messages import with_fields
 
 Story = Callable[["Teller"], None]
 PROTOCOLS = (("range", b"\x00\x01" + b"\x00\x00\x00\x00" + b"\xff\xff\xff\xff"),)
@@ -26,21 +25,18 @@ class Teller:
         self.broker = self._coordinator()
 
     def _coordinator(self) -> int:
-        def found() -> Any:
-            return self.server.ask(
-                "find_coordinator", 3, lambda m: m.FindCoordinatorRequest(key=self.group, key_type=0), 1, ADMIN
-            )
-
-        told = found()
+        asked = with_fields(key=self.group, key_type=0)
+        told = self.server.ask("find_coordinator", 3, asked, 1, ADMIN)
         while told["error_code"] == "COORDINATOR_NOT_AVAILABLE":  # __consumer_offsets is being made
-            told = found()
+            told = self.server.ask("find_coordinator", 3, asked, 1, ADMIN)
         return int(told["node_id"])
 
-    def ask(self, api: str, version: int, build: Callable[[Any], Any]) -> Any:
+    def ask(self, api: str, version: int, **fields: Any) -> Any:
         """The answer, which is remembered too."""
-        answer = self.server.ask(api, version, build, self.broker, ADMIN)
+        asked = with_fields(**fields)
+        answer = self.server.ask(api, version, asked, self.broker, ADMIN)
         while _says(answer, "COORDINATOR_LOAD_IN_PROGRESS") or _says(answer, "NOT_COORDINATOR"):
-            answer = self.server.ask(api, version, build, self.broker, ADMIN)
+            answer = self.server.ask(api, version, asked, self.broker, ADMIN)
         self.heard.append({"asked": f"{len(self.heard)}: {api} v{version}", "answer": self._numbered(answer)})
         return answer
 
@@ -55,58 +51,39 @@ class Teller:
 
     def join(self, member: str = "", *, instance: str | None = None, version: int = 7, **other: Any) -> Any:
         """JoinGroup."""
-
-        def build(m: Any) -> Any:
-            wish = {
-                "group_id": self.group,
-                "session_timeout": timedelta(seconds=10),
-                "rebalance_timeout": timedelta(seconds=10),
-                "member_id": member,
-                "protocol_type": "consumer",
-                "protocols": tuple(m.JoinGroupRequestProtocol(name=name, metadata=said) for name, said in PROTOCOLS),
-                **other,
-            }
-            if instance is not None:
-                wish["group_instance_id"] = instance
-            return m.JoinGroupRequest(**wish)
-
-        return self.ask("join_group", version, build)
+        wish = {
+            "group_id": self.group,
+            "session_timeout": 10,
+            "rebalance_timeout": 10,
+            "member_id": member,
+            "group_instance_id": instance,
+            "protocol_type": "consumer",
+            "protocols": PROTOCOLS,
+        }
+        return self.ask("join_group", version, **{**wish, **other})
 
     def sync(self, member: str, generation: int = 1, *, assign: bool = True, instance: str | None = None) -> Any:
         """SyncGroup, where the member gives itself everything."""
         return self.ask(
             "sync_group",
             5,
-            lambda m: m.SyncGroupRequest(
-                group_id=self.group,
-                generation_id=generation,
-                member_id=member,
-                group_instance_id=instance,
-                protocol_type="consumer",
-                protocol_name="range",
-                assignments=(m.SyncGroupRequestAssignment(member_id=member, assignment=b"all"),) if assign else (),
-            ),
+            **self._member(member, generation, instance),
+            protocol_type="consumer",
+            protocol_name="range",
+            assignments=[(member, b"all")] if assign else [],
         )
 
     def heartbeat(self, member: str, generation: int = 1, *, instance: str | None = None) -> None:
         """Heartbeat."""
-        self.ask(
-            "heartbeat",
-            4,
-            lambda m: m.HeartbeatRequest(
-                group_id=self.group, generation_id=generation, member_id=member, group_instance_id=instance
-            ),
-        )
+        self.ask("heartbeat", 4, **self._member(member, generation, instance))
+
+    def _member(self, member: str, generation: int, instance: str | None) -> dict[str, Any]:
+        group = {"group_id": self.group, "generation_id": generation}
+        return group | {"member_id": member, "group_instance_id": instance}
 
     def leave(self, member: str, *, instance: str | None = None) -> None:
         """LeaveGroup of one member."""
-        self.ask(
-            "leave_group",
-            4,
-            lambda m: m.LeaveGroupRequest(
-                group_id=self.group, members=(m.MemberIdentity(member_id=member, group_instance_id=instance),)
-            ),
-        )
+        self.ask("leave_group", 4, group_id=self.group, members=[(member, instance)])
 
     def commit(
         self,
@@ -119,80 +96,41 @@ class Teller:
         **m_: Any,
     ) -> None:
         """OffsetCommit for partition 0."""
-        self.ask(
-            "offset_commit",
-            version,
-            lambda m: m.OffsetCommitRequest(
-                group_id=self.group,
-                generation_id_or_member_epoch=generation,
-                member_id=member,
-                topics=(
-                    m.OffsetCommitRequestTopic(
-                        name=topic or self.topic,
-                        partitions=(
-                            m.OffsetCommitRequestPartition(
-                                partition_index=m_.get("partition", 0),
-                                committed_offset=offset,
-                                committed_metadata=m_.get("metadata", "why"),
-                            ),
-                        ),
-                    ),
-                ),
-            ),
-        )
+        part = {
+            "partition_index": m_.get("partition", 0),
+            "committed_offset": offset,
+            "committed_metadata": m_.get("metadata", "why"),
+        }
+        who = {"generation_id_or_member_epoch": generation, "member_id": member}
+        self.ask("offset_commit", version, group_id=self.group, **who, topics=[(topic or self.topic, [part])])
 
     def committed(self, *topics: str, version: int = 7, everything: bool = False) -> None:
         """OffsetFetch of partitions 0 and 5."""
-
-        def build(m: Any) -> Any:
-            of = m.OffsetFetchRequestTopics if version >= 8 else m.OffsetFetchRequestTopic
-            asked = None if everything else tuple(of(name=name, partition_indexes=(0, 5)) for name in topics)
-            if version >= 8:
-                return m.OffsetFetchRequest(groups=(m.OffsetFetchRequestGroup(group_id=self.group, topics=asked),))
-            return m.OffsetFetchRequest(group_id=self.group, topics=asked)
-
-        self.ask("offset_fetch", version, build)
+        asked = None if everything else [(name, (0, 5)) for name in topics]
+        of_group = {"groups": [{"group_id": self.group, "topics": asked}]}
+        self.ask("offset_fetch", version, **(of_group if version >= 8 else {"group_id": self.group, "topics": asked}))
 
     def describe(self, version: int = 5) -> None:
         """DescribeGroups."""
-        self.ask(
-            "describe_groups",
-            version,
-            lambda m: m.DescribeGroupsRequest(groups=(self.group,), include_authorized_operations=True),
-        )
+        self.ask("describe_groups", version, groups=[self.group], include_authorized_operations=True)
 
     def describe_newer(self, version: int = 0) -> None:
         """ConsumerGroupDescribe."""
-        self.ask(
-            "consumer_group_describe",
-            version,
-            lambda m: m.ConsumerGroupDescribeRequest(group_ids=(self.group,), include_authorized_operations=False),
-        )
+        self.ask("consumer_group_describe", version, group_ids=[self.group], include_authorized_operations=False)
 
     def listed(self, version: int = 4, **filters: tuple[str, ...]) -> None:
         """ListGroups: what is told of this group."""
-        answer = self.server.ask("list_groups", version, lambda m: m.ListGroupsRequest(**filters), self.broker, ADMIN)
+        answer = self.server.ask("list_groups", version, with_fields(**filters), self.broker, ADMIN)
         own = [group for group in answer["groups"] if group["group_id"] == self.group]
         self.heard.append({"asked": f"{len(self.heard)}: list_groups v{version} {filters}", "answer": own})
 
     def delete(self) -> None:
         """DeleteGroups."""
-        self.ask("delete_groups", 2, lambda m: m.DeleteGroupsRequest(groups_names=(self.group,)))
+        self.ask("delete_groups", 2, groups_names=[self.group])
 
     def delete_offset(self, topic: str) -> None:
         """OffsetDelete of partition 0."""
-        self.ask(
-            "offset_delete",
-            0,
-            lambda m: m.OffsetDeleteRequest(
-                group_id=self.group,
-                topics=(
-                    m.OffsetDeleteRequestTopic(
-                        name=topic, partitions=(m.OffsetDeleteRequestPartition(partition_index=0),)
-                    ),
-                ),
-            ),
-        )
+        self.ask("offset_delete", 0, group_id=self.group, topics=[(topic, [0])])
 
 
 def _says(answer: Any, error: str) -> bool:
@@ -202,15 +140,14 @@ def _says(answer: Any, error: str) -> bool:
 def same(target: Target, group: str, topic: str, story: Story) -> list[Any]:
     """What the clusters answer to a story, which is the same."""
     told = []
-    for server in (target.embedded, target.real):
-        if server is not None:
-            teller = Teller(server, target.release, group, topic)
-            story(teller)
-            told.append(teller.heard)
-    for real, embedded in zip(told[-1], told[0], strict=True):
+    for server in target.servers:
+        teller = Teller(server, target.release, group, topic)
+        story(teller)
+        told.append(teller.heard)
+    for real, embedded in zip(told[0], told[-1], strict=True):
         found = "\n  ".join(differences(real["answer"], embedded["answer"]))
         assert not found, f"Kafka {target.release} and the embedded cluster differ in {real['asked']}:\n  {found}"
-    return [each["answer"] for each in told[-1]]
+    return [each["answer"] for each in told[0]]
 
 
 def test_the_life_of_a_member(target: Target, name: str, topic: str) -> None:

@@ -4,8 +4,6 @@ data, and describes it in the same words."""
 from __future__ import annotations
 
 import time
-from datetime import timedelta
-from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +13,7 @@ from console.embedded.groups import Group
 from console.embedded.newer_groups import NewerGroup, NewerMember, Subtopology, Tasks
 from tests.contract.answers import differences
 from tests.contract.target import ADMIN, SETTLED, Server, Target
+from tests.support.kafka_messages import with_fields
 
 HOST, CLIENT = "/127.0.0.1", "contract"
 OTHERS = {"consumer": "share", "share": "streams", "streams": "consumer"}
@@ -29,109 +28,77 @@ MOVES = ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVA
 def coordinator(server: Server, group: str) -> int:
     """The broker of the group, once its topic is there."""
     while True:
-        told = server.ask("find_coordinator", 3, lambda m: m.FindCoordinatorRequest(key=group, key_type=0), 1, ADMIN)
+        told = server.ask("find_coordinator", 3, with_fields(key=group, key_type=0), 1, ADMIN)
         if told["error_code"] != "COORDINATOR_NOT_AVAILABLE":
             return int(told["node_id"])
 
 
+def ask(server: Server, api: str, version: int, group: str, **fields: Any) -> Any:
+    """The answer of the group's coordinator."""
+    return server.ask(api, version, with_fields(**fields), coordinator(server, group), ADMIN)
+
+
+def ask_settled(server: Server, api: str, version: int, group: str, **fields: Any) -> Any:
+    """The same, once it is its coordinator."""
+    answer = ask(server, api, version, group, **fields)
+    while any(move in str(answer) for move in MOVES):
+        answer = ask(server, api, version, group, **fields)
+    return answer
+
+
 def describe(server: Server, api: str, version: int, group: str) -> Any:
     """The answer of the group's coordinator."""
-    name = "".join(part.title() for part in api.split("_")) + "Request"
-
-    def build(m: Any) -> Any:
-        return getattr(m, name)(group_ids=(group,), include_authorized_operations=True)
-
-    to = coordinator(server, group)
-    answer = server.ask(api, version, build, to, ADMIN)
-    while "COORDINATOR_LOAD_IN_PROGRESS" in str(answer) or "NOT_COORDINATOR" in str(answer):
-        to = coordinator(server, group)
-        answer = server.ask(api, version, build, to, ADMIN)
-    return answer
+    return ask_settled(server, api, version, group, group_ids=[group], include_authorized_operations=True)
 
 
 def describe_classic(server: Server, version: int, group: str) -> Any:
     """DescribeGroups of a group of another kind."""
-    return server.ask(
-        "describe_groups",
-        version,
-        lambda m: m.DescribeGroupsRequest(groups=(group,), include_authorized_operations=True),
-        coordinator(server, group),
-        ADMIN,
-    )
+    return ask(server, "describe_groups", version, group, groups=[group], include_authorized_operations=True)
 
 
 def listed(server: Server, group: str, **filters: tuple[str, ...]) -> list[Any]:
     """ListGroups v5: what it says of the group."""
-    answer = server.ask("list_groups", 5, lambda m: m.ListGroupsRequest(**filters), coordinator(server, group), ADMIN)
-    return [each for each in answer["groups"] if each["group_id"] == group]
+    return [each for each in ask(server, "list_groups", 5, group, **filters)["groups"] if each["group_id"] == group]
 
 
 def share_offsets(server: Server, version: int, group: str) -> Any:
     """DescribeShareGroupOffsets of all topics."""
-
-    def build(m: Any) -> Any:
-        of = m.DescribeShareGroupOffsetsRequestGroup
-        return m.DescribeShareGroupOffsetsRequest(groups=(of(group_id=group, topics=None),))
-
-    return server.ask("describe_share_group_offsets", version, build, coordinator(server, group), ADMIN)
+    return ask(server, "describe_share_group_offsets", version, group, groups=[(group, None)])
 
 
 def committed(server: Server, group: str) -> Any:
     """OffsetFetch v9 of all topics."""
+    return ask(server, "offset_fetch", 9, group, groups=[{"group_id": group, "topics": None}])
 
-    def build(m: Any) -> Any:
-        return m.OffsetFetchRequest(groups=(m.OffsetFetchRequestGroup(group_id=group, topics=None),))
 
-    return server.ask("offset_fetch", 9, build, coordinator(server, group), ADMIN)
+def heartbeat(kind: str, topic: str, epoch: int) -> dict[str, Any]:
+    """What a member says in its first heartbeat, at epoch 0, and in later ones."""
+    begins = epoch == 0
+    topics = [topic] if begins else None
+    if kind == "share":
+        return {"subscribed_topic_names": topics}
+    if kind == "consumer":
+        pattern = {"subscribed_topic_regex": None, "server_assignor": None}
+        return {"subscribed_topic_names": topics, **pattern, "topic_partitions": [] if begins else None}
+    nothing = [] if begins else None
+    return {
+        "endpoint_information_epoch": 0,
+        "topology": (1, [("0", [topic], [], [], [], [], [])]) if begins else None,
+        **dict.fromkeys(("active_tasks", "standby_tasks", "warmup_tasks", "client_tags"), nothing),
+        "process_id": CLIENT if begins else None,
+        **dict.fromkeys(("user_endpoint", "task_offsets", "task_end_offsets")),
+        "shutdown_application": False,
+    }
 
 
 def join(server: Server, kind: str, group: str, topic: str, member: str) -> None:
     """Heartbeats of the only member, until its group is stable and it has the topic's partition."""
-
-    def build(m: Any, epoch: int) -> Any:
-        begins = epoch == 0
-        common = {"group_id": group, "member_id": member, "member_epoch": epoch, "rack_id": None}
-        topics = (topic,) if begins else None
-        if kind == "share":
-            return m.ShareGroupHeartbeatRequest(**common, subscribed_topic_names=topics)
-        common |= {"instance_id": None, "rebalance_timeout": timedelta(seconds=60)}
-        if kind == "consumer":
-            return m.ConsumerGroupHeartbeatRequest(
-                **common,
-                subscribed_topic_names=topics,
-                subscribed_topic_regex=None,
-                server_assignor=None,
-                topic_partitions=() if begins else None,
-            )
-        part = m.Subtopology(
-            subtopology_id="0",
-            source_topics=(topic,),
-            source_topic_regex=(),
-            state_changelog_topics=(),
-            repartition_sink_topics=(),
-            repartition_source_topics=(),
-            copartition_groups=(),
-        )
-        tasks = () if begins else None
-        return m.StreamsGroupHeartbeatRequest(
-            **common,
-            endpoint_information_epoch=0,
-            topology=m.Topology(epoch=1, subtopologies=(part,)) if begins else None,
-            active_tasks=tasks,
-            standby_tasks=tasks,
-            warmup_tasks=tasks,
-            process_id=CLIENT if begins else None,
-            user_endpoint=None,
-            client_tags=() if begins else None,
-            task_offsets=None,
-            task_end_offsets=None,
-            shutdown_application=False,
-        )
+    who = {"group_id": group, "member_id": member, "rack_id": None, "instance_id": None, "rebalance_timeout": 60}
 
     api, version = f"{kind}_group_heartbeat", VERSIONS[kind]
     epoch, last = 0, time.monotonic() + SETTLED
     while time.monotonic() < last:
-        answer = server.ask(api, version, partial(build, epoch=epoch), coordinator(server, group), ADMIN)
+        answer = ask(server, api, version, group, **who, member_epoch=epoch, **heartbeat(kind, topic, epoch))
         if answer["error_code"] in MOVES:
             continue
         assert answer["error_code"] == "NONE", answer
@@ -183,15 +150,8 @@ def test_a_group_is_described_as_a_real_one(target: Target, name: str, kind: str
     if not target.is_since(FIRST[kind]) or target.real is None:
         return
     topic = f"{name}-{kind}"
-    target.ask(
-        "create_topics",
-        7,
-        lambda m: m.CreateTopicsRequest(
-            topics=(m.CreatableTopic(name=topic, num_partitions=2, replication_factor=1, assignments=(), configs=()),),
-            timeout=timedelta(seconds=30),
-            validate_only=False,
-        ),
-    )
+    created = [(topic, 2, 1, [], [])]
+    target.ask("create_topics", 7, with_fields(topics=created, timeout=30, validate_only=False))
     group, member = topic, "AAAAAAAAAAAAAAAAAAAAAA"
     join(target.real, kind, group, topic, member)
     real = describe(target.real, f"{kind}_group_describe", VERSIONS[kind], group)

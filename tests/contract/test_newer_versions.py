@@ -8,7 +8,8 @@ import pytest
 
 from tests.contract.client import Client
 from tests.contract.target import ADMIN, Server, Target
-from tests.contract.test_newer_groups import MOVES, coordinator, describe
+from tests.contract.test_newer_groups import MOVES, ask, describe
+from tests.support.kafka_messages import with_fields
 
 NOBODY, NO_NODE = None, -1
 OTHERS = "x" * 22
@@ -17,12 +18,8 @@ OTHERS = "x" * 22
 def node_meant(server: Server, cluster: str | None, node: int, software: str = "contract") -> Any:
     """The error code of ApiVersions v5, and whether APIs are named with it."""
 
-    def build(m: Any) -> Any:
-        return m.ApiVersionsRequest(
-            client_software_name=software, client_software_version="1", cluster_id=cluster, node_id=node
-        )
-
-    answer = server.ask("api_versions", 5, build, 1, ADMIN)
+    asked = with_fields(client_software_name=software, client_software_version="1", cluster_id=cluster, node_id=node)
+    answer = server.ask("api_versions", 5, asked, 1, ADMIN)
     return answer["error_code"], bool(answer["api_keys"])
 
 
@@ -30,13 +27,10 @@ def own_cluster(server: Server) -> str:
     """The id of the server's cluster, which answers as they are compared leave out."""
     client = Client(server.addresses[1], (ADMIN, server.users[ADMIN]))
     try:
-        return str(client.ask("metadata", 12, _no_topic).cluster_id)
+        asked = with_fields(topics=[], allow_auto_topic_creation=False, include_topic_authorized_operations=False)
+        return str(client.ask("metadata", 12, asked).cluster_id)
     finally:
         client.close()
-
-
-def _no_topic(m: Any) -> Any:
-    return m.MetadataRequest(topics=(), allow_auto_topic_creation=False, include_topic_authorized_operations=False)
 
 
 @pytest.mark.parametrize(
@@ -76,11 +70,8 @@ def test_the_node_that_is_meant(target: Target) -> None:
 def deleted(server: Server, group: str) -> Any:
     """What the group's coordinator answers to its deletion."""
 
-    def build(m: Any) -> Any:
-        return m.DeleteGroupsRequest(groups_names=(group,))
-
     while True:
-        (result,) = server.ask("delete_groups", 3, build, coordinator(server, group), ADMIN)["results"]
+        (result,) = ask(server, "delete_groups", 3, group, groups_names=[group])["results"]
         if result["error_code"] not in MOVES:
             return result
 

@@ -9,6 +9,7 @@ import pytest
 from tests.contract import verbs
 from tests.contract.messages import told
 from tests.contract.target import Target
+from tests.support.kafka_messages import with_fields
 
 FOUND = ("NONE", "")
 PRODUCE, CONSUME, REQUEST, MUTATION = (
@@ -236,22 +237,9 @@ def test_a_filter_that_can_not_be(
 
 def test_version_0(target: Target, name: str) -> None:
     """§1: the first version, which is not flexible."""
-    answer = target.ask(
-        "alter_client_quotas",
-        0,
-        lambda m: m.AlterClientQuotasRequest(
-            entries=(
-                m.EntryData(
-                    entity=(m.EntityData(entity_type="user", entity_name=name),),
-                    ops=(m.OpData(key=PRODUCE, value=5.0, remove=False),),
-                ),
-            ),
-            validate_only=False,
-        ),
-    )
+    limited = ([("user", name)], [(PRODUCE, 5.0, False)])
+    answer = target.ask("alter_client_quotas", 0, with_fields(entries=[limited], validate_only=False))
     assert [entry["error_code"] for entry in answer["entries"]] == ["NONE"]
-    answer = target.ask(
-        "describe_client_quotas", 0, lambda m: m.DescribeClientQuotasRequest(components=(), strict=False)
-    )
-    ((entry,),) = (answer["entries"],)
-    assert entry["values"] == [{"key": PRODUCE, "value": 5.0}]
+    answer = target.ask("describe_client_quotas", 0, with_fields(components=[], strict=False))
+    (described,) = answer["entries"]
+    assert described["values"] == [{"key": PRODUCE, "value": 5.0}]

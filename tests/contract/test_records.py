@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from console.embedded.spec import release
 from tests.contract.target import ADMIN, SETTLED, Server, Target
 from tests.contract.verbs import FINE, create_topics, delete_topics
 from tests.embedded.record_batches import batch, fetch_request, produce_request
+from tests.support.kafka_messages import Build, with_fields
 
 LIST_OFFSETS = 2
 NOW = 1_790_000_000_000
@@ -47,9 +47,8 @@ def topic_with(target: Target, name: str, **configs: str) -> Iterator[None]:
     reaches a real broker in its own time."""
     wanted = {"retention.ms": "-1", **{key.replace("_", "."): value for key, value in configs.items()}}
     assert create_topics(target, {name: {0: [1]}}, wanted) == {name: FINE}
-    for server in (target.embedded, target.real):
-        if server is not None:
-            leads(server, name)
+    for server in target.servers:
+        leads(server, name)
     yield
     delete_topics(target, name)
 
@@ -57,15 +56,9 @@ def topic_with(target: Target, name: str, **configs: str) -> Iterator[None]:
 def leads(server: Server, name: str) -> None:
     """Wait until broker 1 serves the topic."""
     deadline = time.monotonic() + SETTLED
-
-    def build(m: Any) -> Any:
-        return list_request(m, name, -1, 1)
-
-    def known(m: Any) -> Any:
-        return m.MetadataRequest(topics=(m.MetadataRequestTopic(name=name),), allow_auto_topic_creation=False)
-
+    known = with_fields(topics=[name], allow_auto_topic_creation=False)
     while (
-        "'NONE'" not in str(server.ask("list_offsets", 1, build, 1, ADMIN)["topics"])
+        "'NONE'" not in str(server.ask("list_offsets", 1, list_request(name, -1), 1, ADMIN)["topics"])
         or not (server.ask("metadata", 4, known, 1, ADMIN)["topics"][0]["partitions"])
     ):
         assert time.monotonic() < deadline
@@ -131,13 +124,12 @@ def test_records_that_are_too_old_or_too_far_ahead(target: Target, name: str) ->
 def refused_alike(target: Target, topic: str, data: bytes) -> tuple[str, list[int]]:
     """The error, and the places of the records at fault: the same everywhere, in words that tell each broker's time."""
     told = []
-    for server in (target.embedded, target.real):
-        if server is not None:
-            answer = server.ask("produce", 9, lambda m: produce_request(m, data, topic, 0, -1), 1, ADMIN)
-            (part,) = answer["responses"][0]["partition_responses"]
-            words = [re.sub(r"-?\d{9,}", "N", each["batch_index_error_message"]) for each in part["record_errors"]]
-            places = [each["batch_index"] for each in part["record_errors"]]
-            told.append((code(part), places, words, part["error_message"], part["log_start_offset"]))
+    for server in target.servers:
+        answer = server.ask("produce", 9, lambda m: produce_request(m, data, topic, 0, -1), 1, ADMIN)
+        (part,) = answer["responses"][0]["partition_responses"]
+        words = [re.sub(r"-?\d{9,}", "N", each["batch_index_error_message"]) for each in part["record_errors"]]
+        places = [each["batch_index"] for each in part["record_errors"]]
+        told.append((code(part), places, words, part["error_message"], part["log_start_offset"]))
     assert told[0] == told[-1]
     return told[0][:2]
 
@@ -171,27 +163,17 @@ def test_fetches_that_are_refused(target: Target, name: str) -> None:
             assert code(fetch(target, name, 0, broker=2)) == "NOT_LEADER_OR_FOLLOWER"
 
 
-def list_request(m: Any, topic: str, timestamp: int, version: int, asker: int = -1) -> Any:
+def list_request(topic: str, timestamp: int, asker: int = -1) -> Build:
     """A ListOffsets of partition 0. asker: -1 for a consumer, -2 for a debugger."""
-    return m.ListOffsetsRequest(
-        replica_id=asker,
-        **({"isolation_level": 0} if version >= 2 else {}),
-        **({"timeout": timedelta(seconds=5)} if version >= 10 else {}),
-        topics=(
-            m.ListOffsetsTopic(
-                name=topic, partitions=(m.ListOffsetsPartition(partition_index=0, timestamp=timestamp),)
-            ),
-        ),
-    )
+    part = {"partition_index": 0, "timestamp": timestamp}
+    return with_fields(replica_id=asker, isolation_level=0, topics=[(topic, [part])], timeout=5)
 
 
 def offset_at(
     target: Target, topic: str, timestamp: int, version: int = 6, asker: int = -1, **to: Any
 ) -> dict[str, Any]:
     """ListOffsets of partition 0."""
-    answer = target.ask(
-        "list_offsets", version, lambda m: list_request(m, topic, timestamp, version, asker), **{"broker": 1, **to}
-    )
+    answer = target.ask("list_offsets", version, list_request(topic, timestamp, asker), **{"broker": 1, **to})
     (part,) = answer["topics"][0]["partitions"]
     return dict(part)
 
@@ -233,12 +215,8 @@ def test_places_in_a_log(target: Target, name: str) -> None:
 
 def test_log_append_time(target: Target, name: str) -> None:
     with topic_with(target, name, message_timestamp_type="LogAppendTime"):
-        answer = target.embedded.ask(
-            "produce", 9, lambda m: produce_request(m, batch(b"a", times=[5]), name, 0, -1), 1, "admin"
-        )
-        assert answer["responses"][0]["partition_responses"][0]["log_append_time"] is not None
-        if target.real is not None:
-            answer = target.real.ask(
+        for server in target.servers:
+            answer = server.ask(
                 "produce", 9, lambda m: produce_request(m, batch(b"a", times=[5]), name, 0, -1), 1, "admin"
             )
             assert answer["responses"][0]["partition_responses"][0]["log_append_time"] is not None
@@ -246,23 +224,8 @@ def test_log_append_time(target: Target, name: str) -> None:
 
 def end_of_epoch(target: Target, topic: str, epoch: int, current: int = -1) -> dict[str, Any]:
     """OffsetForLeaderEpoch of partition 0."""
-    answer = target.ask(
-        "offset_for_leader_epoch",
-        4,
-        lambda m: m.OffsetForLeaderEpochRequest(
-            replica_id=-1,
-            topics=(
-                m.OffsetForLeaderTopic(
-                    topic=topic,
-                    partitions=(
-                        m.OffsetForLeaderPartition(partition=0, leader_epoch=epoch, current_leader_epoch=current),
-                    ),
-                ),
-            ),
-        ),
-        broker=1,
-    )
-    (part,) = answer["topics"][0]["partitions"]
+    asked = with_fields(replica_id=-1, topics=[(topic, [(0, current, epoch)])])
+    (part,) = target.ask("offset_for_leader_epoch", 4, asked, broker=1)["topics"][0]["partitions"]
     return dict(part)
 
 
@@ -291,29 +254,14 @@ def test_no_fetch_sessions(target: Target, topic: str) -> None:
 def delete_before(target: Target, topic: str, *wanted: tuple[int, int], **to: Any) -> dict[int, tuple[str, int]]:
     """DeleteRecords v2: partition -> its error and the offset of its first record afterwards. wanted: partitions and
     offsets."""
-    answer = target.ask(
-        "delete_records",
-        2,
-        lambda m: m.DeleteRecordsRequest(
-            topics=(
-                m.DeleteRecordsTopic(
-                    name=topic,
-                    partitions=tuple(m.DeleteRecordsPartition(partition_index=n, offset=at) for n, at in wanted),
-                ),
-            ),
-            timeout=timedelta(seconds=30),
-        ),
-        **{"broker": 1, **to},
-    )
-    (told,) = answer["topics"]
+    asked = with_fields(topics=[(topic, wanted)], timeout=30)
+    (told,) = target.ask("delete_records", 2, asked, **{"broker": 1, **to})["topics"]
     return {part["partition_index"]: (code(part), part["low_watermark"]) for part in told["partitions"]}
 
 
 def first_offset(target: Target, topic: str) -> int:
     """The offset of a topic's first record."""
-    answer = target.ask("list_offsets", 1, lambda m: list_request(m, topic, -2, 1), broker=1)
-    offset: int = answer["topics"][0]["partitions"][0]["offset"]
-    return offset
+    return int(offset_at(target, topic, -2, 1)["offset"])
 
 
 def test_records_before_an_offset_are_deleted(target: Target, name: str) -> None:

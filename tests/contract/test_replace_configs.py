@@ -11,14 +11,12 @@ from tests.contract import verbs
 from tests.contract.client import NoAnswer
 from tests.contract.messages import told
 from tests.contract.target import Target
+from tests.support.kafka_messages import with_fields
 
 
 def test_a_key_left_out_is_deleted(target: Target, topic: str) -> None:
     """§2."""
-    assert (
-        verbs.alter(target, verbs.TOPIC, topic, ("retention.ms", verbs.SET, "1000"), ("segment.ms", verbs.SET, "2000"))
-        == verbs.FINE
-    )
+    assert verbs.alter(target, verbs.TOPIC, topic, {"retention.ms": "1000", "segment.ms": "2000"}) == verbs.FINE
     assert verbs.replace(target, [((verbs.TOPIC, topic), {"segment.bytes": "2000000"})]) == {
         (verbs.TOPIC, topic): verbs.FINE
     }
@@ -33,7 +31,7 @@ def test_what_it_refuses(target: Target, topic: str) -> None:
     def refused(kind: int, name: str, configs: dict[str, str | None]) -> tuple[str, str | None]:
         return verbs.replace(target, [((kind, name), configs)], broker=1)[kind, name]
 
-    assert verbs.alter(target, verbs.TOPIC, topic, ("retention.ms", verbs.SET, "1000")) == verbs.FINE
+    assert verbs.alter(target, verbs.TOPIC, topic, {"retention.ms": "1000"}) == verbs.FINE
     assert refused(verbs.TOPIC, topic, {"no.such.key": "1"}) == told(target, "unknown topic config", key="no.such.key")
     bad = "Invalid value x for configuration retention.ms: Not a number of type LONG"
     parts = {"kind": "TOPIC", "name": topic, "what": bad}
@@ -54,20 +52,9 @@ def test_what_it_refuses(target: Target, topic: str) -> None:
 
 
 def test_a_key_twice(target: Target, topic: str) -> None:
-    answer = target.ask(
-        "alter_configs",
-        2,
-        lambda m: m.AlterConfigsRequest(
-            resources=(
-                m.AlterConfigsResource(
-                    resource_type=verbs.TOPIC,
-                    resource_name=topic,
-                    configs=tuple(m.AlterableConfig(name="retention.ms", value=value) for value in ("1000", "2000")),
-                ),
-            ),
-            validate_only=False,
-        ),
-    )
+    twice = [("retention.ms", "1000"), ("retention.ms", "2000")]
+    asked = with_fields(resources=[(verbs.TOPIC, topic, twice)], validate_only=False)
+    answer = target.ask("alter_configs", 2, asked)
     (result,) = answer["responses"]
     assert (result["error_code"], result["error_message"]) == told(target, "key twice", key="retention.ms")
     assert verbs.values(target, verbs.TOPIC, topic) == {}

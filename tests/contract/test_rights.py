@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 
 import pytest
 
@@ -12,6 +11,7 @@ from tests.contract.acls import FINE as CREATED
 from tests.contract.target import ALICE, Target
 from tests.contract.verbs import GROUP as GROUP_CONFIGS
 from tests.contract.verbs import TOPIC as TOPIC_CONFIGS
+from tests.support.kafka_messages import with_fields
 
 DESCRIBE, ALTER, DESCRIBE_CONFIGS, ALTER_CONFIGS, ALLOW = 8, 7, 10, 11, 3
 CLUSTER_CODE, TOPIC_CODE = "CLUSTER_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED"
@@ -44,13 +44,8 @@ def denied(target: Target) -> None:
 
 
 def _is_denied(target: Target, broker: int) -> bool:
-    answer = target.ask(
-        "describe_cluster",
-        0,
-        lambda m: m.DescribeClusterRequest(include_cluster_authorized_operations=True),
-        broker=broker,
-        user=ALICE,
-    )
+    asked = with_fields(include_cluster_authorized_operations=True)
+    answer = target.ask("describe_cluster", 0, asked, broker=broker, user=ALICE)
     return bool(answer["cluster_authorized_operations"] == 0)
 
 
@@ -132,28 +127,8 @@ def test_topics(target: Target, topic: str) -> None:
     made, missing = f"{topic}-2", f"{topic}-no"
     assert verbs.create_topics(target, {made: {0: [1]}}, user=ALICE) == {made: (TOPIC_CODE, "Authorization failed.")}
     assert verbs.delete_topics(target, topic, missing, user=ALICE) == [(topic, NO_TOPIC), (missing, NO_TOPIC)]
-    answer = target.ask(
-        "create_partitions",
-        3,
-        lambda m: m.CreatePartitionsRequest(
-            topics=(m.CreatePartitionsTopic(name=topic, count=3, assignments=None),),
-            timeout=timedelta(seconds=20),
-            validate_only=False,
-        ),
-        user=ALICE,
-    )
-    assert [verbs.error(each) for each in answer["results"]] == [(TOPIC_CODE, None)]
-    answer = target.ask(
-        "metadata",
-        8,
-        lambda m: m.MetadataRequest(
-            topics=tuple(m.MetadataRequestTopic(name=name) for name in (topic, missing)),
-            allow_auto_topic_creation=False,
-            include_cluster_authorized_operations=True,
-            include_topic_authorized_operations=True,
-        ),
-        user=ALICE,
-    )
+    assert verbs.grow(target, topic, 3, user=ALICE) == (TOPIC_CODE, None)
+    answer = verbs.metadata(target, [topic, missing], rights=True, user=ALICE)
     assert {each["error_code"] for each in answer["topics"]} == {TOPIC_CODE}
     assert {each["topic_authorized_operations"] for each in answer["topics"]} == {KEPT}
     assert verbs.partitions(target, topic) == {0: [1]}
@@ -162,52 +137,19 @@ def test_topics(target: Target, topic: str) -> None:
 @pytest.mark.usefixtures("denied")
 def test_the_cluster(target: Target, topic: str) -> None:
     """Leaders, moves, log directories and users."""
-    elected = target.ask(
-        "elect_leaders",
-        2,
-        lambda m: m.ElectLeadersRequest(
-            election_type=0, topic_partitions=(m.TopicPartitions(topic=topic, partitions=(0,)),)
-        ),
-        user=ALICE,
-    )
-    assert elected["error_code"] == CLUSTER_CODE
-    moved = target.ask(
-        "alter_partition_reassignments",
-        0,
-        lambda m: m.AlterPartitionReassignmentsRequest(
-            topics=(
-                m.ReassignableTopic(
-                    name=topic, partitions=(m.ReassignablePartition(partition_index=0, replicas=(1,)),)
-                ),
-            )
-        ),
-        user=ALICE,
-    )
-    assert moved["error_code"] == CLUSTER_CODE
-    moving = target.ask(
-        "list_partition_reassignments",
-        0,
-        lambda m: m.ListPartitionReassignmentsRequest(topics=None),
-        user=ALICE,
-    )
-    assert (moving["error_code"], moving["topics"]) == (CLUSTER_CODE, [])
-    sizes = target.ask("describe_log_dirs", 2, lambda m: m.DescribeLogDirsRequest(topics=None), user=ALICE)
-    assert sizes["results"] == []
-    users = target.ask(
-        "describe_user_scram_credentials",
-        0,
-        lambda m: m.DescribeUserScramCredentialsRequest(users=(m.UserName(name="u"),)),
-        user=ALICE,
-    )
+    for api, version, asked in (
+        ("elect_leaders", 2, with_fields(election_type=0, topic_partitions=[(topic, [0])])),
+        ("alter_partition_reassignments", 0, with_fields(topics=[(topic, [(0, [1])])])),
+        ("list_partition_reassignments", 0, with_fields(topics=None)),
+    ):
+        answer = target.ask(api, version, asked, user=ALICE)
+        assert answer["error_code"] == CLUSTER_CODE
+        assert not answer.get("topics")
+    assert target.ask("describe_log_dirs", 2, with_fields(topics=None), user=ALICE)["results"] == []
+    users = target.ask("describe_user_scram_credentials", 0, with_fields(users=["u"]), user=ALICE)
     assert users["error_code"] == CLUSTER_CODE
-    changed = target.ask(
-        "alter_user_scram_credentials",
-        0,
-        lambda m: m.AlterUserScramCredentialsRequest(
-            deletions=(m.ScramCredentialDeletion(name="u", mechanism=1),), upsertions=()
-        ),
-        user=ALICE,
-    )
+    asked = with_fields(deletions=[("u", 1)], upsertions=[])
+    changed = target.ask("alter_user_scram_credentials", 0, asked, user=ALICE)
     assert [each["error_code"] for each in changed["results"]] == [CLUSTER_CODE]
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.contract.target import Target
 from tests.contract.verbs import FINE, Error, error
+from tests.support.kafka_messages import with_fields
 
 SHA_256, SHA_512 = 1, 2
 FOUND = ("NONE", "")
@@ -19,29 +20,15 @@ Deletion = tuple[str, int]
 
 def alter(target: Target, *upsertions: Upsertion, deletions: Sequence[Deletion] = ()) -> dict[str, Error]:
     """Errors by user. Upsertions are (user, mechanism, iterations)."""
-    answer = target.ask(
-        "alter_user_scram_credentials",
-        0,
-        lambda m: m.AlterUserScramCredentialsRequest(
-            deletions=tuple(m.ScramCredentialDeletion(name=name, mechanism=kind) for name, kind in deletions),
-            upsertions=tuple(
-                m.ScramCredentialUpsertion(
-                    name=name, mechanism=kind, iterations=iterations, salt=b"salt", salted_password=b"x" * 32
-                )
-                for name, kind, iterations in upsertions
-            ),
-        ),
-    )
+    salted = [(*each, b"salt", b"x" * 32) for each in upsertions]
+    asked = with_fields(deletions=deletions, upsertions=salted)
+    answer = target.ask("alter_user_scram_credentials", 0, asked)
     return {each["user"]: error(each) for each in answer["results"]}
 
 
 def describe(target: Target, *users: str) -> dict[str, tuple[Error, list[tuple[int, int]]]]:
     """Of each user the error, and (mechanism, iterations) of every credential; of all where none is named."""
-    answer = target.ask(
-        "describe_user_scram_credentials",
-        0,
-        lambda m: m.DescribeUserScramCredentialsRequest(users=tuple(m.UserName(name=user) for user in users) or None),
-    )
+    answer = target.ask("describe_user_scram_credentials", 0, with_fields(users=users or None))
     assert error(answer) == FOUND
     return {
         each["user"]: (error(each), [(info["mechanism"], info["iterations"]) for info in each["credential_infos"]])

@@ -2,68 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.contract.answers import differences
-from tests.contract.target import ADMIN, Server, Target
-from tests.contract.test_newer_groups import MOVES, committed, coordinator, listed, share_offsets
-
-
-def ask(server: Server, api: str, version: int, build: Callable[[Any], Any], group: str) -> Any:
-    """The answer of the group's coordinator, once it is one."""
-    answer = server.ask(api, version, build, coordinator(server, group), ADMIN)
-    while any(move in str(answer) for move in MOVES):
-        answer = server.ask(api, version, build, coordinator(server, group), ADMIN)
-    return answer
+from tests.contract.target import Server, Target
+from tests.contract.test_newer_groups import ask_settled, committed, listed, share_offsets
 
 
 def alter(server: Server, group: str, offsets: dict[tuple[str, int], int]) -> Any:
     """AlterShareGroupOffsets."""
-
-    def build(m: Any) -> Any:
-        def topic(name: str) -> Any:
-            of = m.AlterShareGroupOffsetsRequestPartition
-            mine = tuple(of(partition_index=n, start_offset=at) for (each, n), at in offsets.items() if each == name)
-            return m.AlterShareGroupOffsetsRequestTopic(topic_name=name, partitions=mine)
-
-        return m.AlterShareGroupOffsetsRequest(
-            group_id=group, topics=tuple(topic(name) for name in dict.fromkeys(name for name, _ in offsets))
-        )
-
-    return ask(server, "alter_share_group_offsets", 0, build, group)
+    names = dict.fromkeys(name for name, _ in offsets)
+    topics = [(name, [(n, at) for (each, n), at in offsets.items() if each == name]) for name in names]
+    return ask_settled(server, "alter_share_group_offsets", 0, group, group_id=group, topics=topics)
 
 
 def delete(server: Server, group: str, *topics: str) -> Any:
     """DeleteShareGroupOffsets."""
-
-    def build(m: Any) -> Any:
-        named = tuple(m.DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in topics)
-        return m.DeleteShareGroupOffsetsRequest(group_id=group, topics=named)
-
-    return ask(server, "delete_share_group_offsets", 0, build, group)
+    return ask_settled(server, "delete_share_group_offsets", 0, group, group_id=group, topics=topics)
 
 
 def commit(server: Server, group: str, topic: str, version: int = 8) -> Any:
     """OffsetCommit without a member."""
-
-    def build(m: Any) -> Any:
-        part = m.OffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_metadata="")
-        of = m.OffsetCommitRequestTopic(name=topic, partitions=(part,))
-        return m.OffsetCommitRequest(group_id=group, generation_id_or_member_epoch=-1, member_id="", topics=(of,))
-
-    return ask(server, "offset_commit", version, build, group)
+    part = {"partition_index": 0, "committed_offset": 5, "committed_metadata": ""}
+    who = {"group_id": group, "generation_id_or_member_epoch": -1, "member_id": ""}
+    return ask_settled(server, "offset_commit", version, group, **who, topics=[(topic, [part])])
 
 
 def delete_group(server: Server, group: str) -> Any:
     """DeleteGroups."""
-
-    def build(m: Any) -> Any:
-        return m.DeleteGroupsRequest(groups_names=(group,))
-
-    return ask(server, "delete_groups", 2, build, group)
+    return ask_settled(server, "delete_groups", 2, group, groups_names=[group])
 
 
 def refused(server: Server, group: str, topic: str) -> Iterator[Any]:
@@ -102,9 +72,9 @@ def test_start_offsets_without_members(target: Target, name: str, topic: str) ->
         pytest.skip("an API of Kafka 4.1 and later")
     is_enabled = target.is_since("4.4")
     tale = story if is_enabled else refused
-    told = [dict(tale(server, name, topic)) for server in (target.embedded, target.real) if server is not None]
+    told = [dict(tale(server, name, topic)) for server in target.servers]
     found = [
-        f"{step}: {difference}" for step, real in told[-1].items() for difference in differences(real, told[0][step])
+        f"{step}: {difference}" for step, real in told[0].items() for difference in differences(real, told[-1][step])
     ]
     assert not found, "Kafka and the embedded cluster differ:\n  " + "\n  ".join(found)
     assert told[0]["make it"]["error_code"] == ("NONE" if is_enabled else "UNSUPPORTED_VERSION")

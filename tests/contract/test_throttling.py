@@ -33,14 +33,13 @@ def limited(target: Target, client_id: str, key: str) -> Iterator[None]:
 def waits(target: Target, client_id: str, ask: Callable[[Client], Any]) -> list[float]:
     """What alice is told by each cluster the first time that she has to wait, in seconds."""
     told = []
-    for server in (target.embedded, target.real):
-        if server is not None:
-            client = Client(server.addresses[1], (ALICE, server.users[ALICE]), client_id)
-            wait = 0.0
-            while not wait:
-                wait = ask(client).throttle_time.total_seconds()
-            told.append(wait)
-            client.close()
+    for server in target.servers:
+        client = Client(server.addresses[1], (ALICE, server.users[ALICE]), client_id)
+        wait = 0.0
+        while not wait:
+            wait = ask(client).throttle_time.total_seconds()
+        told.append(wait)
+        client.close()
     return told
 
 
@@ -58,9 +57,8 @@ def test_a_producer(target: Target, topic: str) -> None:
 def test_a_consumer(target: Target, kept_topic: str) -> None:
     topic = kept_topic
     data = batch(b"x" * SIZE, times=[START])
-    for server in (target.embedded, target.real):
-        if server is not None:
-            _write(server, topic, data)
+    for server in target.servers:
+        _write(server, topic, data)
     with limited(target, topic, "consumer_byte_rate"):
         answers: list[Any] = []
 

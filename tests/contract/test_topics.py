@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -11,18 +10,12 @@ import pytest
 from tests.contract import verbs
 from tests.contract.messages import told
 from tests.contract.target import Target
+from tests.support.kafka_messages import with_fields
 
 
 def delete_each(target: Target, *items: tuple[str | None, UUID | None]) -> list[dict[str, Any]]:
     """DeleteTopics v6, by name or id: what is told of each."""
-    answer = target.ask(
-        "delete_topics",
-        6,
-        lambda m: m.DeleteTopicsRequest(
-            topics=tuple(m.DeleteTopicState(name=name, topic_id=topic_id) for name, topic_id in items),
-            timeout=timedelta(seconds=20),
-        ),
-    )
+    answer = target.ask("delete_topics", 6, with_fields(topics=items, timeout=20))
     told_of: list[dict[str, Any]] = answer["responses"]
     return told_of
 
@@ -148,22 +141,8 @@ def test_an_assignment_that_can_not_be(
 
 
 def test_counts_and_an_assignment(target: Target, name: str) -> None:
-    answer = target.ask(
-        "create_topics",
-        7,
-        lambda m: m.CreateTopicsRequest(
-            topics=(
-                m.CreatableTopic(
-                    name=name,
-                    num_partitions=1,
-                    replication_factor=1,
-                    assignments=(m.CreatableReplicaAssignment(partition_index=0, broker_ids=(1,)),),
-                    configs=(),
-                ),
-            ),
-            validate_only=False,
-        ),
-    )
+    both = (name, 1, 1, [(0, [1])], [])
+    answer = target.ask("create_topics", 7, with_fields(topics=[both], validate_only=False))
     assert [verbs.error(each) for each in answer["topics"]] == [told(target, "counts and assignment")]
 
 
@@ -232,39 +211,19 @@ def test_growing_what_is_not_there(target: Target, name: str) -> None:
         assert verbs.grow(target, missing, 2) == ("UNKNOWN_TOPIC_OR_PARTITION", None)
 
 
+ADDED = "Attempted to add {} additional partition(s), but only {} assignment(s) were specified."
+INCLUDES = "The manual partition assignment includes {}."
+
+
 @pytest.mark.parametrize(
     ("count", "assignments", "text"),
     [
-        (
-            2,
-            [[1], [1]],
-            "Attempted to add 1 additional partition(s), but only 2 assignment(s) were specified.",
-        ),
-        (
-            3,
-            [[1]],
-            "Attempted to add 2 additional partition(s), but only 1 assignment(s) were specified.",
-        ),
-        (
-            2,
-            [],
-            "Attempted to add 1 additional partition(s), but only 0 assignment(s) were specified.",
-        ),
-        (
-            2,
-            [[77]],
-            "The manual partition assignment includes broker 77, but no such broker is registered.",
-        ),
-        (
-            2,
-            [[1, 1]],
-            "The manual partition assignment includes the broker 1 more than once.",
-        ),
-        (
-            2,
-            [[]],
-            "The manual partition assignment includes an empty replica list.",
-        ),
+        (2, [[1], [1]], ADDED.format(1, 2)),
+        (3, [[1]], ADDED.format(2, 1)),
+        (2, [], ADDED.format(1, 0)),
+        (2, [[77]], INCLUDES.format("broker 77, but no such broker is registered")),
+        (2, [[1, 1]], INCLUDES.format("the broker 1 more than once")),
+        (2, [[]], INCLUDES.format("an empty replica list")),
     ],
 )
 def test_growing_by_an_assignment_that_can_not_be(
@@ -278,6 +237,6 @@ def test_any_broker_forwards(target: Target, topic: str) -> None:
     """§1: changes may be sent to each."""
     other, created = target.brokers[-1], f"{topic}-2"
     assert verbs.create_topics(target, {created: {0: [1]}}, broker=other) == {created: verbs.FINE}
-    assert verbs.alter(target, verbs.TOPIC, created, ("retention.ms", verbs.SET, "5"), broker=other) == verbs.FINE
+    assert verbs.alter(target, verbs.TOPIC, created, {"retention.ms": "5"}, broker=other) == verbs.FINE
     assert verbs.grow(target, created, 2, [[1]], broker=other) == verbs.FINE
     assert verbs.delete_topics(target, created, broker=other) == [(created, verbs.FINE)]

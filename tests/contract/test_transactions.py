@@ -14,6 +14,7 @@ from tests.contract.target import ADMIN, Server, Target
 from tests.contract.test_records import NOW, topic_with
 from tests.contract.verbs import BROKER, DELETE, FINE, SET, alter
 from tests.embedded.record_batches import fetch_request
+from tests.support.kafka_messages import with_fields
 from tests.support.transactional_client import Refused, TransactionalClient
 
 pytestmark = pytest.mark.live
@@ -36,13 +37,7 @@ def client_of(server: Server, name: str) -> TransactionalClient:
 
 def producers(server: Server, topic: str, partition: int = 0, user: str = ADMIN) -> Facts:
     """DescribeProducers of broker 1 for one partition."""
-    answer = server.ask(
-        "describe_producers",
-        0,
-        lambda m: m.DescribeProducersRequest(topics=(m.TopicRequest(name=topic, partition_indexes=(partition,)),)),
-        1,
-        user,
-    )
+    answer = server.ask("describe_producers", 0, with_fields(topics=[(topic, [partition])]), 1, user)
     return dict(answer["topics"][0]["partitions"][0])
 
 
@@ -57,22 +52,8 @@ def one_producer(server: Server, topic: str, client: TransactionalClient) -> Fac
 
 
 def stable(server: Server, topic: str, isolation: int = COMMITTED) -> int:
-    answer = server.ask(
-        "list_offsets",
-        4,
-        lambda m: m.ListOffsetsRequest(
-            replica_id=-1,
-            isolation_level=isolation,
-            topics=(
-                m.ListOffsetsTopic(
-                    name=topic,
-                    partitions=(m.ListOffsetsPartition(partition_index=0, timestamp=-1, current_leader_epoch=-1),),
-                ),
-            ),
-        ),
-        1,
-        ADMIN,
-    )
+    asked = with_fields(replica_id=-1, isolation_level=isolation, topics=[(topic, [(0, -1, -1)])])
+    answer = server.ask("list_offsets", 4, asked, 1, ADMIN)
     return int(answer["topics"][0]["partitions"][0]["offset"])
 
 
@@ -93,10 +74,9 @@ def fetched(server: Server, topic: str, offset: int, isolation: int) -> Facts:
 
 def described(server: Server, id_: str, user: str = ADMIN) -> list[Facts]:
     """DescribeTransactions of each broker, without what differs."""
+    asked = with_fields(transactional_ids=[id_])
     answers = [
-        server.ask(
-            "describe_transactions", 0, lambda m: m.DescribeTransactionsRequest(transactional_ids=(id_,)), broker, user
-        )["transaction_states"][0]
+        server.ask("describe_transactions", 0, asked, broker, user)["transaction_states"][0]
         for broker in server.brokers
     ]
     return [
@@ -113,34 +93,18 @@ def described(server: Server, id_: str, user: str = ADMIN) -> list[Facts]:
 
 def listed(server: Server, id_: str, user: str = ADMIN, version: int = 0, **filters: Any) -> list[str]:
     """The states in which any broker lists a transactional id."""
+    asked = with_fields(**filters)
     return [
         each["transaction_state"]
         for broker in server.brokers
-        for each in server.ask(
-            "list_transactions", version, lambda m: m.ListTransactionsRequest(**filters), broker, user
-        )["transaction_states"]
+        for each in server.ask("list_transactions", version, asked, broker, user)["transaction_states"]
         if each["transactional_id"] == id_
     ]
 
 
 def markers(server: Server, topic: str, producer: int, epoch: int, coordinator: int, user: str = ADMIN) -> str:
-    answer = server.ask(
-        "write_txn_markers",
-        1,
-        lambda m: m.WriteTxnMarkersRequest(
-            markers=(
-                m.WritableTxnMarker(
-                    producer_id=producer,
-                    producer_epoch=epoch,
-                    transaction_result=False,
-                    topics=(m.WritableTxnMarkerTopic(name=topic, partition_indexes=(0,)),),
-                    coordinator_epoch=coordinator,
-                ),
-            )
-        ),
-        1,
-        user,
-    )
+    wanted = (producer, epoch, False, [(topic, [0])], coordinator)
+    answer = server.ask("write_txn_markers", 1, with_fields(markers=[wanted]), 1, user)
     return str(answer["markers"][0]["topics"][0]["partitions"][0]["error_code"])
 
 

@@ -93,7 +93,7 @@ def test_what_a_policy_sees_and_refuses(unusual: Target, name: str) -> None:
     assert verbs.create_topics(unusual, {name: {0: [1]}, other: {0: [1]}}) == {name: verbs.FINE, other: verbs.FINE}
     fine, bad = ("retention.ms", verbs.SET, "1000"), ("segment.ms", verbs.SET, "5000")
     assert verbs.alter(unusual, verbs.TOPIC, name, fine, dry=True) == verbs.FINE
-    assert verbs.alter(unusual, verbs.TOPIC, name, ("max.message.bytes", verbs.SET, "2000000")) == verbs.FINE
+    assert verbs.alter(unusual, verbs.TOPIC, name, {"max.message.bytes": "2000000"}) == verbs.FINE
     refused = ("POLICY_VIOLATION", f"TOPIC {name} {{max.message.bytes=null, segment.ms=5000}}")
     for dry in (True, False):
         assert (
@@ -115,5 +115,5 @@ def test_what_a_policy_sees_and_refuses(unusual: Target, name: str) -> None:
 def test_the_policy_is_asked_last(unusual: Target, name: str) -> None:
     """§2: Order: validation → existence → AlterConfigPolicy."""
     missing = ("UNKNOWN_TOPIC_OR_PARTITION", f"The topic '{name}' does not exist.")
-    assert verbs.alter(unusual, verbs.TOPIC, name, ("segment.ms", verbs.SET, "5000")) == missing
-    assert verbs.alter(unusual, verbs.TOPIC, name, ("segment.ms", verbs.SET, "x"))[0] == "INVALID_CONFIG"
+    assert verbs.alter(unusual, verbs.TOPIC, name, {"segment.ms": "5000"}) == missing
+    assert verbs.alter(unusual, verbs.TOPIC, name, {"segment.ms": "x"})[0] == "INVALID_CONFIG"

@@ -11,21 +11,15 @@ from console.embedded.spec import since
 from console.wire.schemas import readable_versions
 from tests.contract.differences import NOT_SERVED
 from tests.contract.target import Target
+from tests.support.kafka_messages import with_fields
 
 PRODUCE, UNSUPPORTED_VERSION = 0, 35
 
 
 def api_versions(target: Target, version: int) -> dict[str, Any]:
     """ApiVersions, on both sides by itself: they are not to be the same."""
-    return target.ask(
-        "api_versions",
-        version,
-        lambda m: (
-            m.ApiVersionsRequest(client_software_name="contract", client_software_version="1")
-            if version >= 3
-            else m.ApiVersionsRequest()
-        ),
-    )
+    software = {"client_software_name": "contract", "client_software_version": "1"}
+    return target.ask("api_versions", version, with_fields(**software))  # type: ignore[no-any-return]
 
 
 def ranges(answer: dict[str, Any]) -> dict[int, tuple[int, int]]:

@@ -11,15 +11,13 @@ import base64
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from datetime import timedelta
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from console.model.secret import Secret
 from console.wire.sasl import ScramAuthenticator
-from console.wire.schemas import for_version
 from tests.contract.answers import error_name, plain
 from tests.contract.client import Client, NoAnswer
+from tests.support.kafka_messages import Build, with_fields
 from tests.support.patience import PATIENCE
 
 ADMIN, ALICE = "admin", "alice"
@@ -77,8 +75,8 @@ class Asking:
             with closing(Client(self._addresses[broker], (ADMIN, self._passwords[ADMIN]))) as client:
 
                 def is_known(proof: Proof, client: Client = client, broker: int = broker) -> bool:
-                    told = client.ask("renew_delegation_token", 2, lambda m: _request(m, "renew", 2, hmac=proof.hmac))
-                    found = client.ask("describe_delegation_token", 3, lambda m: _request(m, "describe", 3)).tokens
+                    told = client.ask("renew_delegation_token", 2, _request("renew", hmac=proof.hmac))
+                    found = client.ask("describe_delegation_token", 3, _request("describe")).tokens
                     return (
                         error_name(told.error_code) != "DELEGATION_TOKEN_NOT_FOUND"
                         and proof.id in {each.token_id for each in found}
@@ -94,7 +92,7 @@ class Asking:
         for broker in brokers:
             with closing(Client(self._addresses[broker], (ADMIN, self._passwords[ADMIN]))) as client:
                 while True:
-                    found = client.ask("describe_delegation_token", 3, lambda m: _request(m, "describe", 3)).tokens
+                    found = client.ask("describe_delegation_token", 3, _request("describe")).tokens
                     ends = {each.token_id: plain(each)["expiry_timestamp"] for each in found}
                     if ends.get(proof.id, at) == at < time.time() * SECOND - 1:
                         break
@@ -110,7 +108,7 @@ class Asking:
 
     def _note(self, what: str, client: Client, api: str, version: int, fields: Mapping[str, Any]) -> Any:
         began = time.time() * SECOND
-        answer = client.ask(f"{api}_delegation_token", version, lambda m: _request(m, api, version, **fields))
+        answer = client.ask(f"{api}_delegation_token", version, _request(api, **fields))
         told = plain(answer)
         if api == "create":
             self._seen[bytes(answer.hmac)] = {}
@@ -155,13 +153,11 @@ async def log_in(client: Client, token: Proof, extensions: str = "tokenauth=true
     the broker does not take it."""
     password = Secret(base64.b64encode(token.hmac).decode())
     scram = ScramAuthenticator("SCRAM-SHA-256", token.id, password, extensions)
-    client.ask("sasl_handshake", 1, lambda m: m.SaslHandshakeRequest(mechanism="SCRAM-SHA-256"))
+    client.ask("sasl_handshake", 1, with_fields(mechanism="SCRAM-SHA-256"))
     answer: bytes | None = None
     lifetime = 0.0
     while (message := await scram.step(answer)) is not None:
-        told = client.ask(
-            "sasl_authenticate", 2, lambda m, message=message: m.SaslAuthenticateRequest(auth_bytes=message)
-        )
+        told = client.ask("sasl_authenticate", 2, with_fields(auth_bytes=message))
         if told.error_code:
             raise NoAnswer(told.error_message)
         answer = bytes(told.auth_bytes)
@@ -169,31 +165,26 @@ async def log_in(client: Client, token: Proof, extensions: str = "tokenauth=true
     return lifetime
 
 
-def _request(m: ModuleType, api: str, version: int, **fields: Any) -> Any:
+def _request(api: str, **fields: Any) -> Build:
     """Return a request; principals are ``User:alice``, times milliseconds."""
     if api == "create":
-        type_, _, name = fields.get("owner", ":").partition(":")
-        return for_version(
-            m.CreateDelegationTokenRequest,
+        type_, name = _principal(fields.get("owner", ":"))
+        return with_fields(
             owner_principal_type=type_ or None,
             owner_principal_name=name or None,
-            renewers=tuple(_principal(m.CreatableRenewers, each) for each in fields.get("renewers", ())),
-            max_lifetime=timedelta(milliseconds=fields.get("lifetime", -1)),
+            renewers=[*map(_principal, fields.get("renewers", ()))],
+            max_lifetime=fields.get("lifetime", -1) / SECOND,
         )
     if api == "describe":
         owners = fields.get("owners")
-        return m.DescribeDelegationTokenRequest(
-            owners=None if owners is None else tuple(_principal(m.DescribeDelegationTokenOwner, o) for o in owners)
-        )
-    period = timedelta(milliseconds=fields.get("period", -1))
-    if api == "renew":
-        return m.RenewDelegationTokenRequest(hmac=fields["hmac"], renew_period=period)
-    return m.ExpireDelegationTokenRequest(hmac=fields["hmac"], expiry_time_period=period)
+        return with_fields(owners=None if owners is None else [*map(_principal, owners)])
+    period = "renew_period" if api == "renew" else "expiry_time_period"
+    return with_fields(hmac=fields["hmac"], **{period: fields.get("period", -1) / SECOND})
 
 
-def _principal(kind: Any, principal: str) -> Any:
-    type_, _, name = principal.partition(":")
-    return kind(principal_type=type_, principal_name=name)
+def _principal(text: str) -> tuple[str, str]:
+    type_, _, name = text.partition(":")
+    return type_, name
 
 
 def lives(asking: Asking, broker: int, another: int) -> None:

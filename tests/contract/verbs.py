@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any
 
 from tests.contract.target import Target
+from tests.support.kafka_messages import with_fields
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
@@ -27,22 +27,9 @@ def describe(
     target: Target, resources: Iterable[Resource], keys: Sequence[str] | None = None, *, docs: bool = False, **to: Any
 ) -> list[dict[str, Any]]:
     """DescribeConfigs v4 with synonyms: the result of each resource, in the order of the answer's plain form."""
-    answer = target.ask(
-        "describe_configs",
-        4,
-        lambda m: m.DescribeConfigsRequest(
-            resources=tuple(
-                m.DescribeConfigsResource(
-                    resource_type=kind, resource_name=name, configuration_keys=None if keys is None else tuple(keys)
-                )
-                for kind, name in resources
-            ),
-            include_synonyms=True,
-            include_documentation=docs,
-        ),
-        **to,
-    )
-    results: list[dict[str, Any]] = answer["results"]
+    wanted = [(kind, name, keys) for kind, name in resources]
+    asked = with_fields(resources=wanted, include_synonyms=True, include_documentation=docs)
+    results: list[dict[str, Any]] = target.ask("describe_configs", 4, asked, **to)["results"]
     return results
 
 
@@ -69,41 +56,32 @@ def alter_each(
     target: Target, wanted: Sequence[tuple[Resource, Sequence[Op]]], *, dry: bool = False, **to: Any
 ) -> list[tuple[Resource, Error]]:
     """IncrementalAlterConfigs v1: (resource, error) as often as the answer names it."""
-    answer = target.ask(
-        "incremental_alter_configs",
-        1,
-        lambda m: m.IncrementalAlterConfigsRequest(
-            resources=tuple(
-                m.AlterConfigsResource(
-                    resource_type=kind,
-                    resource_name=name,
-                    configs=tuple(
-                        m.AlterableConfig(name=key, config_operation=op, value=value) for key, op, value in ops
-                    ),
-                )
-                for (kind, name), ops in wanted
-            ),
-            validate_only=dry,
-        ),
-        **to,
-    )
+    asked = with_fields(resources=[(*resource, ops) for resource, ops in wanted], validate_only=dry)
+    answer = target.ask("incremental_alter_configs", 1, asked, **to)
     return [((each["resource_type"], each["resource_name"]), error(each)) for each in answer["responses"]]
 
 
-def alter(target: Target, kind: int, name: str, *ops: Op, dry: bool = False, **to: Any) -> Error:
-    """The same for one resource: its error."""
-    ((_, told),) = alter_each(target, [((kind, name), ops)], dry=dry, **(_to(kind, name) | to))
+def alter(
+    target: Target, kind: int, name: str, *ops: Op | Mapping[str, str | None], dry: bool = False, **to: Any
+) -> Error:
+    """The same for one resource: its error. A mapping sets its keys, or deletes those whose value is None."""
+    wanted = [op for each in ops for op in (_ops(each) if isinstance(each, Mapping) else [each])]
+    ((_, told),) = alter_each(target, [((kind, name), wanted)], dry=dry, **(_to(kind, name) | to))
     return told
+
+
+def _ops(values: Mapping[str, str | None]) -> list[Op]:
+    return [(key, DELETE if value is None else SET, value) for key, value in values.items()]
 
 
 @contextmanager
 def configured(target: Target, kind: int, name: str, configs: Mapping[str, str]) -> Iterator[None]:
     """Inside, these configs are set on the resource; afterwards none of them is."""
-    assert alter(target, kind, name, *((key, SET, value) for key, value in configs.items())) == FINE
+    assert alter(target, kind, name, configs) == FINE
     try:
         yield
     finally:
-        assert alter(target, kind, name, *((key, DELETE, None) for key in configs)) == FINE
+        assert alter(target, kind, name, dict.fromkeys(configs)) == FINE
         target.until(lambda: not configs.keys() & values(target, kind, name, **_to(kind, name)).keys())
 
 
@@ -116,22 +94,8 @@ def replace(
     target: Target, wanted: Sequence[tuple[Resource, Mapping[str, str | None]]], *, dry: bool = False, **to: Any
 ) -> dict[Resource, Error]:
     """AlterConfigs v2, which replaces all: errors by resource."""
-    answer = target.ask(
-        "alter_configs",
-        2,
-        lambda m: m.AlterConfigsRequest(
-            resources=tuple(
-                m.AlterConfigsResource(
-                    resource_type=kind,
-                    resource_name=name,
-                    configs=tuple(m.AlterableConfig(name=key, value=value) for key, value in configs.items()),
-                )
-                for (kind, name), configs in wanted
-            ),
-            validate_only=dry,
-        ),
-        **to,
-    )
+    asked = with_fields(resources=[(*resource, configs.items()) for resource, configs in wanted], validate_only=dry)
+    answer = target.ask("alter_configs", 2, asked, **to)
     return {(each["resource_type"], each["resource_name"]): error(each) for each in answer["responses"]}
 
 
@@ -164,60 +128,36 @@ def create_topics_answer(
     **to: Any,
 ) -> list[dict[str, Any]]:
     """The same, and everything that is told of each topic."""
-    answer = target.ask(
-        "create_topics",
-        version,
-        lambda m: m.CreateTopicsRequest(
-            topics=tuple(
-                m.CreatableTopic(
-                    name=name,
-                    num_partitions=shape[0] if isinstance(shape, tuple) else -1,
-                    replication_factor=shape[1] if isinstance(shape, tuple) else -1,
-                    assignments=()
-                    if isinstance(shape, tuple)
-                    else tuple(
-                        m.CreatableReplicaAssignment(partition_index=index, broker_ids=tuple(brokers))
-                        for index, brokers in shape.items()
-                    ),
-                    configs=tuple(
-                        m.CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items()
-                    ),
-                )
-                for name, shape in topics
-            ),
-            timeout=timedelta(seconds=timeout),
-            validate_only=dry,
-        ),
-        **to,
-    )
-    told: list[dict[str, Any]] = answer["topics"]
+    shapes = ((shape, {}) if isinstance(shape, tuple) else ((-1, -1), shape) for _, shape in topics)
+    wanted = [
+        (name, *counts, assigned.items(), (configs or {}).items())
+        for (name, _), (counts, assigned) in zip(topics, shapes, strict=True)
+    ]
+    asked = with_fields(topics=wanted, timeout=timeout, validate_only=dry)
+    told: list[dict[str, Any]] = target.ask("create_topics", version, asked, **to)["topics"]
     return told
 
 
 def delete_topics(target: Target, *names: str, timeout: float = 20.0, **to: Any) -> list[tuple[str, Error]]:
     """DeleteTopics v5, by name: (name, error) as often as the answer names it."""
-    answer = target.ask(
-        "delete_topics",
-        5,
-        lambda m: m.DeleteTopicsRequest(topic_names=names, timeout=timedelta(seconds=timeout)),
-        **to,
-    )
+    answer = target.ask("delete_topics", 5, with_fields(topic_names=names, timeout=timeout), **to)
     return [(each["name"], error(each)) for each in answer["responses"]]
+
+
+def metadata(target: Target, names: Sequence[str] | None, version: int = 8, *, rights: bool, **to: Any) -> Any:
+    """Metadata, which creates nothing. rights: whether it is asked what the caller may do."""
+    asked = with_fields(
+        topics=names,
+        allow_auto_topic_creation=False,
+        include_cluster_authorized_operations=rights,
+        include_topic_authorized_operations=rights,
+    )
+    return target.ask("metadata", version, asked, **to)
 
 
 def partitions(target: Target, name: str, **to: Any) -> dict[int, list[int]]:
     """Replicas by partition, from Metadata v8; empty where there is no such topic."""
-    answer = target.ask(
-        "metadata",
-        8,
-        lambda m: m.MetadataRequest(
-            topics=(m.MetadataRequestTopic(name=name),),
-            allow_auto_topic_creation=False,
-            include_cluster_authorized_operations=False,
-            include_topic_authorized_operations=False,
-        ),
-        **to,
-    )
+    answer = metadata(target, [name], rights=False, **to)
     return {
         each["partition_index"]: each["replica_nodes"] for topic in answer["topics"] for each in topic["partitions"]
     }
@@ -227,25 +167,8 @@ def grow(
     target: Target, name: str, count: int, assignments: list[list[int]] | None = None, *, dry: bool = False, **to: Any
 ) -> Error:
     """CreatePartitions v3."""
-    answer = target.ask(
-        "create_partitions",
-        3,
-        lambda m: m.CreatePartitionsRequest(
-            topics=(
-                m.CreatePartitionsTopic(
-                    name=name,
-                    count=count,
-                    assignments=None
-                    if assignments is None
-                    else tuple(m.CreatePartitionsAssignment(broker_ids=tuple(each)) for each in assignments),
-                ),
-            ),
-            timeout=timedelta(seconds=20),
-            validate_only=dry,
-        ),
-        **to,
-    )
-    (result,) = answer["results"]
+    asked = with_fields(topics=[(name, count, assignments)], timeout=20, validate_only=dry)
+    (result,) = target.ask("create_partitions", 3, asked, **to)["results"]
     return error(result)
 
 
@@ -260,26 +183,11 @@ def alter_quotas(
     target: Target, wanted: Sequence[tuple[Entity, Mapping[str, float | None]]], *, dry: bool = False, **to: Any
 ) -> list[Error]:
     """AlterClientQuotas v1, a value of None removes: errors, in the order of the entities where they are told so."""
-    answer = target.ask(
-        "alter_client_quotas",
-        1,
-        lambda m: m.AlterClientQuotasRequest(
-            entries=tuple(
-                m.EntryData(
-                    entity=tuple(
-                        m.EntityData(entity_type=kind, entity_name=name) for kind, name in _components(entity)
-                    ),
-                    ops=tuple(
-                        m.OpData(key=key, value=0.0 if value is None else value, remove=value is None)
-                        for key, value in ops.items()
-                    ),
-                )
-                for entity, ops in wanted
-            ),
-            validate_only=dry,
-        ),
-        **to,
-    )
+    entries = [
+        (_components(entity), [(key, value or 0.0, value is None) for key, value in ops.items()])
+        for entity, ops in wanted
+    ]
+    answer = target.ask("alter_client_quotas", 1, with_fields(entries=entries, validate_only=dry), **to)
     return [error(each) for each in answer["entries"]]
 
 
@@ -287,17 +195,7 @@ def quotas(
     target: Target, components: Sequence[tuple[str, int, str | None]], *, strict: bool = False, **to: Any
 ) -> tuple[Error, list[tuple[dict[str, str | None], dict[str, float]]]]:
     """DescribeClientQuotas v1, of (type, match, name): the answer's error, and (entity, values) for each."""
-    answer = target.ask(
-        "describe_client_quotas",
-        1,
-        lambda m: m.DescribeClientQuotasRequest(
-            components=tuple(
-                m.ComponentData(entity_type=kind, match_type=match, match=name) for kind, match, name in components
-            ),
-            strict=strict,
-        ),
-        **to,
-    )
+    answer = target.ask("describe_client_quotas", 1, with_fields(components=components, strict=strict), **to)
     found = [
         (
             {each["entity_type"]: each["entity_name"] for each in entry["entity"]},

@@ -7,7 +7,7 @@ from typing import Any
 
 from aiokafka.record.default_records import DefaultRecordBatchBuilder  # type: ignore[import-untyped]
 
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 from tests.embedded.raw_client import RawClient
 
 NOBODY = (-1, -1, -1)

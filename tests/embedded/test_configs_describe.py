@@ -14,7 +14,7 @@ from console.embedded.replicas import new_topic
 from console.embedded.spec import RELEASE_NAMES, ClusterSpec
 from console.model.codes import BROKER, BROKER_LOGGER, GROUP, TOPIC, ResourceType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 from tests.embedded.proposals_client import Rights, WatchedClock
 from tests.embedded.raw_client import RawClient
 

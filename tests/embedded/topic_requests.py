@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 from uuid import UUID
 
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 from tests.embedded.raw_client import RawClient
 
 Assignments = Sequence[tuple[int, Sequence[int]]]

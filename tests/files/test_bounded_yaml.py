@@ -21,7 +21,7 @@ from console.files.plan_file import read_plan
 from console.files.reading import read_files
 from console.lake.policy_files import read_baseline, read_policies
 from console.model import yaml_places
-from console.model import yaml_places as model_yaml_places
+from console.model import yaml_places as places
 from console.safe_files import read_text
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
@@ -56,7 +56,7 @@ def sources(text: str, folder: Path) -> Any:
     return read_sources(text, "sources.yaml", folder)
 
 
-REFUSED = (model_yaml_places.FileProblem, model_yaml_places.FileProblems)
+REFUSED = (places.FileProblem, places.FileProblems)
 
 
 @pytest.mark.parametrize("reader", [policies, baseline, wanted, sources])
@@ -71,8 +71,8 @@ def test_every_reader_of_ours_refuses_it(reader: Reader, text: str, tmp_path: Pa
 
 
 def test_the_line_of_an_alias_is_named() -> None:
-    with pytest.raises(model_yaml_places.FileProblem, match=r"f.yaml:2: anchors and aliases"):
-        model_yaml_places.read_yaml("version: 1\na: &a x\nb: *a\n", "f.yaml")
+    with pytest.raises(places.FileProblem, match=r"f.yaml:2: anchors and aliases"):
+        places.read_yaml("version: 1\na: &a x\nb: *a\n", "f.yaml")
 
 
 def test_the_bomb_is_refused_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,20 +86,20 @@ def test_the_bomb_is_refused_on_the_command_line(tmp_path: Path, capsys: pytest.
 
 def test_more_values_or_characters_than_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(yaml_places, "MOST_VALUES", 100)
-    with pytest.raises(model_yaml_places.FileProblem, match=r"f:100: it has more than 100 values"):
-        model_yaml_places.read_yaml("- x\n" * 101, "f")
+    with pytest.raises(places.FileProblem, match=r"f:100: it has more than 100 values"):
+        places.read_yaml("- x\n" * 101, "f")
     monkeypatch.setattr(yaml_places, "MOST_CHARS", 100)
-    with pytest.raises(model_yaml_places.FileProblem, match="characters"):
-        model_yaml_places.read_yaml("x" * 101, "f")
+    with pytest.raises(places.FileProblem, match="characters"):
+        places.read_yaml("x" * 101, "f")
 
 
 def test_a_file_without_an_end_is_not_read_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("console.files.reading.LARGEST", 1 << 20)
-    with pytest.raises(model_yaml_places.FileProblems, match="larger than 1 MiB"):
+    with pytest.raises(places.FileProblems, match="larger than 1 MiB"):
         read_files(["/dev/zero"])
     with (tmp_path / "large.yaml").open("wb") as file:
         file.truncate(1 << 40)  # nothing of it is on the disk
-    with pytest.raises(model_yaml_places.FileProblems, match="larger than 1 MiB"):
+    with pytest.raises(places.FileProblems, match="larger than 1 MiB"):
         read_files([str(tmp_path / "large.yaml")])
     with pytest.raises(ValueError, match="larger"):
         read_text(tmp_path / "large.yaml", 1 << 20)
@@ -117,7 +117,7 @@ def test_a_file_without_an_end_is_not_read_to_it(tmp_path: Path, monkeypatch: py
     ids=["int", "float", "quota", "exponent", "version"],
 )
 def test_a_huge_number_is_a_problem_with_a_place(text: str, tmp_path: Path) -> None:
-    with pytest.raises(model_yaml_places.FileProblems):
+    with pytest.raises(places.FileProblems):
         wanted(text, tmp_path)
 
 
@@ -162,13 +162,13 @@ ANY = st.recursive(
     ids=["deep", "int", "time", "infinite", "mapping"],
 )
 def test_a_plan_that_can_not_be_read_says_so(text: str) -> None:
-    with pytest.raises(model_yaml_places.FileProblem, match="plan"):
+    with pytest.raises(places.FileProblem, match="plan"):
         read_plan(text, "p")
 
 
 @given(ANY, ANY)
 def test_no_plan_is_a_traceback(edit: Any, was: Any) -> None:
-    with suppress(model_yaml_places.FileProblem):
+    with suppress(places.FileProblem):
         read_plan(json.dumps({**HEAD, "edits": [{"edit": edit, "was": was}]}), "p")
 
 
@@ -183,16 +183,14 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_what_is_bounded_is_read_whole(value: Any) -> None:
-    assert model_yaml_places.read_yaml(yaml_text(value), "f").data == value
+    assert places.read_yaml(yaml_text(value), "f").data == value
 
 
-@pytest.mark.parametrize(
-    ("depth", "taken"), [(model_yaml_places.MOST_DEPTH, True), (model_yaml_places.MOST_DEPTH + 1, False)]
-)
+@pytest.mark.parametrize(("depth", "taken"), [(places.MOST_DEPTH, True), (places.MOST_DEPTH + 1, False)])
 def test_depth_is_counted_exactly(depth: int, taken: bool) -> None:
     text = "[" * depth + "]" * depth
     if taken:
-        assert list(model_yaml_places.events(text))
+        assert list(places.events(text))
     else:
-        with pytest.raises(model_yaml_places.UnsafeYaml):
-            list(model_yaml_places.events(text))
+        with pytest.raises(places.UnsafeYaml):
+            list(places.events(text))

@@ -3,40 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from console.cli.main import run
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
+from tests.embedded.apply_fronts import Kac, commands_on
 
 ORDERS = "checkout.orders"
-Kac = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=3, scenario="quiet")) as running:
-        yield running
-
-
-@pytest.fixture
-def kac(
-    cluster: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Kac:
-    """Run a command line on the cluster: exit code, output, complaints."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-    def call(*words: str, on: ThreadedCluster = cluster) -> tuple[int, str, str]:
-        code = run([words[0], "-b", on.bootstrap, *words[1:]])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
 
 
 @pytest.fixture
@@ -66,16 +43,17 @@ def test_what_was_exported_changes_nothing(kac: Kac, exported: Path) -> None:
     assert kac("apply", "-f", str(exported), "--yes") == (0, "no changes\n", "")
 
 
-def test_an_empty_cluster_becomes_what_was_exported(kac: Kac, exported: Path) -> None:
+def test_an_empty_cluster_becomes_what_was_exported(exported: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with run_in_thread(ClusterSpec(brokers=3)) as empty:
-        code, _, complaints = kac("apply", "-f", str(exported), "--yes", on=empty)
+        kac = commands_on(empty, capsys)
+        code, _, complaints = kac("apply", "-f", str(exported), "--yes")
         assert code == 3
         assert "! throttles-everyone: " in complaints
         assert "write apply --accept throttles-everyone" in complaints
-        code, out, _ = kac("apply", "-f", str(exported), "--yes", "--accept", "throttles-everyone", on=empty)
+        code, out, _ = kac("apply", "-f", str(exported), "--yes", "--accept", "throttles-everyone")
         assert code == 0
         assert "0 failed" in out
-        _, again, _ = kac("export", on=empty)
+        _, again, _ = kac("export")
         assert again.splitlines()[1:] == exported.read_text().splitlines()[1:]
 
 
@@ -110,11 +88,13 @@ def test_a_plan_is_refused_once_the_cluster_has_moved_on(
     assert retention(cluster) == "259200000"
 
 
-def test_a_plan_is_for_its_cluster(kac: Kac, exported: Path, tmp_path: Path) -> None:
+def test_a_plan_is_for_its_cluster(
+    kac: Kac, exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     plan = str(tmp_path / "plan.json")
     kac("plan", "-f", edited(exported, ('retention.ms: "604800000"', "retention.ms: 3d")), "--out", plan)
     with run_in_thread(ClusterSpec(brokers=3, scenario="quiet")) as other:
-        code, _, complaints = kac("apply", "-f", plan, "--yes", on=other)
+        code, _, complaints = commands_on(other, capsys)("apply", "-f", plan, "--yes")
     assert code == 1
     assert "the plan was made for cluster" in complaints
 

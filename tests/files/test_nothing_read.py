@@ -17,10 +17,9 @@ from console.files.reading import read_files, take_text
 from console.files.staging import Prune, file_edits
 from console.files.wanted import KINDS, Wanted, WantedTopic
 from console.files.writing import yaml_text
-from console.model.acl import Acl
 from console.model.changes import TopicTarget
 from console.model.cluster import Partition, Topic
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ResourceType
+from console.model.codes import ResourceType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, own_source, topic_resource
 from console.model.entity_types import in_sections
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
@@ -30,6 +29,7 @@ from console.plan.plan import EMPTY, marked, stage
 from console.plan.risk_rules import MOST_PRUNED, PRUNES_MANY
 from console.plan.risks import risks
 from tests.embedded.apply_fronts import Kac, commands_on
+from tests.support import worlds
 
 ENTITIES = tuple(
     ConfigResource(ResourceType(type_.number or 0), name)
@@ -41,13 +41,7 @@ QUOTAS = tuple(
     for types in ((USER,), (CLIENT_ID,), (USER, CLIENT_ID), (IP,))
     for name in ("10.0.0.1", "10.0.0.2")
 )
-ACLS = tuple(
-    Acl(
-        AclResourceType.parse("TOPIC"), name, PatternType.parse("LITERAL"), "User:a", "*",
-        AclOperation.parse("READ"), Permission.parse("ALLOW"),
-    )
-    for name in ("here", "there")
-)  # fmt: skip
+ACLS = tuple(worlds.acl("User:a", name) for name in ("here", "there"))
 TOPICS = ("here", "there")
 
 

@@ -23,15 +23,15 @@ from console.embedded.spec import ClusterSpec
 from console.files.compare import compare
 from console.files.staging import Prune, file_edits
 from console.files.wanted import KINDS, wanted_of
-from console.model import cluster as model_cluster
+from console.model import cluster as model
 from console.model import config
 from console.model.broker_matrix import broker_matrix
 from console.model.snapshot import Snapshot
-from console.plan import stale_throttles as plan_stale_throttles
+from console.plan import stale_throttles as throttles
 from console.plan.edits import Edit, SetConfig, UnsetConfig
 from console.session.lake_staging import Wish, Wished, stage_wishes
 from console.session.session import Session
-from tests.embedded.apply_fronts import Kac, commands_on, settings_of
+from tests.embedded.apply_fronts import Kac, settings_of
 
 AT = datetime(2026, 3, 4, tzinfo=UTC)
 BROKERS = (1, 2, 3)
@@ -44,25 +44,22 @@ def _set(resource: config.ConfigResource, values: dict[str, str]) -> config.Conf
 
 
 def _cluster(
-    topics: dict[str, tuple[tuple[int, ...], ...]], moves: tuple[model_cluster.Reassignment, ...], rate: str
+    topics: dict[str, tuple[tuple[int, ...], ...]], moves: tuple[model.Reassignment, ...], rate: str
 ) -> Snapshot:
     """A cluster with its topics' replicas, and what these moves have set as kafka-reassign-partitions does."""
     now = {(move.topic, move.partition): move.replicas for move in moves}
     listed = {
-        name: {plan_stale_throttles.LISTS[0]: "", plan_stale_throttles.LISTS[1]: ""}
-        | {key: ",".join(f"{m.partition}:1" for m in mine) for key in plan_stale_throttles.LISTS}
+        name: {throttles.LISTS[0]: "", throttles.LISTS[1]: ""}
+        | {key: ",".join(f"{m.partition}:1" for m in mine) for key in throttles.LISTS}
         for name in topics
         if (mine := [move for move in moves if move.topic == name])
     }
-    rates = dict.fromkeys(plan_stale_throttles.RATES, rate) if moves else {}
+    rates = dict.fromkeys(throttles.RATES, rate) if moves else {}
     return Snapshot(
-        cluster=model_cluster.ClusterInfo("c", 1, tuple(model_cluster.Broker(each, "h", 1) for each in BROKERS)),
+        cluster=model.ClusterInfo("c", 1, tuple(model.Broker(each, "h", 1) for each in BROKERS)),
         topics={
-            name: model_cluster.Topic(
-                name,
-                tuple(
-                    model_cluster.Partition(n, 1, now.get((name, n), of), of) for n, of in enumerate(partitions)
-                ),
+            name: model.Topic(
+                name, tuple(model.Partition(n, 1, now.get((name, n), of), of) for n, of in enumerate(partitions))
             )
             for name, partitions in topics.items()
         },
@@ -81,38 +78,34 @@ def _cluster(
 TOPICS = {"orders": ((1, 2), (2, 1)), "calm": ((1,), (2,)), "other": ((2, 1),)}
 MOVES = st.sets(st.sampled_from([("orders", 0), ("orders", 1), ("other", 0)])).map(
     lambda places: tuple(
-        model_cluster.Reassignment(topic, number, (*TOPICS[topic][number], 3), (3,), TOPICS[topic][number][:1])
+        model.Reassignment(topic, number, (*TOPICS[topic][number], 3), (3,), TOPICS[topic][number][:1])
         for topic, number in sorted(places)
     )
 )
 
 
 @given(MOVES, st.integers(1, 10**9).map(str))
-def test_a_state_is_the_same_before_and_during_moves(moves: tuple[model_cluster.Reassignment, ...], rate: str) -> None:
+def test_a_state_is_the_same_before_and_during_moves(moves: tuple[model.Reassignment, ...], rate: str) -> None:
     """Exported in the middle, compared, applied, pruned: nothing differs, and each thing is named."""
     before, during = _cluster(TOPICS, (), rate), _cluster(TOPICS, moves, rate)
-    owned = plan_stale_throttles.owned_by_moves(during)
+    owned = throttles.owned_by_moves(during)
     wanted = wanted_of(before)
     assert replace(wanted_of(during, owned), owned={}) == wanted
     found = file_edits(wanted, during, tuple(map(Prune, KINDS)), owned)
     assert (found.edits, found.obstacles, found.spared) == ((), (), ())
     assert compare(wanted, wanted_of(during, owned)) == ()
-    assert {resource.name for resource, key in owned if key == plan_stale_throttles.ADDED} == {
-        move.topic for move in moves
-    }
+    assert {resource.name for resource, key in owned if key == throttles.ADDED} == {move.topic for move in moves}
     assert set(found.left) == {
         place for place in owned if place[0] in {config.topic_resource(move.topic) for move in moves}
     } | {place for place in owned if place[0].name in ("1", "2")}
-    assert plan_stale_throttles.stale_throttles(during) == ()
+    assert throttles.stale_throttles(during) == ()
     # The lake's polls, from which policies judge, see none of it.
     _, polled = collect.changed_rows({}, collect.observation(before, AT, {}))
     assert collect.changed_rows(polled, collect.observation(during, AT, {})) == ([], polled)
 
 
 @given(MOVES.filter(bool), st.booleans())
-def test_polls_keep_a_throttle_as_it_was_before_a_move(
-    moves: tuple[model_cluster.Reassignment, ...], read: bool
-) -> None:
+def test_polls_keep_a_throttle_as_it_was_before_a_move(moves: tuple[model.Reassignment, ...], read: bool) -> None:
     """One that was left behind stays, whatever a move makes of it meanwhile, and is seen as it is afterwards. So it is
     while the moves can't be read."""
 
@@ -121,7 +114,7 @@ def test_polls_keep_a_throttle_as_it_was_before_a_move(
         return replace(
             made,
             configs=made.configs
-            | {config.broker_resource(1): _set(config.broker_resource(1), {plan_stale_throttles.RATES[0]: rate})},
+            | {config.broker_resource(1): _set(config.broker_resource(1), {throttles.RATES[0]: rate})},
         )
 
     during = _cluster(TOPICS, moves, "1000")
@@ -131,41 +124,32 @@ def test_polls_keep_a_throttle_as_it_was_before_a_move(
         _, known = collect.changed_rows(known, collect.observation(each, AT, {}))
         values = known[collect.Resource("broker", "1")]
         seen.append({value.attr: value.value for value in values if "throttled" in value.attr})
-    assert seen == [
-        {plan_stale_throttles.RATES[0]: "7"},
-        {plan_stale_throttles.RATES[0]: "7"},
-        {plan_stale_throttles.RATES[0]: "8"},
-    ]
+    assert seen == [{throttles.RATES[0]: "7"}, {throttles.RATES[0]: "7"}, {throttles.RATES[0]: "8"}]
 
 
 def test_each_is_named_with_its_move() -> None:
-    moves = (model_cluster.Reassignment("orders", 0, (1, 2, 3), (3,), (1,)),)
-    owned = plan_stale_throttles.owned_by_moves(_cluster(TOPICS, moves, "10"))
+    moves = (model.Reassignment("orders", 0, (1, 2, 3), (3,), (1,)),)
+    owned = throttles.owned_by_moves(_cluster(TOPICS, moves, "10"))
     assert set(owned.values()) == {"belongs to the running move of orders/0"}
     unread = replace(_cluster(TOPICS, moves, "10"), read_at={}, reassignments=())
-    assert {key for _, key in plan_stale_throttles.owned_by_moves(unread)} == {
-        *plan_stale_throttles.LISTS,
-        *plan_stale_throttles.RATES,
-    }
-    assert set(plan_stale_throttles.owned_by_moves(unread).values()) == {
+    assert {key for _, key in throttles.owned_by_moves(unread)} == {*throttles.LISTS, *throttles.RATES}
+    assert set(throttles.owned_by_moves(unread).values()) == {
         "may belong to a running move: the reassignments could not be read"
     }
 
 
 def test_a_topic_is_settled_by_what_its_moves_leave() -> None:
-    topic = model_cluster.Topic(
-        "t", (model_cluster.Partition(0, 1, (1, 2, 3), ()), model_cluster.Partition(1, 1, (1, 2), ()))
-    )
-    grown = model_cluster.settled(topic, [model_cluster.Reassignment("t", 0, (3, 1, 2), (3,), (1, 2))])
+    topic = model.Topic("t", (model.Partition(0, 1, (1, 2, 3), ()), model.Partition(1, 1, (1, 2), ())))
+    grown = model.settled(topic, [model.Reassignment("t", 0, (3, 1, 2), (3,), (1, 2))])
     assert [each.replicas for each in grown.partitions] == [(3,), (1, 2)]
-    assert model_cluster.settled(topic, []) is topic
+    assert model.settled(topic, []) is topic
 
 
 def test_rates_on_the_brokers_of_a_move_are_no_drift() -> None:
     sets = {
         each: _set(config.broker_resource(each), {key: "10"} if each == 1 else {})
         for each in BROKERS
-        for key in plan_stale_throttles.RATES
+        for key in throttles.RATES
     }
     assert broker_matrix(sets) == ()
     assert len(broker_matrix(sets, every=True)) == 1
@@ -193,20 +177,9 @@ def _with_topics(one: EmbeddedCluster) -> None:
 def _move(one: EmbeddedCluster) -> None:
     """As another client moves: its throttles first."""
     for broker in BROKERS:
-        one.state.alter_config(config.broker_resource(broker), dict.fromkeys(plan_stale_throttles.RATES, "1000"))
-    one.state.alter_config(
-        config.topic_resource("orders"),
-        {plan_stale_throttles.LISTS[0]: "0:1,0:2", plan_stale_throttles.LISTS[1]: "0:3"},
-    )
+        one.state.alter_config(config.broker_resource(broker), dict.fromkeys(throttles.RATES, "1000"))
+    one.state.alter_config(config.topic_resource("orders"), {throttles.LISTS[0]: "0:1,0:2", throttles.LISTS[1]: "0:3"})
     assert start_move(one, "orders", 0, (3, 2)).code == 0
-
-
-@pytest.fixture
-def kac(
-    cluster: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Kac:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return commands_on(cluster, capsys)
 
 
 def _held(cluster: ThreadedCluster) -> object:
@@ -244,7 +217,7 @@ def test_a_file_of_before_changes_nothing_of_a_move(kac: Kac, cluster: ThreadedC
     assert told.out.count("throttled") == 2, told.out
     assert "note: topic orders: " in told.complaints
     assert told.complaints.count("belongs to the running move of orders/0") == 1, told.complaints
-    told = kac("run", "-e", f"unset topic orders {plan_stale_throttles.LISTS[0]}; apply --yes --force --valid-only")
+    told = kac("run", "-e", f"unset topic orders {throttles.LISTS[0]}; apply --yes --force --valid-only")
     assert told.code == 3, told
     assert "apply --accept move-unthrottled" in told.complaints
     assert _held(cluster) == held
@@ -259,8 +232,7 @@ def test_a_move_keeps_what_the_context_means(
 
     own = tmp_path / "config.toml"
     own.write_text(
-        f'[contexts.here]\n"bootstrap.servers" = "{cluster.bootstrap}"\n'
-        f'throttles = ["broker 1 {plan_stale_throttles.RATES[0]}"]\n'
+        f'[contexts.here]\n"bootstrap.servers" = "{cluster.bootstrap}"\nthrottles = ["broker 1 {throttles.RATES[0]}"]\n'
     )
     own.chmod(0o600)
     monkeypatch.setenv("KAC_CONFIG", str(own))
@@ -268,9 +240,9 @@ def test_a_move_keeps_what_the_context_means(
     assert cli.run(["export", "-c", "here"]) == 0
     said = capsys.readouterr().out
     text = "\n".join(line for line in said.splitlines() if not line.startswith("#"))
-    assert text.count(plan_stale_throttles.RATES[0]) == 1
-    assert plan_stale_throttles.RATES[1] not in text
-    assert plan_stale_throttles.LOG_DIRS_RATE not in text
+    assert text.count(throttles.RATES[0]) == 1
+    assert throttles.RATES[1] not in text
+    assert throttles.LOG_DIRS_RATE not in text
 
 
 def test_a_poll_of_the_lake_sees_no_throttle_of_a_move(cluster: ThreadedCluster) -> None:
@@ -285,21 +257,19 @@ def test_a_poll_of_the_lake_sees_no_throttle_of_a_move(cluster: ThreadedCluster)
     known: collect.State = {}
     _, known = collect.changed_rows(known, poll())
     cluster.call(_move)
-    cluster.call(
-        lambda one: one.state.alter_config(config.broker_resource(2), {plan_stale_throttles.LOG_DIRS_RATE: "5"})
-    )
+    cluster.call(lambda one: one.state.alter_config(config.broker_resource(2), {throttles.LOG_DIRS_RATE: "5"}))
     rows, known = collect.changed_rows(known, poll())
     assert {row.entity_key for row in rows if row.kind == "state"} == {"2"}
     assert [row.attr for row in rows if row.attr is not None and "thrott" in row.attr] == []
-    assert plan_stale_throttles.LOG_DIRS_RATE in {row.attr for row in rows}
+    assert throttles.LOG_DIRS_RATE in {row.attr for row in rows}
 
 
 def test_no_alignment_goes_over_a_move(cluster: ThreadedCluster) -> None:
     """What a lake or another cluster has for a rate is no reason to let copies take the whole network."""
     cluster.call(_move)
-    wished = _staged(cluster, UnsetConfig(config.broker_resource(1), plan_stale_throttles.RATES[0]))
+    wished = _staged(cluster, UnsetConfig(config.broker_resource(1), throttles.RATES[0]))
     assert wished.report is None
-    assert wished.notes == (f"{plan_stale_throttles.RATES[0]} of broker 1 belongs to the running move of orders/0",)
+    assert wished.notes == (f"{throttles.RATES[0]} of broker 1 belongs to the running move of orders/0",)
 
 
 def test_no_wish_is_staged_that_a_broker_calls_read_only(cluster: ThreadedCluster) -> None:

@@ -19,8 +19,9 @@ from console.admin.link import CONTROLLER, Link
 from console.admin.settings import ConnectionSettings
 from console.model.changes import UpdateFeatures
 from console.wire.aiokafka_request import READS, AiokafkaRequest
+from console.wire.fields import for_version
 from console.wire.frames import decode_request
-from console.wire.schemas import BY_VERSION, api_key, for_version, request_type
+from console.wire.schemas import BY_VERSION, api_key, request_type
 from tests.hostile.cluster import HostileCluster
 from tests.wire.samples import sample, written
 

@@ -7,7 +7,7 @@ In `golden_rows/` are, with times as microseconds since 1970:
 - `known-changes.json.gz`: the same of one run of the changes of `known_changes` on two brokers, with a poll before and
   one after. `known-changes.zip`: that run's metadata log and request logs (`KNOWN`), of which all but the polls was
   read. Another run has other times, ids and ports.
-- `demo.json.gz`: gold of the demo whose day ends at `DEMO_END`, as `without_chance` leaves it.
+- `demo.json.gz`: gold of the demo whose day is not moved, as `without_chance` leaves it.
 - `metadata-log.json.gz`: of gold of the log of 157,129 records that ``write_log(folder, 10 << 20, Day().batches())`` of
   `benchmarks.metadata_log` writes, in a lake with the key `KEY`: counts, digests and some rows.
 """
@@ -42,7 +42,6 @@ KNOWN = FOLDER / "known-changes.zip"
 """``data/meta.properties``, ``data/__cluster_metadata-0/``, ``broker-1/request.log``, ``broker-2/request.log``."""
 KNOWN_ZONE = "America/New_York"
 """Of the times in the request logs of the known changes."""
-DEMO_END = datetime(2026, 3, 4, 12, tzinfo=UTC)
 METADATA_RECORDS = 157_129
 _SHOWN = 5
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -14,36 +14,33 @@ from console.language.tokenizer import NOWHERE, Span, scan
 from console.language.unparse import unparse
 from console.language.verbs.alter import Alter
 from console.language.verbs.apply import Apply
-from console.language.verbs.at import AtTime
 from console.language.verbs.check import Check
-from console.language.verbs.ctx import UseContext
 from console.language.verbs.discard import Discard
 from console.language.verbs.effective import EffectiveQuota
 from console.language.verbs.explain import Explain
-from console.language.verbs.help import Help
+from console.language.verbs.go import AtTime, Help, Record, UseContext
 from console.language.verbs.history import History
 from console.language.verbs.leave import Quit
 from console.language.verbs.listing import KINDS, List
 from console.language.verbs.operations import AskOfOperation
 from console.language.verbs.panes import PANES, View
 from console.language.verbs.plan import ShowPlan
-from console.language.verbs.record import Record
 from console.language.verbs.records import Records
 from console.language.verbs.revert import Revert
 from console.language.verbs.show import Show
 from console.language.verbs.undo import Redo, Undo
 from console.model.codes import AclResourceType
 from console.model.quota import QuotaEntity
-from console.operations import goals as operations_goals
+from console.operations import goals as goal
 from tests.language import strategies
 
 goals = st.one_of(
-    st.builds(operations_goals.Drain, strategies.replicas),
-    st.builds(operations_goals.Replace, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)),
-    st.just(operations_goals.Balance()),
-    st.builds(operations_goals.Replicate, strategies.NAMES, st.integers(0, 2**15 - 1)),
-    st.builds(operations_goals.DrainDir, st.integers(0, 2**31 - 1), strategies.NAMES),
-    st.builds(operations_goals.Restore, st.integers(0, 2**63 - 1)),
+    st.builds(goal.Drain, strategies.replicas),
+    st.builds(goal.Replace, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)),
+    st.just(goal.Balance()),
+    st.builds(goal.Replicate, strategies.NAMES, st.integers(0, 2**15 - 1)),
+    st.builds(goal.DrainDir, st.integers(0, 2**31 - 1), strategies.NAMES),
+    st.builds(goal.Restore, st.integers(0, 2**63 - 1)),
 )
 
 

@@ -33,7 +33,7 @@ from console.model.changes import Status
 from console.model.cluster import CommittedOffset
 from console.plan.edits import CommitOffset
 from console.plan.kinds.group_offsets import REQUEST_BYTES
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 from tests.broker.test_nouns import in_process
 from tests.broker.test_read_groups import joining
 from tests.support.changing import make_topic

@@ -22,7 +22,7 @@ from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import AlterConfigs, ConfigOp
 from console.model.codes import BROKER, SET, ConfigSource, ConfigType
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, broker_resource
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import NEWEST
 from tests.support.kafka_jars import RELEASES as VERSIONS

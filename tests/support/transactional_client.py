@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from console.model.secret import Secret
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 from tests.contract.client import Client
 from tests.embedded.record_batches import batch
 

@@ -14,7 +14,7 @@ from console.lake.schema import DRIFT, HISTORY
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.plan.edits import SetConfig, SetQuota, UnsetConfig
-from console.tui.panes.view import TableView
+from console.tui.panes.table import TableView
 from tests.support import delta_lake, sample_lake
 from tests.support.sample_lake import CLUSTER, NOON, OTHER
 from tests.tui.console_app import Driven, cluster, driven

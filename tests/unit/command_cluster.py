@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 
 from console.model import cluster, codes, config
-from console.model.acl import Acl
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
+from tests.support import worlds
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 BOOLEAN, STRING, INT, LONG, LIST, PASSWORD = (codes.ConfigType(code) for code in (1, 2, 3, 5, 7, 9))
@@ -49,18 +49,6 @@ def topic(name, partitions=3, isr=(1, 2, 3), internal=False):
     return cluster.Topic(name, tuple(cluster.Partition(n, 1, (1, 2, 3), isr) for n in range(partitions)), internal)
 
 
-def acl(principal, name, operation=3, permission=3, pattern=3):
-    return Acl(
-        codes.AclResourceType(2),
-        name,
-        codes.PatternType(pattern),
-        principal,
-        "*",
-        codes.AclOperation(operation),
-        codes.Permission(permission),
-    )
-
-
 TOPICS = {
     "orders": topic("orders", 12, isr=(1, 2)),
     "orders-dlq": topic("orders-dlq", 1),
@@ -94,7 +82,7 @@ SNAPSHOT = Snapshot(
     configs_from=1,
     documentation={(int(codes.TOPIC), "retention.ms"): RETENTION_DOCS},
     quotas=QUOTAS,
-    acls=(acl("User:alice", "orders"), acl("User:bob", "pay", 4, 2, 4)),
+    acls=(worlds.acl(), worlds.acl("User:bob", "pay", "WRITE", "DENY", pattern="PREFIXED")),
     scram={"alice": (cluster.ScramCredential(codes.ScramMechanism(1), 4096),)},
     groups={
         "billing": cluster.Group(

@@ -11,8 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.language.grammar import parse
-from console.language.interpret import to_edits
 from console.model import authorizer
 from console.model.acl import Acl
 from console.model.cluster import Partition, Topic
@@ -21,6 +19,7 @@ from console.model.snapshot import Snapshot, with_acls
 from console.plan.acl_effects import moves
 from console.plan.plan import EMPTY, stage
 from console.plan.risks import effects
+from tests.support import worlds
 from tests.support.cpu_time import least_cpu_seconds
 
 TOPIC = AclResourceType.parse("TOPIC")
@@ -79,15 +78,14 @@ def test_what_is_taken_is_what_each_look_finds(known: Sequence[Acl], about: Acl)
 
 
 def snapshot_of(*statements: str, topics: Sequence[str] = ()) -> Snapshot:
-    bindings = [edit.acl for text in statements for edit in to_edits(parse(text)[0], Snapshot())]
+    bindings = worlds.acls_of(*statements)
     known = {name: Topic(name, (Partition(0, 1, 0, (1,), (1,), ()),)) for name in topics}
     found = with_acls(Snapshot(topics=known), bindings, NOW)
     return Snapshot(topics=known, acls=found.acls, read_at={"acls": NOW, **({"topics": NOW} if topics else {})})
 
 
 def lines_of(snapshot: Snapshot, *statements: str) -> list[str]:
-    edits = [edit for text in statements for edit in to_edits(parse(text)[0], snapshot)]
-    plan = stage(EMPTY, edits, snapshot).plan
+    plan = stage(EMPTY, worlds.edits_of(*statements, snapshot=snapshot), snapshot).plan
     return [line for lines in effects(plan.staged, snapshot).values() for line in lines]
 
 

@@ -9,12 +9,11 @@ import json
 import os
 import struct
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -37,6 +36,7 @@ from console.admin.link import Link
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.extras import how_to_add
 from console.model.secret import Secret
+from tests.support.http_server import Answer, Asked, answering, serving
 from tests.wire.fake_broker import API_VERSIONS, METADATA, Conversation, FakeBroker, Received
 
 HOST = "b-1.prod.abc123.c2.kafka.eu-central-1.amazonaws.com"
@@ -198,51 +198,26 @@ class Metadata:
         self.ends = time.time() + 3600
         self.url = ""
 
-    def answer(self, method: str, path: str, headers: dict[str, str]) -> tuple[int, str]:
-        self.asked.append(f"{method} {path}")
+    def answer(self, asked: Asked) -> Answer:
+        self.asked.append(f"{asked.method} {asked.path}")
         ends = datetime.fromtimestamp(self.ends, UTC).isoformat()
         keys = {"AccessKeyId": "AKMETA", "SecretAccessKey": SECRET, "Token": "t", "Expiration": ends}
-        roles = "/latest/meta-data/iam/security-credentials/"
-        if path == "/container":
-            return (200, json.dumps(keys)) if headers.get("authorization") == "let me in" else (403, "no")
-        if method == "PUT" and path == "/latest/api/token" and "x-aws-ec2-metadata-token-ttl-seconds" in headers:
-            return 200, "session"
+        roles, headers = "/latest/meta-data/iam/security-credentials/", asked.headers
+        if asked.path == "/container":
+            is_let_in = headers.get("authorization") == "let me in"
+            return Answer(200, json.dumps(keys)) if is_let_in else Answer(403, "no")
+        is_login = asked.method == "PUT" and asked.path == "/latest/api/token"
+        if is_login and "x-aws-ec2-metadata-token-ttl-seconds" in headers:
+            return Answer(200, "session")
         if headers.get("x-aws-ec2-metadata-token") != "session":
-            return 401, "IMDSv2 only"
-        return (200, "broker-role") if path == roles else (200, json.dumps(keys))
-
-
-@contextmanager
-def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
-    """The address at which it answers."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
+            return Answer(401, "IMDSv2 only")
+        return Answer(200, "broker-role" if asked.path == roles else json.dumps(keys))
 
 
 @pytest.fixture
 def metadata() -> Iterator[Metadata]:
     service = Metadata()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            status, body = service.answer(self.command, self.path, headers)
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(body.encode())
-
-        def do_PUT(self) -> None:
-            self.do_GET()
-
-        def log_message(self, *_: object) -> None:
-            """Quiet."""
-
-    with served(Handler) as service.url:
+    with answering(service.answer) as service.url:
         yield service
 
 
@@ -279,39 +254,27 @@ class TokenService:
         self.asked: list[dict[str, str]] = []
         self.url = ""
 
-    def answer(self, form: dict[str, str]) -> tuple[int, str]:
+    def answer(self, asked: Asked) -> Answer:
+        form = dict(parse_qsl(asked.body.decode()))
         self.asked.append(form)
         if form.get("WebIdentityToken") != "signed by the cluster":
-            return (
-                400,
-                "<ErrorResponse><Error><Type>Sender</Type><Code>ExpiredTokenException</Code></Error></ErrorResponse>",
-            )
+            error = "<Error><Type>Sender</Type><Code>ExpiredTokenException</Code></Error>"
+            return Answer(400, f"<ErrorResponse>{error}</ErrorResponse>")
         ends = datetime.fromtimestamp(time.time() + 3600, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         keys = {"SessionToken": "t/+=", "SecretAccessKey": SECRET, "Expiration": ends, "AccessKeyId": "ASIAWEB"}
         inner = "".join(f"<{name}>{value}</{name}>\n" for name, value in keys.items())
-        return 200, (
+        return Answer(
+            200,
             '<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">'
             f"<AssumeRoleWithWebIdentityResult><Credentials>\n{inner}</Credentials></AssumeRoleWithWebIdentityResult>"
-            "</AssumeRoleWithWebIdentityResponse>"
+            "</AssumeRoleWithWebIdentityResponse>",
         )
 
 
 @pytest.fixture
 def token_service() -> Iterator[TokenService]:
     service = TokenService()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            form = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            status, body = service.answer(dict(parse_qsl(form)))
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(body.encode())
-
-        def log_message(self, *_: object) -> None:
-            """Quiet."""
-
-    with served(Handler) as service.url:
+    with answering(service.answer) as service.url:
         yield service
 
 
@@ -483,7 +446,7 @@ def test_a_service_that_answers_anything(kind: str, place: str, stand: Stand, tm
     token = tmp_path / "token"
     token.write_text("signed by the cluster")
     handler = type("Handler", (Hostile,), {"answer": staticmethod(HOSTILE[kind])})
-    with served(handler) as url:
+    with serving(handler) as url:
         stand(
             {
                 "token service": {
@@ -511,7 +474,7 @@ def test_nothing_of_an_answer_is_logged(metadata: Metadata, stand: Stand, caplog
 
 async def test_a_service_that_does_not_answer_in_time(stand: Stand) -> None:
     handler = type("Handler", (Hostile,), {"answer": staticmethod(drip)})
-    with served(handler) as url:
+    with serving(handler) as url:
         stand({"AWS_CONTAINER_CREDENTIALS_FULL_URI": url})
         with pytest.raises(Unreachable, match=r"no AWS credentials within 0.1 s"):
             await AwsLogin(None, 0.1).payload(HOST)

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from hashlib import sha1
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
@@ -19,7 +18,8 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from console.admin.aws import AwsLogin, role_in
-from tests.unit.test_aws import NOWHERE, SECRET, Stand, in_home, keys_of, refusal, served, stand
+from tests.support.http_server import Answer, Asked, answering
+from tests.unit.test_aws import NOWHERE, SECRET, Stand, in_home, keys_of, refusal, stand
 
 __all__ = ["stand"]
 
@@ -96,7 +96,7 @@ sso_account_id=123456789012
 SECRETS = {"AKKEYS": SECRET, "AKENV": SECRET}
 
 
-class Asked(NamedTuple):
+class Call(NamedTuple):
     """A request that was accepted. by: the access key that signed, "" for SSO. region: of the signature."""
 
     by: str
@@ -108,7 +108,7 @@ class Services:
     """STS and the portal of SSO: they give keys that end in an hour, and check who asks."""
 
     def __init__(self) -> None:
-        self.asked: list[Asked] = []
+        self.asked: list[Call] = []
         self.url = ""
 
     def sts(self, headers: dict[str, str], body: bytes) -> tuple[int, str]:
@@ -124,7 +124,7 @@ class Services:
             return 403, "<ErrorResponse><Error><Code>SignatureDoesNotMatch</Code></Error></ErrorResponse>"
         if form["RoleArn"].endswith("/one"):
             return 403, "<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>"
-        self.asked.append(Asked(access, region, form))
+        self.asked.append(Call(access, region, form))
         name = form["RoleArn"].removeprefix(ROLE).upper()
         ends = datetime.fromtimestamp(time.time() + 3600, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         keys_of_role = {"AccessKeyId": f"ASIA{name}", "SecretAccessKey": SECRET, "SessionToken": f"t/{name}+="}
@@ -149,7 +149,7 @@ class Services:
         """Give a new token of the session for the one that renews it."""
         if given.get("refreshToken") != "renews":
             return 400, json.dumps({"error": "invalid_grant"})
-        self.asked.append(Asked("", "", {name: given[name] for name in ("clientId", "grantType")}))
+        self.asked.append(Call("", "", {name: given[name] for name in ("clientId", "grantType")}))
         return 200, json.dumps({"accessToken": "of the session", "expiresIn": 3600, "refreshToken": "renews"})
 
     def portal(self, path: str, token: str | None) -> tuple[int, str]:
@@ -161,7 +161,7 @@ class Services:
         form = dict(parse_qsl(parts.query))
         if parts.path != "/federation/credentials" or form["role_name"] != "Kafka Ops":
             return 403, "{}"
-        self.asked.append(Asked("", "", form))
+        self.asked.append(Call("", "", form))
         keys = {"accessKeyId": "ASIASSO", "secretAccessKey": SECRET, "sessionToken": "t/SSO+="}
         return 200, json.dumps({"roleCredentials": {**keys, "expiration": int(time.time() + 3600) * 1000}})
 
@@ -169,28 +169,18 @@ class Services:
 @pytest.fixture
 def services() -> Iterator[Services]:
     made = Services()
+    moved = {"Location": "/federation/credentials?role_name=Kafka+Ops"}
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            if self.path == "/token":
-                return self._answer(made.oidc(json.loads(body)))
-            return self._answer(made.sts({name.lower(): text for name, text in self.headers.items()}, body))
+    def answer(asked: Asked) -> Answer:
+        if asked.method == "GET":
+            told = made.portal(asked.path, asked.headers.get("x-amz-sso_bearer_token"))
+        elif asked.path == "/token":
+            told = made.oidc(json.loads(asked.body))
+        else:
+            told = made.sts(dict(asked.headers), asked.body)
+        return Answer(*told, moved)
 
-        def do_GET(self) -> None:
-            self._answer(made.portal(self.path, self.headers.get("x-amz-sso_bearer_token")))
-
-        def _answer(self, answer: tuple[int, str]) -> None:
-            self.send_response(answer[0])
-            self.send_header("Location", "/federation/credentials?role_name=Kafka+Ops")
-            self.send_header("Content-Length", str(len(answer[1])))
-            self.end_headers()
-            self.wfile.write(answer[1].encode())
-
-        def log_message(self, *_: object) -> None:
-            """Quiet."""
-
-    with served(Handler) as made.url:
+    with answering(answer) as made.url:
         yield made
 
 
@@ -221,35 +211,35 @@ SSO = {"role_name": "Kafka Ops", "account_id": "123456789012"}
 @pytest.mark.parametrize(
     ("profile", "access", "source", "asked"),
     [
-        ("ops", "ASIAOPS", "the role of profile ops", [Asked("AKKEYS", "eu-west-1", OPS)]),
+        ("ops", "ASIAOPS", "the role of profile ops", [Call("AKKEYS", "eu-west-1", OPS)]),
         (
             "chained",
             "ASIACHAINED",
             "the role of profile chained",
             [
-                Asked("AKKEYS", "eu-central-1", OPS),
-                Asked("ASIAOPS", "eu-central-1", {**BY_ALICE, "RoleArn": f"{ROLE}chained"}),
+                Call("AKKEYS", "eu-central-1", OPS),
+                Call("ASIAOPS", "eu-central-1", {**BY_ALICE, "RoleArn": f"{ROLE}chained"}),
             ],
         ),
         (
             "itself",
             "ASIAITSELF",
             "the role of profile itself",
-            [Asked("AKKEYS", "us-west-2", {**BY_ALICE, "RoleArn": f"{ROLE}itself"})],
+            [Call("AKKEYS", "us-west-2", {**BY_ALICE, "RoleArn": f"{ROLE}itself"})],
         ),
         (
             "environment",
             "ASIAENVIRONMENT",
             "the role of profile environment",
-            [Asked("AKENV", "us-west-2", {**BY_ALICE, "RoleArn": f"{ROLE}environment"})],
+            [Call("AKENV", "us-west-2", {**BY_ALICE, "RoleArn": f"{ROLE}environment"})],
         ),
-        ("sso", "ASIASSO", "SSO of profile sso", [Asked("", "", SSO)]),
-        ("older", "ASIASSO", "SSO of profile older", [Asked("", "", SSO)]),
+        ("sso", "ASIASSO", "SSO of profile sso", [Call("", "", SSO)]),
+        ("older", "ASIASSO", "SSO of profile older", [Call("", "", SSO)]),
         (
             "of-sso",
             "ASIAOF-SSO",
             "the role of profile of-sso",
-            [Asked("", "", SSO), Asked("ASIASSO", "us-west-2", {**BY_ALICE, "RoleArn": f"{ROLE}of-sso"})],
+            [Call("", "", SSO), Call("ASIASSO", "us-west-2", {**BY_ALICE, "RoleArn": f"{ROLE}of-sso"})],
         ),
     ],
 )
@@ -260,7 +250,7 @@ def test_roles_and_sessions_of_profiles(
     profile: str,
     access: str,
     source: str,
-    asked: list[Asked],
+    asked: list[Call],
 ) -> None:
     environ = {**environ, "http_proxy": "http://127.0.0.1:1"}
     if profile == "environment":
@@ -342,7 +332,7 @@ def test_a_session_of_sso_is_renewed_as_awss_own_tools_do(services: Services, en
     ends = (datetime.now(UTC) + timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
     log_in("about to end", ends, refreshToken="renews", **renewal)
     assert keys_of("sso").access_key == "ASIASSO"
-    assert services.asked == [Asked("", "", {"clientId": "c", "grantType": "refresh_token"}), Asked("", "", SSO)]
+    assert services.asked == [Call("", "", {"clientId": "c", "grantType": "refresh_token"}), Call("", "", SSO)]
     (kept,) = [
         each for each in (Path(os.environ["HOME"]) / ".aws/sso/cache").iterdir() if "of the session" in each.read_text()
     ]

@@ -21,7 +21,7 @@ from console.answers.results import to_data
 from console.lake.reader import Change, Drifted, Pair, Usage
 from console.language.grammar import parse
 from console.language.statements import QueryStatement
-from console.model import cluster as model_cluster
+from console.model import cluster as model
 from console.model import codes
 from console.model.acl import Acl
 from console.model.config import ConfigEntry, ConfigSet, Synonym, topic_resource
@@ -49,12 +49,12 @@ SOURCES = st.sampled_from([codes.DYNAMIC_TOPIC_CONFIG, codes.DEFAULT_CONFIG])
 
 
 @st.composite
-def partitions(draw: st.DrawFn) -> tuple[model_cluster.Partition, ...]:
+def partitions(draw: st.DrawFn) -> tuple[model.Partition, ...]:
     made = []
     for number in range(draw(st.integers(1, 4))):
         replicas = tuple(draw(st.lists(IDS, min_size=1, max_size=3, unique=True)))
         in_sync = tuple(each for each in replicas if draw(st.booleans()))
-        made.append(model_cluster.Partition(number, draw(st.sampled_from([-1, *in_sync])), replicas, in_sync))
+        made.append(model.Partition(number, draw(st.sampled_from([-1, *in_sync])), replicas, in_sync))
     return tuple(made)
 
 
@@ -94,15 +94,13 @@ ACL = st.builds(
 )
 PLACES = st.lists(st.tuples(NAMES, IDS), max_size=3).map(lambda places: tuple(sorted(places)))
 LAG = st.builds(
-    model_cluster.GroupLag,
-    st.lists(st.builds(model_cluster.PartitionLag, NAMES, IDS, NUMBERS, NUMBERS, NUMBERS | st.just(-1), NAMES)).map(
-        tuple
-    ),
+    model.GroupLag,
+    st.lists(st.builds(model.PartitionLag, NAMES, IDS, NUMBERS, NUMBERS, NUMBERS | st.just(-1), NAMES)).map(tuple),
 )
 SECONDS = st.floats(1, 1e4)
 """Between two polls of a group."""
 OF_GROUP = st.none() | st.lists(
-    st.builds(model_cluster.GroupMember, NAMES, NAMES, NAMES, PLACES, target=st.none() | PLACES), max_size=3
+    st.builds(model.GroupMember, NAMES, NAMES, NAMES, PLACES, target=st.none() | PLACES), max_size=3
 ).map(tuple)
 GROUP = st.tuples(
     st.sampled_from(["Stable", "Empty", "Dead"]),
@@ -118,23 +116,21 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     topics = draw(st.dictionaries(NAMES, partitions(), min_size=1, max_size=4))
     ids = draw(st.lists(IDS, unique=True, max_size=4))
     racks = NAMES | st.none()
-    brokers = tuple(
-        model_cluster.Broker(number, f"host-{number}", 9092, draw(racks), draw(st.booleans())) for number in ids
-    )
+    brokers = tuple(model.Broker(number, f"host-{number}", 9092, draw(racks), draw(st.booleans())) for number in ids)
     groups = draw(st.dictionaries(NAMES, GROUP, max_size=3))
     lags = {name: draw(LAG) for name in groups if draw(st.booleans())}
     trends = {name: trend_after(trend_after(None, draw(LAG), 0.0), lag, draw(SECONDS)) for name, lag in lags.items()}
     return Snapshot(
-        cluster=model_cluster.ClusterInfo("c", ids[0] if ids else -1, brokers),
-        topics={name: model_cluster.Topic(name, made, draw(st.booleans())) for name, made in topics.items()},
+        cluster=model.ClusterInfo("c", ids[0] if ids else -1, brokers),
+        topics={name: model.Topic(name, made, draw(st.booleans())) for name, made in topics.items()},
         configs={topic_resource(name): draw(entries()) for name in topics},
         quotas=draw(QUOTAS),
         acls=tuple(draw(st.lists(ACL, unique=True, max_size=4))),
-        groups={name: model_cluster.Group(name, *facts) for name, facts in groups.items()},
+        groups={name: model.Group(name, *facts) for name, facts in groups.items()},
         lags=lags,
         lag_trends=trends,
         read_at={"groups": datetime(2026, 11, 20, tzinfo=UTC)} if draw(st.booleans()) else {},
-        versions={number: model_cluster.BrokerVersion("4.3", {}) for number in ids if draw(st.booleans())},
+        versions={number: model.BrokerVersion("4.3", {}) for number in ids if draw(st.booleans())},
     )
 
 
@@ -278,16 +274,9 @@ def test_each_column_sorts_by_what_it_shows(snapshot: Snapshot) -> None:
 
 
 def test_what_leads_stays_on_top_and_equal_rows_are_put_in_order_by_the_tie() -> None:
-    cluster = model_cluster.ClusterInfo(
-        "c", 1, tuple(model_cluster.Broker(number, f"host-{number}", 9092) for number in (3, 1, 2))
-    )
-    topic = model_cluster.Topic(
-        "t",
-        (
-            model_cluster.Partition(0, 2, (2,), (2,)),
-            model_cluster.Partition(1, 2, (2,), (2,)),
-            model_cluster.Partition(2, 3, (3,), (3,)),
-        ),
+    cluster = model.ClusterInfo("c", 1, tuple(model.Broker(number, f"host-{number}", 9092) for number in (3, 1, 2)))
+    topic = model.Topic(
+        "t", (model.Partition(0, 2, (2,), (2,)), model.Partition(1, 2, (2,), (2,)), model.Partition(2, 3, (3,), (3,)))
     )
     known = Snapshot(cluster=cluster, topics={"t": topic})
     rows = broker_rows(known, EMPTY, broker_loads(known))
@@ -308,9 +297,7 @@ def test_a_new_column_is_one_edit() -> None:
         layout=KINDS["topics"].layout[3]._replace(id="leaders"),
     )
     columns = Columns(*KINDS["topics"].all, added)
-    row = TopicRow(
-        model_cluster.Topic("t", (model_cluster.Partition(0, 1, (1,), (1,)), model_cluster.Partition(1, 2, (2,), (2,))))
-    )
+    row = TopicRow(model.Topic("t", (model.Partition(0, 1, (1,), (1,)), model.Partition(1, 2, (2,), (2,)))))
     assert columns.data(row)["leaders"] == 2
     assert columns.texts(row)[-1] == "2"
     assert columns.cells(row)[-1] == "2"

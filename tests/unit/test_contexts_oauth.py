@@ -11,8 +11,8 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -27,6 +27,7 @@ from console.model.secret import Secret
 from console.wire import kerberos
 from console.wire.sasl import Login
 from tests.support.certificates import Authority
+from tests.support.http_server import Answer, Asked, answering
 
 SECRET = "open:sesame/ü"
 
@@ -41,42 +42,27 @@ class Endpoint:
     answer: object = None
     location: str = ""
 
-    def body(self) -> bytes:
-        if isinstance(self.answer, bytes):
-            return self.answer
+    def respond(self, asked: Asked) -> Answer:
+        self.asked.append((asked.headers["authorization"], parse_qs(asked.body.decode())))
         given = {"access_token": f"token-{len(self.asked)}", "expires_in": 100, "token_type": "Bearer"}
-        return json.dumps(given if self.answer is None else self.answer).encode()
+        body = (
+            self.answer if isinstance(self.answer, bytes) else json.dumps(given if self.answer is None else self.answer)
+        )
+        return Answer(self.status, body, {"Location": self.location} if self.location else {})
 
 
-def serving(endpoint: Endpoint, tls: ssl.SSLContext | None = None) -> ThreadingHTTPServer:
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
-            endpoint.asked.append((self.headers["Authorization"], form))
-            self.send_response(endpoint.status)
-            if endpoint.location:
-                self.send_header("Location", endpoint.location)
-            self.end_headers()
-            self.wfile.write(endpoint.body())
-
-        def log_message(self, *_: object) -> None:
-            """Quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    if tls:
-        server.socket = tls.wrap_socket(server.socket, server_side=True)
-    endpoint.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}/token"
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    return server
+@contextmanager
+def serving(tls: ssl.SSLContext | None = None) -> Iterator[Endpoint]:
+    endpoint = Endpoint()
+    with answering(endpoint.respond, tls) as url:
+        endpoint.url = f"{url}/token"
+        yield endpoint
 
 
 @pytest.fixture
 def endpoint() -> Iterator[Endpoint]:
-    endpoint = Endpoint()
-    server = serving(endpoint)
-    yield endpoint
-    server.shutdown()
-    server.server_close()
+    with serving() as endpoint:
+        yield endpoint
 
 
 def credentials(url: str, **options: str) -> SaslSettings:
@@ -184,16 +170,11 @@ def test_a_jwt_that_never_ends_is_kept_for_a_day_at_most(exp: str) -> None:
 async def test_a_proxy_never_gets_what_is_for_this_machine(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, name: str, host: str
 ) -> None:
-    proxy = Endpoint()
-    server = serving(proxy)
-    try:
+    with serving() as proxy:
         monkeypatch.setenv(name, proxy.url.removesuffix("/token"))
         for none in ("no_proxy", "NO_PROXY"):
             monkeypatch.delenv(none, raising=False)
         await token_provider(credentials(endpoint.url.replace("127.0.0.1", host))).token()
-    finally:
-        server.shutdown()
-        server.server_close()
     assert (len(endpoint.asked), proxy.asked) == (1, [])
 
 
@@ -221,20 +202,16 @@ async def test_answers_that_hold_no_token(endpoint: Endpoint, answer: object) ->
 
 
 async def test_redirects_get_no_credentials(endpoint: Endpoint) -> None:
-    elsewhere = Endpoint()
-    server = serving(elsewhere)
-    endpoint.status, endpoint.location = 302, elsewhere.url
-    error = await failure(credentials(endpoint.url))
-    server.shutdown()
-    server.server_close()
+    with serving() as elsewhere:
+        endpoint.status, endpoint.location = 302, elsewhere.url
+        error = await failure(credentials(endpoint.url))
     assert "answered 302" in error.failure.message
     assert elsewhere.asked == []
 
 
 async def test_nobody_there() -> None:
-    server = serving(endpoint := Endpoint())
-    server.shutdown()
-    server.server_close()
+    with serving() as endpoint:
+        pass
     error = await failure(credentials(endpoint.url))
     assert isinstance(error, Unreachable)
     assert f"the token endpoint {endpoint.url} can't be reached: Connection refused" in error.failure.message
@@ -267,8 +244,7 @@ async def test_an_endpoint_with_a_certificate_of_its_own_authority(tmp_path: Pat
     authority = Authority(tmp_path)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(authority.issue("idp", "127.0.0.1").pem)
-    server = serving(endpoint := Endpoint(), tls)
-    try:
+    with serving(tls) as endpoint:
         error = await failure(credentials(endpoint.url))
         assert isinstance(error, TlsFailed)
         assert "is not trusted" in error.failure.message
@@ -277,9 +253,6 @@ async def test_an_endpoint_with_a_certificate_of_its_own_authority(tmp_path: Pat
         options = {"token.endpoint.url": endpoint.url}
         provider = token_provider(SaslSettings("OAUTHBEARER", "kac", Secret("s"), options, trusting))
         assert await provider.token() == "token-1"
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 async def test_a_token_in_a_file(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from console.journal.open_changes import Touches
 from console.language.grammar import parse
 from console.language.interpret import command_of, to_edits, to_statement
 from console.model import changes, cluster, codes
-from console.model.acl import Acl
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
 from console.model.elections import UncleanElection
 from console.model.journal_lines import Origin, Who
@@ -29,17 +28,10 @@ from console.plan.kinds.configs import BY_LEVEL
 from console.plan.kinds.registry import BATCHES, BY_OP, KINDS, kind_of
 from console.plan.risk_rules import NAMES, PRUNES_MANY
 from console.plan.staged import UNREAD, Staged, Was
+from tests.support import worlds
 
 NAME = "orders"
-ACL = Acl(
-    codes.AclResourceType.parse("TOPIC"),
-    NAME,
-    codes.PatternType.parse("LITERAL"),
-    "User:alice",
-    "*",
-    codes.AclOperation.parse("READ"),
-    codes.Permission.parse("ALLOW"),
-)
+ACL = worlds.acl(name=NAME)
 ENTITY = QuotaEntity.of({"user": NAME})
 USER = changes.ScramUser(NAME, codes.ScramMechanism(1))
 ENTRY = ConfigEntry("retention.ms", "5", codes.DYNAMIC_TOPIC_CONFIG)

@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.model import codes
-from console.model.acl import Acl
 from console.model.changes import NewTopic
 from console.model.cluster import BrokerVersion, ScramCredential
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import IP, QuotaEntity, effective, level_of
 from console.model.snapshot import Snapshot
-from console.plan import edits as plan_edits
-from console.plan import risk_rules
+from console.plan import edits as do
+from console.plan import risk_rules as rules
 from console.plan.kinds.quotas import StrongerQuotas
 from console.plan.plan import EMPTY, stage
 from console.plan.reconcile import ApplyOptions
 from console.plan.risks import effects, risks
 from console.plan.staged import Staged
+from tests.support import worlds
 from tests.support.model_cluster import ModelCluster
 
 RATE = "producer_byte_rate"
@@ -54,7 +54,7 @@ def described() -> Snapshot:
     return replace(snapshot, topics=topics)
 
 
-def names(*edits: plan_edits.Edit) -> list[str]:
+def names(*edits: do.Edit) -> list[str]:
     snapshot = described()
     return [risk.name for risk in risks((Staged(edit, None) for edit in edits), snapshot)]
 
@@ -62,60 +62,51 @@ def names(*edits: plan_edits.Edit) -> list[str]:
 @pytest.mark.parametrize(
     ("edit", "named"),
     [
-        (plan_edits.SetConfig(topic_resource("t1"), "min.insync.replicas", "9"), [risk_rules.ISR_ABOVE_REPLICATION]),
-        (plan_edits.SetConfig(topic_resource("t1"), "min.insync.replicas", "2"), [risk_rules.ISR_ABOVE_REPLICATION]),
-        (plan_edits.SetConfig(topic_resource("t1"), "min.insync.replicas", "1"), []),
-        (plan_edits.SetConfig(topic_resource("t2"), "min.insync.replicas", "1"), []),
-        (plan_edits.SetConfig(CLUSTER_DEFAULT, "min.insync.replicas", "9"), [risk_rules.ISR_ABOVE_REPLICATION]),
+        (do.SetConfig(topic_resource("t1"), "min.insync.replicas", "9"), [rules.ISR_ABOVE_REPLICATION]),
+        (do.SetConfig(topic_resource("t1"), "min.insync.replicas", "2"), [rules.ISR_ABOVE_REPLICATION]),
+        (do.SetConfig(topic_resource("t1"), "min.insync.replicas", "1"), []),
+        (do.SetConfig(topic_resource("t2"), "min.insync.replicas", "1"), []),
+        (do.SetConfig(CLUSTER_DEFAULT, "min.insync.replicas", "9"), [rules.ISR_ABOVE_REPLICATION]),
+        (do.SetConfig(topic_resource("t1"), "unclean.leader.election.enable", "true"), [rules.UNCLEAN_ELECTION]),
+        (do.SetConfig(topic_resource("t1"), "unclean.leader.election.enable", "false"), []),
+        (do.SetConfig(topic_resource("t1"), "retention.ms", "0"), [rules.RETENTION_ZERO]),
+        (do.SetConfig(CLUSTER_DEFAULT, "log.retention.ms", "0"), [rules.RETENTION_ZERO]),
+        (do.SetConfig(topic_resource("t1"), "retention.ms", "1"), [rules.RETENTION_TINY]),
+        (do.SetConfig(topic_resource("t1"), "retention.ms", "6"), []),
+        (do.SetConfig(ConfigResource(codes.BROKER, "1"), "log.dirs", "/b"), [rules.NEEDS_RESTART]),
         (
-            plan_edits.SetConfig(topic_resource("t1"), "unclean.leader.election.enable", "true"),
-            [risk_rules.UNCLEAN_ELECTION],
-        ),
-        (plan_edits.SetConfig(topic_resource("t1"), "unclean.leader.election.enable", "false"), []),
-        (plan_edits.SetConfig(topic_resource("t1"), "retention.ms", "0"), [risk_rules.RETENTION_ZERO]),
-        (plan_edits.SetConfig(CLUSTER_DEFAULT, "log.retention.ms", "0"), [risk_rules.RETENTION_ZERO]),
-        (plan_edits.SetConfig(topic_resource("t1"), "retention.ms", "1"), [risk_rules.RETENTION_TINY]),
-        (plan_edits.SetConfig(topic_resource("t1"), "retention.ms", "6"), []),
-        (plan_edits.SetConfig(ConfigResource(codes.BROKER, "1"), "log.dirs", "/b"), [risk_rules.NEEDS_RESTART]),
-        (
-            plan_edits.SetQuota(QuotaEntity.of({"user": None}), RATE, 1.0),
-            [risk_rules.THROTTLES_EVERYONE, risk_rules.QUOTA_NEAR_ZERO],
+            do.SetQuota(QuotaEntity.of({"user": None}), RATE, 1.0),
+            [rules.THROTTLES_EVERYONE, rules.QUOTA_NEAR_ZERO],
         ),
         (
-            plan_edits.SetQuota(QuotaEntity.of({"user": None, "client-id": None}), RATE, 1e6),
-            [risk_rules.THROTTLES_EVERYONE],
+            do.SetQuota(QuotaEntity.of({"user": None, "client-id": None}), RATE, 1e6),
+            [rules.THROTTLES_EVERYONE],
         ),
-        (plan_edits.SetQuota(QuotaEntity.of({"user": None, "client-id": "a"}), RATE, 1024.0), []),
-        (plan_edits.SetQuota(QuotaEntity.of({"user": "alice"}), RATE, 1.0), [risk_rules.QUOTA_NEAR_ZERO]),
+        (do.SetQuota(QuotaEntity.of({"user": None, "client-id": "a"}), RATE, 1024.0), []),
+        (do.SetQuota(QuotaEntity.of({"user": "alice"}), RATE, 1.0), [rules.QUOTA_NEAR_ZERO]),
         (
-            plan_edits.SetQuota(QuotaEntity.of({"user": None}), "controller_mutation_rate", 0.1),
-            [risk_rules.THROTTLES_EVERYONE],
-        ),
-        (
-            plan_edits.SetQuota(QuotaEntity.of({"client-id": None}), "request_percentage", 50.0),
-            [risk_rules.THROTTLES_EVERYONE],
+            do.SetQuota(QuotaEntity.of({"user": None}), "controller_mutation_rate", 0.1),
+            [rules.THROTTLES_EVERYONE],
         ),
         (
-            plan_edits.SetQuota(QuotaEntity.of({"ip": None}), "connection_creation_rate", 5.0),
-            [risk_rules.THROTTLES_EVERYONE],
+            do.SetQuota(QuotaEntity.of({"client-id": None}), "request_percentage", 50.0),
+            [rules.THROTTLES_EVERYONE],
         ),
         (
-            plan_edits.CreateTopic(NewTopic("n", 3, 2, configs={"min.insync.replicas": "2"})),
-            [risk_rules.ISR_ABOVE_REPLICATION],
+            do.SetQuota(QuotaEntity.of({"ip": None}), "connection_creation_rate", 5.0),
+            [rules.THROTTLES_EVERYONE],
         ),
-        (plan_edits.CreateTopic(NewTopic("n", 3, 3, configs={"min.insync.replicas": "2"})), []),
+        (do.CreateTopic(NewTopic("n", 3, 2, configs={"min.insync.replicas": "2"})), [rules.ISR_ABOVE_REPLICATION]),
+        (do.CreateTopic(NewTopic("n", 3, 3, configs={"min.insync.replicas": "2"})), []),
     ],
 )
-def test_what_is_legal_but_wrong_has_a_name(edit: plan_edits.Edit, named: list[str]) -> None:
+def test_what_is_legal_but_wrong_has_a_name(edit: do.Edit, named: list[str]) -> None:
     assert names(edit) == named
 
 
-def acl(name: str, *, prefixed: bool = False, principal: str = "User:alice", host: str = "*") -> plan_edits.AddAcl:
-    pattern = codes.PatternType.parse("PREFIXED" if prefixed else "LITERAL")
-    operation, permission = codes.AclOperation.parse("READ"), codes.Permission.parse("ALLOW")
-    return plan_edits.AddAcl(
-        Acl(codes.AclResourceType.parse("TOPIC"), name, pattern, principal, host, operation, permission)
-    )
+def acl(name: str, *, prefixed: bool = False, principal: str = "User:alice", host: str = "*") -> do.AddAcl:
+    pattern = "PREFIXED" if prefixed else "LITERAL"
+    return do.AddAcl(worlds.acl(principal, name, pattern=pattern, host=host))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +124,7 @@ def acl(name: str, *, prefixed: bool = False, principal: str = "User:alice", hos
         (acl("t", principal="User:*", host="10.0.0.1"), ""),
     ],
 )
-def test_a_wildcard_that_is_none_is_a_warning(edit: plan_edits.AddAcl, words: str) -> None:
+def test_a_wildcard_that_is_none_is_a_warning(edit: do.AddAcl, words: str) -> None:
     found = [each.text for each in risks([Staged(edit, None)], described()) if each.name == "acl-matches-nothing"]
     assert bool(found) is bool(words)
     assert not words or words in found[0]
@@ -162,8 +153,8 @@ def test_whom_a_default_throttles_is_named() -> None:
     snapshot = replace(described(), quotas=quotas, scram=scram, acls=acls)
 
     def said(key: str, me: str = "User:ops") -> str:
-        edit = plan_edits.SetQuota(QuotaEntity.of({"user": None}), key, 0.05)
-        return next(each.text for each in risks([Staged(edit, None)], snapshot, risk_rules.RiskFacts(principal=me)))
+        edit = do.SetQuota(QuotaEntity.of({"user": None}), key, 0.05)
+        return next(each.text for each in risks([Staged(edit, None)], snapshot, rules.RiskFacts(principal=me)))
 
     assert said("controller_mutation_rate").endswith(": this console's ops, of-bytes, reader, with-client and 1 more")
     assert said("controller_mutation_rate", "User:limited").endswith(": of-bytes, ops, reader and 2 more")
@@ -173,27 +164,27 @@ def test_whom_a_default_throttles_is_named() -> None:
 def test_a_raised_default_throttles_nobody_more() -> None:
     entity = QuotaEntity.of({"user": None})
     snapshot = model().describe()
-    assert not risks([Staged(plan_edits.SetQuota(entity, RATE, 10.0), 5.0)], snapshot)
-    assert risks([Staged(plan_edits.SetQuota(entity, RATE, 1.0), 5.0)], snapshot)
+    assert not risks([Staged(do.SetQuota(entity, RATE, 10.0), 5.0)], snapshot)
+    assert risks([Staged(do.SetQuota(entity, RATE, 1.0), 5.0)], snapshot)
 
 
 def test_what_is_accepted_is_no_hindrance() -> None:
-    found = risks([Staged(plan_edits.SetConfig(topic_resource("t1"), "retention.ms", "0"), None)], model().describe())
+    found = risks([Staged(do.SetConfig(topic_resource("t1"), "retention.ms", "0"), None)], model().describe())
     assert ApplyOptions(risks=frozenset({"unclean-election"})).hindering(found) == found
-    assert ApplyOptions(risks=frozenset({risk_rules.RETENTION_ZERO})).hindering(found) == ()
+    assert ApplyOptions(risks=frozenset({rules.RETENTION_ZERO})).hindering(found) == ()
 
 
 def test_a_warning_with_a_subject_is_accepted_with_it_alone() -> None:
-    slot = plan_edits.Slot(topic_resource("t1"), "")
-    one, other = (risk_rules.Risk(slot, risk_rules.RETENTION_ZERO, "…", subject) for subject in ("t1/3", "t1/4"))
-    assert ApplyOptions(risks=frozenset({risk_rules.RETENTION_ZERO})).hindering((one, other)) == (one, other)
-    assert ApplyOptions(risks=frozenset({f"{risk_rules.RETENTION_ZERO}=t1/3"})).hindering((one, other)) == (other,)
+    slot = do.Slot(topic_resource("t1"), "")
+    one, other = (rules.Risk(slot, rules.RETENTION_ZERO, "…", subject) for subject in ("t1/3", "t1/4"))
+    assert ApplyOptions(risks=frozenset({rules.RETENTION_ZERO})).hindering((one, other)) == (one, other)
+    assert ApplyOptions(risks=frozenset({f"{rules.RETENTION_ZERO}=t1/3"})).hindering((one, other)) == (other,)
     assert ApplyOptions(seen=(one,)).hindering((one, other)) == (other,)
 
 
 def test_who_inherits_a_default_and_who_shadows_it() -> None:
     (lines,) = effects(
-        [Staged(plan_edits.SetConfig(CLUSTER_DEFAULT, "log.retention.ms", "9"), None)], model().describe()
+        [Staged(do.SetConfig(CLUSTER_DEFAULT, "log.retention.ms", "9"), None)], model().describe()
     ).values()
     assert lines == ("1 broker inherits it, 1 shadows it", "1 topic inherits it, 1 shadows it")
 
@@ -203,8 +194,7 @@ def test_what_was_not_read_is_not_counted() -> None:
     snapshot = cluster.describe()
     partly = {key: value for key, value in snapshot.configs.items() if key != topic_resource("t2")}
     found = effects(
-        [Staged(plan_edits.SetConfig(CLUSTER_DEFAULT, "log.retention.ms", "9"), None)],
-        replace(snapshot, configs=partly),
+        [Staged(do.SetConfig(CLUSTER_DEFAULT, "log.retention.ms", "9"), None)], replace(snapshot, configs=partly)
     )
     assert "at least 0 topics inherit it, at least 1 shadows it" in next(iter(found.values()))
 
@@ -221,17 +211,14 @@ def test_what_was_not_read_is_not_counted() -> None:
 def test_every_limit_is_said_with_its_unit(key: str, unit: str) -> None:
     user, default = QuotaEntity.of({"user": "u"}), QuotaEntity.of({"user": None})
     snapshot = replace(model().describe(), quotas={user: {key: 10485760.0}, default: {key: 20000.0}})
-    edits = [
-        Staged(plan_edits.SetQuota(default, key, 10485760.0), 20000.0),
-        Staged(plan_edits.UnsetQuota(user, key), 10485760.0),
-    ]
+    edits = [Staged(do.SetQuota(default, key, 10485760.0), 20000.0), Staged(do.UnsetQuota(user, key), 10485760.0)]
     said = [line for lines in effects(edits, snapshot).values() for line in lines if re.search("in all|counts", line)]
     assert said
     assert all(re.search(rf"[0-9] {unit}( in all)?$", line) for line in said), said
 
 
 def test_growth_moves_keys() -> None:
-    assert effects([Staged(plan_edits.GrowTopic("t1", 6), None)], model().describe())
+    assert effects([Staged(do.GrowTopic("t1", 6), None)], model().describe())
 
 
 @given(st.dictionaries(ENTITIES, st.sampled_from([1.0, 2.0, 3.0]), max_size=8), ENTITIES, st.sampled_from([5.0, None]))
@@ -245,7 +232,7 @@ def test_only_entities_told_of_keep_their_limit(
         each for each in before if each != entity and level_of(each) < level_of(entity) and overlap(entity, each)
     ]
     cluster = ModelCluster(quotas={each: dict(limits) for each, limits in before.items()})
-    edit = plan_edits.SetQuota(entity, RATE, value) if value is not None else plan_edits.UnsetQuota(entity, RATE)
+    edit = do.SetQuota(entity, RATE, value) if value is not None else do.UnsetQuota(entity, RATE)
     told = " ".join(effects([Staged(edit, None)], cluster.describe()).get(edit.slot, ()))
     assert (f"{len(stronger)} entit" in told) == bool(stronger)
     names_ = entity.as_dict()
@@ -261,8 +248,8 @@ def test_only_entities_told_of_keep_their_limit(
 
 def test_staged_edits_are_what_is_judged() -> None:
     cluster = model()
-    plan = stage(EMPTY, [plan_edits.SetConfig(topic_resource("t1"), "retention.ms", "0")], cluster.describe()).plan
-    assert [risk.name for risk in risks(plan.staged, cluster.describe())] == [risk_rules.RETENTION_ZERO]
+    plan = stage(EMPTY, [do.SetConfig(topic_resource("t1"), "retention.ms", "0")], cluster.describe()).plan
+    assert [risk.name for risk in risks(plan.staged, cluster.describe())] == [rules.RETENTION_ZERO]
 
 
 def overlap(one: QuotaEntity, other: QuotaEntity) -> bool:

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.model import changes, cluster, codes, config
-from console.model.acl import Acl
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot, share, with_failures
 from console.session.event_reads import AT_A_TIME, gaps, longest_ago
-from console.triage import events as triage_events
+from console.triage import events
 from console.triage.cause import Severity
 from console.triage.config_changes import HIDDEN
+from tests.support import worlds
 from tests.support.cpu_time import least_cpu_seconds
 
 THEN = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
@@ -73,18 +73,7 @@ _RESOURCES = (
     config.CLUSTER_DEFAULT,
 )
 _ENTITIES = tuple(QuotaEntity.of(parts) for parts in ({"user": "alice"}, {"user": None}, {"client-id": "x"}))
-_ACLS = tuple(
-    Acl(
-        codes.AclResourceType(2),
-        name,
-        codes.PatternType(3),
-        "User:alice",
-        "*",
-        codes.AclOperation(3),
-        codes.Permission(3),
-    )
-    for name in ("orders", "stock", "pay")
-)
+_ACLS = tuple(worlds.acl(name=name) for name in ("orders", "stock", "pay"))
 _members = st.none() | st.lists(st.just(cluster.GroupMember("m", "c", "h")), max_size=3).map(tuple)
 
 
@@ -143,95 +132,66 @@ def _own(resource: config.ConfigResource, entry: config.ConfigEntry) -> bool:
     return entry.source == config.own_source(resource)
 
 
-def _facts(of: Snapshot, beside: Snapshot, read: Snapshot) -> dict[triage_events.Place, str]:
+def at(kind: str, *where: Any) -> events.Place:
+    """A place of a kind, by its name."""
+    return events.Place(events.Kind[kind], *where)
+
+
+def _facts(of: Snapshot, beside: Snapshot, read: Snapshot) -> dict[events.Place, str]:
     """All that is shown of a snapshot where the other one knows the place too. read: the earlier of the two."""
     return dict(_shown(of, beside, read))
 
 
-def _shown(of: Snapshot, beside: Snapshot, read: Snapshot) -> Iterator[tuple[triage_events.Place, str]]:
+def _shown(of: Snapshot, beside: Snapshot, read: Snapshot) -> Iterator[tuple[events.Place, str]]:
     if "cluster" in read.read_at:
         for broker in of.cluster.brokers:
-            yield (
-                triage_events.Place(triage_events.Kind.BROKER, changes.BrokerTarget(broker.id)),
-                "fenced" if broker.fenced else "up",
-            )
+            yield at("BROKER", changes.BrokerTarget(broker.id)), "fenced" if broker.fenced else "up"
     if all("quorum" in each.read_at and (each.quorum or "cluster" in each.read_at) for each in (of, beside)):
         number = of.quorum.leader_id if of.quorum else of.cluster.controller_id
         if number >= 0:
-            yield triage_events.Place(triage_events.Kind.CONTROLLER, config.CLUSTER_DEFAULT), str(number)
+            yield at("CONTROLLER", config.CLUSTER_DEFAULT), str(number)
     if "quorum" in read.read_at and of.quorum is not None and beside.quorum is not None:
         for voter in of.quorum.voters:
-            yield (
-                triage_events.Place(triage_events.Kind.VOTER, changes.VoterTarget(voter.id, voter.directory_id)),
-                triage_events.VOTES,
-            )
+            yield at("VOTER", changes.VoterTarget(voter.id, voter.directory_id)), events.VOTES
     if "topics" in read.read_at:
         for name, topic in of.topics.items():
-            yield (
-                triage_events.Place(triage_events.Kind.TOPIC, changes.TopicTarget(name), triage_events.PARTITIONS),
-                str(len(topic.partitions)),
-            )
+            yield at("TOPIC", changes.TopicTarget(name), events.PARTITIONS), str(len(topic.partitions))
             other = beside.topics.get(name)
             if other is None:
                 continue
             assert topic.topic_id is not None
-            yield (
-                triage_events.Place(triage_events.Kind.TOPIC, changes.TopicTarget(name), triage_events.ID),
-                topic.topic_id,
-            )
+            yield at("TOPIC", changes.TopicTarget(name), events.ID), topic.topic_id
             for one, its in zip(topic.partitions, other.partitions, strict=False):
-                yield (
-                    triage_events.Place(triage_events.Kind.REPLICAS, changes.MoveTarget(name, one.number)),
-                    ",".join(map(str, one.replicas)),
-                )
+                place = changes.PartitionTarget(name, one.number)
+                yield at("REPLICAS", changes.MoveTarget(name, one.number)), ",".join(map(str, one.replicas))
                 if one.leader >= 0:
-                    yield (
-                        triage_events.Place(triage_events.Kind.LEADER, changes.PartitionTarget(name, one.number)),
-                        str(one.leader),
-                    )
+                    yield at("LEADER", place), str(one.leader)
                 for number in set(one.isr) & set(its.replicas):
-                    yield (
-                        triage_events.Place(
-                            triage_events.Kind.ISR, changes.PartitionTarget(name, one.number), str(number)
-                        ),
-                        triage_events.IN_SYNC,
-                    )
+                    yield at("ISR", place, str(number)), events.IN_SYNC
     for resource in of.configs.keys() & beside.configs.keys():
         for entry in of.configs[resource]:
             if _own(resource, entry):
-                yield (
-                    triage_events.Place(triage_events.Kind.CONFIG, resource, entry.name),
-                    HIDDEN if entry.hidden else entry.value or "",
-                )
+                yield at("CONFIG", resource, entry.name), HIDDEN if entry.hidden else entry.value or ""
     if "quotas" in read.read_at:
         for entity, values in of.quotas.items():
             for key, value in values.items():
-                yield triage_events.Place(triage_events.Kind.QUOTA, entity, key), repr(value)
+                yield at("QUOTA", entity, key), repr(value)
     if "acls" in read.read_at:
         for binding in of.acls:
-            yield triage_events.Place(triage_events.Kind.ACL, binding), triage_events.PRESENT
+            yield at("ACL", binding), events.PRESENT
     if "scram" in read.read_at:
         for user, credentials in of.scram.items():
             for each in credentials:
-                yield (
-                    triage_events.Place(triage_events.Kind.SCRAM, changes.ScramUser(user, each.mechanism)),
-                    str(each.iterations),
-                )
+                yield at("SCRAM", changes.ScramUser(user, each.mechanism)), str(each.iterations)
     if "tokens" in read.read_at:
         for id_, token in of.tokens.items():
-            yield triage_events.Place(triage_events.Kind.TOKEN, changes.TokenTarget(id_)), str(token.expires)
+            yield at("TOKEN", changes.TokenTarget(id_)), str(token.expires)
     if "groups" in read.read_at:
         for name, group in of.groups.items():
-            yield (
-                triage_events.Place(triage_events.Kind.GROUP, changes.GroupTarget(name), triage_events.STATE),
-                group.state,
-            )
+            yield at("GROUP", changes.GroupTarget(name), events.STATE), group.state
             other_group = beside.groups.get(name)
             if group.members is not None and other_group is not None and other_group.members is not None:
-                yield (
-                    triage_events.Place(triage_events.Kind.GROUP, changes.GroupTarget(name), triage_events.MEMBERS),
-                    str(len(group.members)),
-                )
+                yield at("GROUP", changes.GroupTarget(name), events.MEMBERS), str(len(group.members))
 
 
 @given(_two())
@@ -240,7 +200,7 @@ def test_differences_lead_from_one_snapshot_to_the_other(two: tuple[Snapshot, Sn
     old, new = two
     facts = _facts(old, new, old)
     seen = set()
-    for place, was, became in triage_events.differences(old, new):
+    for place, was, became in events.differences(old, new):
         # A topic's id is known of both or of none: one that comes or goes is not told by its id.
         assert place not in seen, "each place once"
         seen.add(place)
@@ -256,16 +216,16 @@ def test_differences_lead_from_one_snapshot_to_the_other(two: tuple[Snapshot, Sn
 @given(_snapshot())
 def test_equal_snapshots_have_no_differences(one: Snapshot) -> None:
     again = replace(one, topics=dict(one.topics), configs=dict(one.configs), groups=dict(one.groups), acls=(*one.acls,))
-    assert list(triage_events.differences(one, again)) == []
-    assert list(triage_events.differences(one, one)) == []
+    assert list(events.differences(one, again)) == []
+    assert list(events.differences(one, one)) == []
 
 
 @given(_two())
 @settings(max_examples=75)
 def test_every_difference_is_in_exactly_one_event(two: tuple[Snapshot, Snapshot]) -> None:
     old, new = two
-    found = list(triage_events.differences(old, new))
-    made = triage_events.events(found, old, new, NOW)
+    found = list(events.differences(old, new))
+    made = events.events(found, old, new, NOW)
     by_place = {each.place: each for each in found}
     assert sorted(repr(place) for each in made for place in each.places) == sorted(map(repr, by_place))
     for each in made:
@@ -278,27 +238,25 @@ def test_every_difference_is_in_exactly_one_event(two: tuple[Snapshot, Snapshot]
 
 @given(st.lists(st.integers(0, 400), max_size=6))
 def test_the_last_ones_are_kept_and_the_others_counted(batches: list[int]) -> None:
-    record, made = triage_events.Record(THEN), 0
+    record, made = events.Record(THEN), 0
     for size in batches:
         batch = [_event(str(made + place)) for place in range(size)]
         record, made = record.with_events(batch), made + size
     kept = [each.became for each in record.events]
-    assert kept == [str(number) for number in range(made - 1, -1, -1)][: triage_events.MOST_EVENTS]
-    assert record.dropped == max(0, made - triage_events.MOST_EVENTS)
+    assert kept == [str(number) for number in range(made - 1, -1, -1)][: events.MOST_EVENTS]
+    assert record.dropped == max(0, made - events.MOST_EVENTS)
 
 
-def _event(became: str, places: int = 1) -> triage_events.Event:
-    place = triage_events.Place(triage_events.Kind.CONFIG, config.topic_resource("orders"), "retention.ms")
-    return triage_events.Event(
-        triage_events.Kind.CONFIG, (place,) * places, places, 1, "1", became, THEN, NOW, Severity.WARNING
-    )
+def _event(became: str, places: int = 1) -> events.Event:
+    place = events.Place(events.Kind.CONFIG, config.topic_resource("orders"), "retention.ms")
+    return events.Event(events.Kind.CONFIG, (place,) * places, places, 1, "1", became, THEN, NOW, Severity.WARNING)
 
 
 # -- single rules ------------------------------------------------------------------------------------------------------
 
 
-def _between(old: Snapshot, new: Snapshot) -> list[triage_events.Event]:
-    return triage_events.events(triage_events.differences(old, new), old, new, NOW)
+def _between(old: Snapshot, new: Snapshot) -> list[events.Event]:
+    return events.events(events.differences(old, new), old, new, NOW)
 
 
 def _with_topics(*topics: cluster.Topic, at: datetime = THEN) -> Snapshot:
@@ -309,12 +267,7 @@ def test_a_replica_that_was_moved_away_is_not_out_of_sync() -> None:
     old = _with_topics(cluster.Topic("orders", (cluster.Partition(0, 1, (1, 2, 3), (1, 2, 3)),)))
     new = _with_topics(cluster.Topic("orders", (cluster.Partition(0, 1, (1, 2, 4), (1, 2, 4)),)), at=NOW)
     (moved,) = _between(old, new)
-    assert (moved.kind, moved.was, moved.became, moved.trouble) == (
-        triage_events.Kind.REPLICAS,
-        "1,2,3",
-        "1,2,4",
-        False,
-    )
+    assert (moved.kind, moved.was, moved.became, moved.trouble) == (events.Kind.REPLICAS, "1,2,3", "1,2,4", False)
     assert (moved.since, moved.until) == (THEN, NOW)
 
 
@@ -344,7 +297,7 @@ def test_what_topics_inherit_is_an_event_of_where_it_is_set() -> None:
     before = {config.CLUSTER_DEFAULT: config.ConfigSet(()), config.topic_resource("a"): config.ConfigSet(())}
     after = {config.CLUSTER_DEFAULT: config.ConfigSet(default), config.topic_resource("a"): config.ConfigSet(inherited)}
     (event,) = _between(Snapshot(configs=before), Snapshot(configs=after))
-    assert event.place == triage_events.Place(triage_events.Kind.CONFIG, config.CLUSTER_DEFAULT, "log.retention.ms")
+    assert event.place == events.Place(events.Kind.CONFIG, config.CLUSTER_DEFAULT, "log.retention.ms")
 
 
 def test_a_brokers_own_value_is_no_event_of_the_default() -> None:
@@ -392,24 +345,21 @@ def _large(isr: tuple[int, ...], at: datetime) -> Snapshot:
 def test_forty_thousand_replicas_out_of_sync_are_one_event() -> None:
     old, new = _large((1, 2, 3), THEN), _large((1, 3), NOW)
     (event,) = _between(old, new)
-    assert (event.kind, event.place.key, event.count, event.units) == (triage_events.Kind.ISR, "2", 40_000, 5_000)
+    assert (event.kind, event.place.key, event.count, event.units) == (events.Kind.ISR, "2", 40_000, 5_000)
     assert event.trouble
-    (kept,) = triage_events.Record(THEN).with_events([event]).events
-    assert (kept.count, len(kept.places)) == (40_000, triage_events.MOST_PLACES)
+    (kept,) = events.Record(THEN).with_events([event]).events
+    assert (kept.count, len(kept.places)) == (40_000, events.MOST_PLACES)
 
 
 def test_few_topics_are_an_event_each() -> None:
     def some(isr: tuple[int, ...]) -> Snapshot:
         return _with_topics(
-            *(
-                cluster.Topic(f"t{n}", (cluster.Partition(0, 1, (1, 2), isr),) * 1)
-                for n in range(triage_events.MOST_LINES)
-            )
+            *(cluster.Topic(f"t{n}", (cluster.Partition(0, 1, (1, 2), isr),) * 1) for n in range(events.MOST_LINES))
         )
 
     made = _between(some((1, 2)), some((1,)))
     assert [(each.place.about, each.count) for each in made] == [
-        (changes.PartitionTarget(f"t{n}", 0), 1) for n in range(triage_events.MOST_LINES)
+        (changes.PartitionTarget(f"t{n}", 0), 1) for n in range(events.MOST_LINES)
     ]
 
 
@@ -417,8 +367,8 @@ def test_a_tick_without_changes_costs_little() -> None:
     """40,000 partitions that were read again and are equal: 20 ms of CPU at most, of which identities take most."""
     old = _large((1, 2, 3), THEN)
     new = replace(old, topics=dict(old.topics), read_at={"topics": NOW})  # the worst: not even the mapping is shared
-    assert list(triage_events.differences(old, new)) == []
-    assert least_cpu_seconds(lambda: list(triage_events.differences(old, new)), 5) < 0.02
+    assert list(events.differences(old, new)) == []
+    assert least_cpu_seconds(lambda: list(events.differences(old, new)), 5) < 0.02
 
 
 def test_a_quorum_that_becomes_dynamic_keeps_its_voters() -> None:
@@ -431,13 +381,13 @@ def test_a_quorum_that_becomes_dynamic_keeps_its_voters() -> None:
         return Snapshot(quorum=cluster.Quorum(1, 1, 1, voters, ()), read_at={"quorum": THEN})
 
     static, dynamic = quorum(n1="", n2=""), quorum(n1="a", n2="b")
-    assert list(triage_events.differences(static, dynamic)) == []
+    assert list(events.differences(static, dynamic)) == []
     again = quorum(n1="a", n2="c", n3="d")
-    changed = [(each.place.about, each.was, each.became) for each in triage_events.differences(dynamic, again)]
+    changed = [(each.place.about, each.was, each.became) for each in events.differences(dynamic, again)]
     assert changed == [
-        (changes.VoterTarget(2, "b"), triage_events.VOTES, None),
-        (changes.VoterTarget(2, "c"), None, triage_events.VOTES),
-        (changes.VoterTarget(3, "d"), None, triage_events.VOTES),
+        (changes.VoterTarget(2, "b"), events.VOTES, None),
+        (changes.VoterTarget(2, "c"), None, events.VOTES),
+        (changes.VoterTarget(3, "d"), None, events.VOTES),
     ]
 
 

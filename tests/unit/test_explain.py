@@ -14,11 +14,10 @@ from console.language.errors import CommandError, ParseError
 from console.language.grammar import parse
 from console.language.interpret import to_edits
 from console.language.verbs.explain import Explain
-from console.model.acl import Acl
 from console.model.authorizer import address_as_compared
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot, with_acls, with_failures
+from tests.support import worlds
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 OPEN = (
@@ -33,7 +32,7 @@ def denied_unless(who: str) -> str:
 
 def explained(text: str, *acls: str) -> list[str]:
     """The lines below the title and the headings, cells parted by one space."""
-    bindings = [edit.acl for each in acls for edit in to_edits(parse(each)[0], Snapshot())]
+    bindings = worlds.acls_of(*acls)
     (statement,) = parse(f"explain {text}")
     assert isinstance(statement, Explain)
     lines = render(answer(statement, with_acls(Snapshot(), bindings, NOW))).splitlines()
@@ -194,7 +193,7 @@ def test_what_is_not_understood(text: str) -> None:
 
 def test_a_principal_without_a_type_is_explained_and_told() -> None:
     """Brokers before 3.9 have such ACLs."""
-    acls = with_acls(Snapshot(), [there("alice"), there("User:bob")], NOW)
+    acls = with_acls(Snapshot(), [worlds.acl("alice"), worlds.acl("User:bob")], NOW)
 
     def notes(text: str) -> list[str]:
         (statement,) = parse(text)
@@ -207,11 +206,6 @@ def test_a_principal_without_a_type_is_explained_and_told() -> None:
     assert "alice has no type, and every client's principal has one: User:alice?" in notes(
         "explain alice READ on topic others"
     )
-
-
-def there(principal: str) -> Acl:
-    where = AclResourceType.parse("TOPIC"), "orders", PatternType.parse("LITERAL")
-    return Acl(*where, principal, "*", AclOperation.parse("READ"), Permission.parse("ALLOW"))
 
 
 def test_addresses_are_written_as_java_writes_them() -> None:
@@ -229,7 +223,7 @@ def test_addresses_are_written_as_java_writes_them() -> None:
 
 def row_lines(acl: str, *others: str) -> list[str]:
     """What is said of an ACL among others."""
-    bindings = [edit.acl for each in (acl, *others) for edit in to_edits(parse(each)[0], Snapshot())]
+    bindings = worlds.acls_of(acl, *others)
     found = explain_acl(bindings[0], with_acls(Snapshot(), bindings, NOW))
     return [f"{label}: {text}" for label, text in explained_lines(found)][:-1]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.model import feature_levels as model_feature_levels
+from console.model import feature_levels
 from console.model.cluster import ClusterFeatures, NodeFeatures, Quorum, QuorumReplica, VoterEndpoint
 from console.model.failure import Failure
 from console.model.releases import release_of
@@ -14,40 +14,38 @@ from console.present.features import FeatureRow, by_range, feature_lines, featur
 from console.present.quorum import QUORUM, quorum_rows
 from console.present.text import plain
 
-levels = st.integers(1, max(model_feature_levels.feature_levels()[model_feature_levels.METADATA_VERSION]))
+levels = st.integers(1, max(feature_levels.feature_levels()[feature_levels.METADATA_VERSION]))
 ranges = st.none() | st.tuples(st.integers(0, 5), st.integers(0, 9)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 
 
 @given(levels)
 def test_the_release_of_a_level_is_the_one_in_its_name(level: int) -> None:
-    shown = release_of({}, {model_feature_levels.METADATA_VERSION: (1, level)})
-    assert model_feature_levels.level_name(model_feature_levels.METADATA_VERSION, level).startswith(f"{shown}-IV")
+    shown = release_of({}, {feature_levels.METADATA_VERSION: (1, level)})
+    assert feature_levels.level_name(feature_levels.METADATA_VERSION, level).startswith(f"{shown}-IV")
 
 
 @given(levels, levels, levels)
 def test_what_cannot_be_lowered_to_a_level_cannot_be_lowered_below_it(one: int, two: int, three: int) -> None:
     low, middle, high = sorted((one, two, three))
-    if model_feature_levels.why_no_way_back(model_feature_levels.METADATA_VERSION, middle, high):
-        assert model_feature_levels.why_no_way_back(model_feature_levels.METADATA_VERSION, low, high)
-    assert not model_feature_levels.why_no_way_back(model_feature_levels.METADATA_VERSION, high, high)
+    if feature_levels.why_no_way_back(feature_levels.METADATA_VERSION, middle, high):
+        assert feature_levels.why_no_way_back(feature_levels.METADATA_VERSION, low, high)
+    assert not feature_levels.why_no_way_back(feature_levels.METADATA_VERSION, high, high)
 
 
 def test_a_level_beyond_those_known_counts_as_one_that_changes_the_log() -> None:
-    last = max(model_feature_levels.feature_levels()[model_feature_levels.METADATA_VERSION])
-    assert "changed the format" in model_feature_levels.why_no_way_back(
-        model_feature_levels.METADATA_VERSION, last, last + 1
-    )
+    last = max(feature_levels.feature_levels()[feature_levels.METADATA_VERSION])
+    assert "changed the format" in feature_levels.why_no_way_back(feature_levels.METADATA_VERSION, last, last + 1)
 
 
 def test_which_levels_have_no_way_back() -> None:
-    assert "4.0-IV1" in model_feature_levels.why_no_way_back(model_feature_levels.METADATA_VERSION, 22, 25)
-    assert not model_feature_levels.why_no_way_back(model_feature_levels.METADATA_VERSION, 23, 29)
-    assert model_feature_levels.why_no_way_back(model_feature_levels.KRAFT_VERSION, 0, 1)
-    assert not model_feature_levels.why_no_way_back("transaction.version", 0, 2)
+    assert "4.0-IV1" in feature_levels.why_no_way_back(feature_levels.METADATA_VERSION, 22, 25)
+    assert not feature_levels.why_no_way_back(feature_levels.METADATA_VERSION, 23, 29)
+    assert feature_levels.why_no_way_back(feature_levels.KRAFT_VERSION, 0, 1)
+    assert not feature_levels.why_no_way_back("transaction.version", 0, 2)
 
 
 @given(
-    st.sampled_from([*model_feature_levels.feature_levels(), model_feature_levels.KRAFT_VERSION, "of.a.newer.release"]),
+    st.sampled_from([*feature_levels.feature_levels(), feature_levels.KRAFT_VERSION, "of.a.newer.release"]),
     st.integers(0, 40),
     ranges,
 )
@@ -59,17 +57,17 @@ def test_every_feature_can_be_told_about(name: str, level: int, supported: tuple
 
 def test_what_a_level_needs_of_others() -> None:
     elr = "eligible.leader.replicas.version"
-    assert model_feature_levels.missing_needs(elr, 1, {model_feature_levels.METADATA_VERSION: 22}) == (
-        (model_feature_levels.METADATA_VERSION, 23),
+    assert feature_levels.missing_needs(elr, 1, {feature_levels.METADATA_VERSION: 22}) == (
+        (feature_levels.METADATA_VERSION, 23),
     )
-    assert model_feature_levels.missing_needs(elr, 1, {model_feature_levels.METADATA_VERSION: 23}) == ()
-    assert model_feature_levels.missing_needs("of a newer release", 9, {}) == ()
+    assert feature_levels.missing_needs(elr, 1, {feature_levels.METADATA_VERSION: 23}) == ()
+    assert feature_levels.missing_needs("of a newer release", 9, {}) == ()
 
 
 @given(levels, levels)
 def test_what_is_brought_is_between_the_levels(one: int, two: int) -> None:
     low, high = sorted((one, two))
-    found = [level for level, _ in model_feature_levels.brings(model_feature_levels.METADATA_VERSION, low, high)]
+    found = [level for level, _ in feature_levels.brings(feature_levels.METADATA_VERSION, low, high)]
     assert found == sorted(found)
     assert all(low < level <= high for level in found)
 

@@ -100,11 +100,7 @@ def test_a_key_is_described_with_documentation_and_its_chain():
     assert "topic 86400000 ▸ default log.retention.ms 604800000" in text
     (config,) = data("describe topic orders retention.ms")["configs"]
     assert config["type"] == "LONG"
-    assert config["without_override"] == {
-        "name": "log.retention.ms",
-        "value": "604800000",
-        "source": "DEFAULT_CONFIG",
-    }
+    assert config["without_override"] == {"name": "log.retention.ms", "value": "604800000", "source": "DEFAULT_CONFIG"}
 
 
 def test_which_broker_gives_what_is_told_where_they_differ():

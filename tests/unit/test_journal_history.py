@@ -25,7 +25,7 @@ from console.journal.entries import (
 )
 from console.journal.history import Change, History, State, history, latest_changes
 from console.journal.open_changes import OpenChanges
-from console.model import journal_lines
+from console.model import journal_lines as log
 from console.model.changes import NewTopic, Status
 from console.model.config import topic_resource
 from console.model.failure import Failure
@@ -39,7 +39,7 @@ ALICE = QuotaEntity.of({"user": "alice"})
 BOB = QuotaEntity.of({"user": "bob"})
 APPLIED, FAILED = Ended(Status.APPLIED), Ended(Status.FAILED)
 LOST = Ended(Status.UNKNOWN, Failure("TIMED_OUT", "no answer", "Look."))
-BY = journal_lines.Who("alice", "bob")
+BY = log.Who("alice", "bob")
 
 
 def rate(value: float, entity: QuotaEntity = ALICE) -> SetQuota:
@@ -51,46 +51,38 @@ def change(
     *edits: Edit,
     was: Was = None,
     hours: int | None = None,
-    back: journal_lines.Place | None = None,
+    back: log.Place | None = None,
     days: int = 0,
 ) -> Numbered:
     until = AT + timedelta(hours=hours) if hours is not None else None
     entries = tuple(Entry(Staged(edit, was, reverts=back), until) for edit in edits)
-    requests = tuple(journal_lines.Request("AlterClientQuotas", None, (place,)) for place in range(len(edits)))
+    requests = tuple(log.Request("AlterClientQuotas", None, (place,)) for place in range(len(edits)))
     return Numbered(
-        number,
-        Intent(
-            AT + timedelta(days=days),
-            "c",
-            journal_lines.Who("a", "b"),
-            journal_lines.Origin("h", "run", 1),
-            entries,
-            requests,
-        ),
+        number, Intent(AT + timedelta(days=days), "c", log.Who("a", "b"), log.Origin("h", "run", 1), entries, requests)
     )
 
 
 def answered(number: int, request: int = 0, ended: Ended = APPLIED) -> tuple[Note, ...]:
-    return journal_lines.Sending(number, request, AT), Answered(number, request, AT, {request: ended})
+    return log.Sending(number, request, AT), Answered(number, request, AT, {request: ended})
 
 
 @pytest.mark.parametrize(
     ("records", "open_"),
     [
         ([change(1, rate(1))], True),
-        ([change(1, rate(1)), journal_lines.Told(1, AT), change(2, rate(1), days=2), *answered(2)], False),
-        ([change(1, rate(1)), journal_lines.Sending(1, 0, AT)], True),
+        ([change(1, rate(1)), log.Told(1, AT), change(2, rate(1), days=2), *answered(2)], False),
+        ([change(1, rate(1)), log.Sending(1, 0, AT)], True),
         ([change(1, rate(1)), *answered(1)], False),
         ([change(1, rate(1)), *answered(1, ended=Ended(Status.UNKNOWN))], True),
         (
-            [change(1, rate(1)), journal_lines.Sending(1, 0, AT), journal_lines.Settled(1, AT, {0: Status.UNKNOWN})],
+            [change(1, rate(1)), log.Sending(1, 0, AT), log.Settled(1, AT, {0: Status.UNKNOWN})],
             True,
         ),
         (
             [
                 change(1, rate(1)),
-                journal_lines.Sending(1, 0, AT),
-                journal_lines.Settled(1, AT, {0: Status.NOT_APPLIED}),
+                log.Sending(1, 0, AT),
+                log.Settled(1, AT, {0: Status.NOT_APPLIED}),
             ],
             True,
         ),
@@ -98,7 +90,7 @@ def answered(number: int, request: int = 0, ended: Ended = APPLIED) -> tuple[Not
             [
                 change(1, rate(1)),
                 *answered(1, ended=Ended(Status.UNKNOWN)),
-                journal_lines.Settled(1, AT, {0: Status.APPLIED}),
+                log.Settled(1, AT, {0: Status.APPLIED}),
             ],
             False,
         ),
@@ -106,27 +98,20 @@ def answered(number: int, request: int = 0, ended: Ended = APPLIED) -> tuple[Not
             [
                 change(1, rate(1)),
                 *answered(1, ended=LOST),
-                journal_lines.Decided(1, AT, {0: Status.NOT_APPLIED}, BY, "seen"),
+                log.Decided(1, AT, {0: Status.NOT_APPLIED}, BY, "seen"),
             ],
             False,
         ),
-        (
-            [
-                change(1, rate(1), rate(2, BOB), hours=1),
-                *answered(1),
-                journal_lines.Closed(journal_lines.Place(1, 0), AT, ""),
-            ],
-            True,
-        ),
+        ([change(1, rate(1), rate(2, BOB), hours=1), *answered(1), log.Closed(log.Place(1, 0), AT, "")], True),
         (
             [
                 change(1, rate(1), rate(2, BOB), hours=1),
                 *answered(1),
                 *answered(1, 1),
-                journal_lines.Closed(journal_lines.Place(1, 0), AT, ""),
-                change(2, UnsetQuota(BOB, "producer_byte_rate"), back=journal_lines.Place(1, 1)),
+                log.Closed(log.Place(1, 0), AT, ""),
+                change(2, UnsetQuota(BOB, "producer_byte_rate"), back=log.Place(1, 1)),
                 *answered(2),
-                journal_lines.Mended(AT, journal_lines.Who("a", "b")),
+                log.Mended(AT, log.Who("a", "b")),
             ],
             False,
         ),
@@ -159,7 +144,7 @@ def test_how_an_edit_stands() -> None:
             change(1, rate(1), rate(2, BOB), rate(3), rate(4), rate(5)),
             *answered(1, 0),
             *answered(1, 1, FAILED),
-            journal_lines.Sending(1, 2, AT),
+            log.Sending(1, 2, AT),
             *answered(1, 3, Ended(Status.UNKNOWN)),
         ]
     )
@@ -168,36 +153,34 @@ def test_how_an_edit_stands() -> None:
 
 
 def test_what_a_later_start_found() -> None:
-    records = [change(1, rate(1), rate(2, BOB)), journal_lines.Sending(1, 0, AT), journal_lines.Sending(1, 1, AT)]
-    past = history([*records, journal_lines.Settled(1, AT, {0: Status.APPLIED, 1: Status.UNKNOWN})])
+    records = [change(1, rate(1), rate(2, BOB)), log.Sending(1, 0, AT), log.Sending(1, 1, AT)]
+    past = history([*records, log.Settled(1, AT, {0: Status.APPLIED, 1: Status.UNKNOWN})])
     assert states(past, 1) == ["applied", "unknown"]
     assert [each.number for each in past.unfinished()] == [1], "what is not there yet may still come"
-    past = history([*records, journal_lines.Settled(1, AT, {0: Status.APPLIED, 1: Status.NOT_APPLIED})])
+    past = history([*records, log.Settled(1, AT, {0: Status.APPLIED, 1: Status.NOT_APPLIED})])
     assert states(past, 1) == ["applied", "unknown"], "a look proves nothing that it does not see"
-    decided = journal_lines.Decided(1, AT, {1: Status.NOT_APPLIED}, BY, "the proxy was restarted")
-    past = history([*records, journal_lines.Settled(1, AT, {0: Status.APPLIED}), decided])
+    decided = log.Decided(1, AT, {1: Status.NOT_APPLIED}, BY, "the proxy was restarted")
+    past = history([*records, log.Settled(1, AT, {0: Status.APPLIED}), decided])
     assert states(past, 1) == ["applied", "not applied"]
     assert past.unfinished() == ()
     assert past.changes[1].decided[1].why == "the proxy was restarted"
 
 
 def test_a_change_whose_process_runs_is_under_way() -> None:
-    records = [change(1, rate(1)), journal_lines.Sending(1, 0, AT)]
+    records = [change(1, rate(1)), log.Sending(1, 0, AT)]
     assert states(history(records, at_work=lambda _: True), 1) == ["under way"]
     assert states(history([*records, *answered(1)], at_work=lambda _: True), 1) == ["applied"]
     assert still_runs(this_process("run"))
-    assert not still_runs(
-        journal_lines.Origin(this_process("run").host, "run", this_process("run").pid, "another start")
-    )
-    assert not still_runs(journal_lines.Origin("another-host", "run", 1))
+    assert not still_runs(log.Origin(this_process("run").host, "run", this_process("run").pid, "another start"))
+    assert not still_runs(log.Origin("another-host", "run", 1))
 
 
 def test_a_record_of_no_change_and_a_change_twice_do_no_harm() -> None:
     past = history(
         [
-            journal_lines.Sending(9, 0, AT),
+            log.Sending(9, 0, AT),
             *answered(9),
-            journal_lines.Closed(journal_lines.Place(9, 0), AT, ""),
+            log.Closed(log.Place(9, 0), AT, ""),
             change(1, rate(1)),
             change(1, rate(2)),
         ]
@@ -208,10 +191,10 @@ def test_a_record_of_no_change_and_a_change_twice_do_no_harm() -> None:
 
 def test_what_was_taken_back() -> None:
     records = [change(1, rate(1), hours=1), *answered(1)]
-    back = change(2, UnsetQuota(ALICE, "producer_byte_rate"), was=1.0, back=journal_lines.Place(1, 0))
+    back = change(2, UnsetQuota(ALICE, "producer_byte_rate"), was=1.0, back=log.Place(1, 0))
     assert history([*records, back]).changes[1].undone == {}
     past = history([*records, back, *answered(2)])
-    assert past.changes[1].undone == {0: journal_lines.Place(2, 0)}
+    assert past.changes[1].undone == {0: log.Place(2, 0)}
     assert past.expiring() == ()
     (again,) = opposites(past.changes[1])
     assert not again.staged
@@ -220,23 +203,23 @@ def test_what_was_taken_back() -> None:
 
 def test_what_is_due_is_what_still_holds() -> None:
     first = [change(1, rate(1), rate(2, BOB), hours=2), *answered(1, 0), *answered(1, 1)]
-    assert [due.place for due in history(first).expiring()] == [journal_lines.Place(1, 0), journal_lines.Place(1, 1)]
-    assert [
-        due.place for due in history([*first, journal_lines.Closed(journal_lines.Place(1, 0), AT, "stays")]).expiring()
-    ] == [journal_lines.Place(1, 1)]
+    assert [due.place for due in history(first).expiring()] == [log.Place(1, 0), log.Place(1, 1)]
+    assert [due.place for due in history([*first, log.Closed(log.Place(1, 0), AT, "stays")]).expiring()] == [
+        log.Place(1, 1)
+    ]
     later = [*first, change(2, rate(9, BOB)), *answered(2)]
-    assert [due.place for due in history(later).expiring()] == [journal_lines.Place(1, 0)], "it was set anew, for good"
+    assert [due.place for due in history(later).expiring()] == [log.Place(1, 0)], "it was set anew, for good"
     failed = [*first, change(2, rate(9, BOB)), *answered(2, ended=FAILED)]
     assert len(history(failed).expiring()) == 2
     sooner = [*first, change(2, rate(9, BOB), hours=1), *answered(2)]
-    assert [due.place for due in history(sooner).expiring()] == [journal_lines.Place(2, 0), journal_lines.Place(1, 0)]
+    assert [due.place for due in history(sooner).expiring()] == [log.Place(2, 0), log.Place(1, 0)]
 
 
 def test_a_change_for_a_time_over_another_uncovers_it_again() -> None:
     first = [change(1, rate(1), hours=2), *answered(1), change(2, rate(2), was=1.0, hours=1), *answered(2)]
-    assert [due.place for due in history(first).expiring()] == [journal_lines.Place(2, 0)]
-    back = [change(3, rate(1), was=2.0, back=journal_lines.Place(2, 0)), *answered(3)]
-    assert [due.place for due in history([*first, *back]).expiring()] == [journal_lines.Place(1, 0)]
+    assert [due.place for due in history(first).expiring()] == [log.Place(2, 0)]
+    back = [change(3, rate(1), was=2.0, back=log.Place(2, 0)), *answered(3)]
+    assert [due.place for due in history([*first, *back]).expiring()] == [log.Place(1, 0)]
 
 
 def test_what_never_was_applied_is_not_taken_back() -> None:
@@ -247,7 +230,7 @@ def test_what_never_was_applied_is_not_taken_back() -> None:
     (back,) = second.staged
     assert back.edit == UnsetQuota(BOB, "producer_byte_rate")
     assert back.was == 2.0
-    assert back.reverts == journal_lines.Place(1, 1)
+    assert back.reverts == log.Place(1, 1)
 
 
 def test_the_configs_of_a_new_topic_go_with_it() -> None:
@@ -271,19 +254,15 @@ def test_who_it_was() -> None:
 
 ENDS = st.sampled_from([APPLIED, FAILED, Ended(Status.UNKNOWN)])
 FOUND = st.sampled_from([Status.APPLIED, Status.NOT_APPLIED, Status.UNKNOWN])
-PLACES = st.sampled_from(
-    [journal_lines.Place(1, 0), journal_lines.Place(2, 0), journal_lines.Place(2, 1), journal_lines.Place(3, 0)]
-)
+PLACES = st.sampled_from([log.Place(1, 0), log.Place(2, 0), log.Place(2, 1), log.Place(3, 0)])
 """Of three changes, the second of which has two edits, a request each."""
 NOTES = st.one_of(
-    st.builds(lambda place: journal_lines.Sending(*place, AT), PLACES),
+    st.builds(lambda place: log.Sending(*place, AT), PLACES),
     st.builds(lambda place, end: Answered(*place, AT, {place.edit: end}), PLACES, ENDS),
-    st.builds(
-        lambda place, one, other: journal_lines.Settled(place.change, AT, {0: one, 1: other}), PLACES, FOUND, FOUND
-    ),
-    st.builds(lambda place, one: journal_lines.Decided(place.change, AT, {place.edit: one}, BY, ""), PLACES, FOUND),
-    st.builds(lambda place: journal_lines.Told(place.change, AT), PLACES),
-    st.builds(lambda place: journal_lines.Closed(place, AT, ""), PLACES),
+    st.builds(lambda place, one, other: log.Settled(place.change, AT, {0: one, 1: other}), PLACES, FOUND, FOUND),
+    st.builds(lambda place, one: log.Decided(place.change, AT, {place.edit: one}, BY, ""), PLACES, FOUND),
+    st.builds(lambda place: log.Told(place.change, AT), PLACES),
+    st.builds(lambda place: log.Closed(place, AT, ""), PLACES),
 )
 
 
@@ -294,7 +273,7 @@ NOTES = st.one_of(
 )
 @settings(max_examples=300)
 def test_the_open_changes_alone_come_to_what_the_whole_journal_does(
-    hours: list[int | None], backs: list[journal_lines.Place | None], notes: list[Note]
+    hours: list[int | None], backs: list[log.Place | None], notes: list[Note]
 ) -> None:
     """Whatever the records, in whatever order a journal of two consoles has them."""
     intents = [
@@ -314,13 +293,13 @@ def test_what_is_dropped_on_the_way_is_not_missed(rng: Random) -> None:
     records: list[Numbered | Note] = []
     for number in range(1, 31):
         edits = [rate(number, entity) for entity in rng.sample(entities, rng.randint(1, 2))]
-        back = journal_lines.Place(rng.randrange(1, number), 0) if number > 1 and rng.randrange(3) == 0 else None
+        back = log.Place(rng.randrange(1, number), 0) if number > 1 and rng.randrange(3) == 0 else None
         hours = rng.choice((None, None, 1))
         records.append(change(number, *edits, hours=hours, back=back))
         for place in range(len(edits)):
             if rng.randrange(8) == 0:
                 break
-            records.append(journal_lines.Sending(number, place, AT))
+            records.append(log.Sending(number, place, AT))
             if rng.randrange(8) == 0:
                 break
             end = rng.choice((APPLIED, APPLIED, APPLIED, FAILED, LOST))
@@ -328,14 +307,14 @@ def test_what_is_dropped_on_the_way_is_not_missed(rng: Random) -> None:
         old = rng.randint(1, number)
         later = rng.randrange(8)
         if later == 0:
-            records.append(journal_lines.Closed(journal_lines.Place(old, 0), AT, "stays"))
+            records.append(log.Closed(log.Place(old, 0), AT, "stays"))
         unknown = [each for each in history(records).unfinished() if each.number == old]
         if later == 1 and unknown:
             there = unknown[0].in_state(State.UNKNOWN)
-            records.append(journal_lines.Settled(old, AT, {there[0]: Status.APPLIED}))
+            records.append(log.Settled(old, AT, {there[0]: Status.APPLIED}))
         if later == 2 and unknown:
             said = dict.fromkeys(unknown[0].in_state(State.UNKNOWN), Status.NOT_APPLIED)
-            records.append(journal_lines.Decided(old, AT, said, BY, "seen"))
+            records.append(log.Decided(old, AT, said, BY, "seen"))
     assert_the_same(records, prune_every=1)
     assert list(latest_changes(reversed(records))) == list(reversed(history(records).changes.values()))
 

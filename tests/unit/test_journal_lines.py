@@ -7,61 +7,50 @@ from pathlib import Path
 
 import pytest
 
-from console.model import journal_lines
+from console.model import journal_lines as lines
 from console.model.changes import Status
 
 AT = datetime(2026, 11, 21, 10, 0, 0, 123_000, tzinfo=UTC)
-WHO = journal_lines.Who("User:alice", "bob", "carol", "10.1.2.3")
+WHO = lines.Who("User:alice", "bob", "carol", "10.1.2.3")
 EDIT = {"op": "set-config", "resource": ["TOPIC", "orders"], "key": "retention.ms", "value": "1"}
-LINES: list[journal_lines.Line] = [
-    journal_lines.IntentLine(
+LINES: list[lines.Line] = [
+    lines.IntentLine(
         7,
         AT,
         "prod",
         WHO,
-        journal_lines.Origin("host-1", "run", 17, "boot-1"),
+        lines.Origin("host-1", "run", 17, "boot-1"),
         (
-            journal_lines.EditLine(EDIT, None),
-            journal_lines.EditLine(
-                EDIT, "unread", 60_000, AT, (3, 1), "jBoaEDhbVBKNssPD7v9pjw", True, {"retention.ms": "1"}
-            ),
+            lines.EditLine(EDIT, None),
+            lines.EditLine(EDIT, "unread", 60_000, AT, (3, 1), "jBoaEDhbVBKNssPD7v9pjw", True, {"retention.ms": "1"}),
         ),
-        (
-            journal_lines.Request("INCREMENTAL_ALTER_CONFIGS", None, (0, 1)),
-            journal_lines.Request("CREATE_TOPICS", 3, ()),
-        ),
+        (lines.Request("INCREMENTAL_ALTER_CONFIGS", None, (0, 1)), lines.Request("CREATE_TOPICS", 3, ())),
         5,
     ),
-    journal_lines.Sending(7, 0, AT),
-    journal_lines.OutcomeLine(
-        7,
-        0,
-        AT,
-        {
-            0: journal_lines.EndedLine("applied", None, "id"),
-            1: journal_lines.EndedLine("failed", ("INVALID", "no", "do")),
-        },
+    lines.Sending(7, 0, AT),
+    lines.OutcomeLine(
+        7, 0, AT, {0: lines.EndedLine("applied", None, "id"), 1: lines.EndedLine("failed", ("INVALID", "no", "do"))}
     ),
-    journal_lines.Settled(7, AT, {0: "applied"}, {0: "id"}),
-    journal_lines.Decided(7, AT, {0: "not applied"}, WHO, "looked at it"),
-    journal_lines.Told(7, AT),
-    journal_lines.Closed(journal_lines.Place(7, 1), AT, "kept"),
-    journal_lines.Mended(AT, WHO),
-    *(journal_lines.OperationLine(5, kind, AT, {"state": "running"}) for kind in sorted(journal_lines.OPERATION_KINDS)),
+    lines.Settled(7, AT, {0: "applied"}, {0: "id"}),
+    lines.Decided(7, AT, {0: "not applied"}, WHO, "looked at it"),
+    lines.Told(7, AT),
+    lines.Closed(lines.Place(7, 1), AT, "kept"),
+    lines.Mended(AT, WHO),
+    *(lines.OperationLine(5, kind, AT, {"state": "running"}) for kind in sorted(lines.OPERATION_KINDS)),
 ]
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: type(line).__name__)
-def test_a_line_is_read_as_it_was_written(line: journal_lines.Line) -> None:
-    data = journal_lines.encoded(line)
+def test_a_line_is_read_as_it_was_written(line: lines.Line) -> None:
+    data = lines.encoded(line)
     assert data.endswith(b"\n")
     assert data.isascii()
-    assert journal_lines.read_line(data, journal_lines.line_of) == line
+    assert lines.read_line(data, lines.line_of) == line
 
 
 def test_statuses_are_the_products() -> None:
-    assert {status.value for status in Status} == journal_lines.STATUSES
-    assert journal_lines.FINAL < journal_lines.STATUSES
+    assert {status.value for status in Status} == lines.STATUSES
+    assert lines.FINAL < lines.STATUSES
 
 
 @pytest.mark.parametrize(
@@ -80,27 +69,23 @@ def test_statuses_are_the_products() -> None:
     ],
 )
 def test_a_line_that_cannot_be_read_says_why(line: bytes, why: str) -> None:
-    with pytest.raises(journal_lines.BadLine, match=f"^{why}$"):
-        journal_lines.read_line(line, journal_lines.line_of)
+    with pytest.raises(lines.BadLine, match=f"^{why}$"):
+        lines.read_line(line, lines.line_of)
 
 
 def test_how_an_edit_stands_is_the_answer_then_what_was_found_then_whether_it_was_sent() -> None:
-    assert journal_lines.final_status("failed", "applied", sent=True) == "failed"
-    assert journal_lines.final_status("unknown", "applied", sent=True) == "applied"
-    assert journal_lines.final_status(None, "not applied", sent=False) == "not applied"
-    assert (
-        journal_lines.final_status("unknown", None, sent=True)
-        == journal_lines.final_status(None, None, sent=True)
-        == "unknown"
-    )
-    assert journal_lines.final_status(None, None, sent=False) is None
+    assert lines.final_status("failed", "applied", sent=True) == "failed"
+    assert lines.final_status("unknown", "applied", sent=True) == "applied"
+    assert lines.final_status(None, "not applied", sent=False) == "not applied"
+    assert lines.final_status("unknown", None, sent=True) == lines.final_status(None, None, sent=True) == "unknown"
+    assert lines.final_status(None, None, sent=False) is None
 
 
 def test_the_names_of_files_are_those_of_their_cluster_and_number(tmp_path: Path) -> None:
-    first = tmp_path / journal_lines.journal_name("odd/id_1")
+    first = tmp_path / lines.journal_name("odd/id_1")
     assert first.name == "odd%2Fid_1.jsonl"
-    assert journal_lines.cluster_of(first) == "odd/id_1"
-    assert journal_lines.segment_path(first, 1) == first
-    assert journal_lines.segment_path(first, 2) == tmp_path / "odd%2Fid_1.segments" / "00000002.jsonl"
-    assert journal_lines.segment_number(journal_lines.segment_path(first, 12).name) == 12
-    assert journal_lines.segment_number("open.json") is None
+    assert lines.cluster_of(first) == "odd/id_1"
+    assert lines.segment_path(first, 1) == first
+    assert lines.segment_path(first, 2) == tmp_path / "odd%2Fid_1.segments" / "00000002.jsonl"
+    assert lines.segment_number(lines.segment_path(first, 12).name) == 12
+    assert lines.segment_number("open.json") is None

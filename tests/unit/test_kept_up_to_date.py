@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from console.model import cluster
 from console.model.acl import Acl, acl_differences
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.differing import differing
 from console.model.lag_trend import trend_after
 from console.model.name_order import in_order
@@ -22,7 +21,8 @@ from console.model.topic_counts import TopicCounts, alike
 from console.model.topic_readers import TopicLags
 from console.present.quotas import QuotaTree, index_in
 from console.present.topics import size_on_disk
-from console.tui.panes.view import ordered
+from console.tui.panes.table import ordered
+from tests.support import worlds
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 VALUES = [object() for _ in range(3)]
@@ -201,9 +201,7 @@ def test_rows_are_ordered_as_sorted_does(rows: list[tuple[int, int]], down: bool
 
 
 acls = st.lists(st.sampled_from("abcdef"), max_size=6, unique=True).map(
-    lambda names: sorted(
-        Acl(AclResourceType(2), name, PatternType(3), "User:a", "*", AclOperation(3), Permission(3)) for name in names
-    )
+    lambda names: sorted(worlds.acl("User:a", name) for name in names)
 )
 
 

@@ -13,7 +13,6 @@ from console.lake import entities
 from console.lake.reader import Change, Drifted, Minute, Pair, Usage
 from console.lake.redact import HIDDEN
 from console.model import codes
-from console.model.acl import Acl
 from console.model.changes import ScramUser
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
@@ -24,18 +23,11 @@ from console.present.lake import BARS, REDACTED, entity_text, sides, spark
 from console.present.lake_rows import plot
 from console.present.text import plain
 from console.session import lake_staging
+from tests.support import worlds
 from widgets.cells import cell_width
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-READ = Acl(
-    codes.AclResourceType.parse("TOPIC"),
-    "or,d:ers",
-    codes.PatternType.parse("PREFIXED"),
-    "User:a from b",
-    "10.0.0.1",
-    codes.AclOperation.parse("READ"),
-    codes.Permission.parse("ALLOW"),
-)
+READ = worlds.acl("User:a from b", "or,d:ers", pattern="PREFIXED", host="10.0.0.1")
 ACL_KEY = entities.acl_key("TOPIC", "PREFIXED", "or,d:ers")
 ACL_ATTR = entities.acl_attr("ALLOW", "READ", "User:a from b", "10.0.0.1")
 

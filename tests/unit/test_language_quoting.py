@@ -28,11 +28,12 @@ from console.model.changes import NewTopic, ScramUser
 from console.model.config import ConfigResource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
-from console.plan import edits as plan_edits
+from console.plan import edits as do
 from console.plan.stale_throttles import LISTS, StaleThrottle
 from console.plan.values import parts_of
 from console.present.text import is_harmless
 from console.session.lake_staging import edit_text
+from tests.support import worlds
 
 INJECTED = "1:1 ; set broker 1 ssl.keystore.password=@/tmp/secret ; apply --yes"
 HOSTILE = st.sampled_from(
@@ -72,18 +73,10 @@ NAMES = TEXT.filter(bool)
 
 
 def acls(name: str, other: str) -> Acl:
-    return Acl(
-        codes.AclResourceType(3),
-        name,
-        codes.PatternType(4),
-        f"User:{other}",
-        name,
-        codes.AclOperation(3),
-        codes.Permission(3),
-    )
+    return worlds.acl(f"User:{other}", name, on="GROUP", pattern="PREFIXED", host=name)
 
 
-def edits() -> st.SearchStrategy[plan_edits.Edit]:
+def edits() -> st.SearchStrategy[do.Edit]:
     resources = st.builds(ConfigResource, st.sampled_from([codes.GROUP, codes.CLIENT_METRICS]), NAMES) | NAMES.map(
         topic_resource
     )
@@ -92,64 +85,54 @@ def edits() -> st.SearchStrategy[plan_edits.Edit]:
     users = st.builds(ScramUser, NAMES, st.just(codes.ScramMechanism(1)))
     quota = st.just("producer_byte_rate")
     topics = st.builds(
-        lambda name, key, value: plan_edits.CreateTopic(NewTopic(name, 3, 1, configs={key: value})), NAMES, NAMES, TEXT
+        lambda name, key, value: do.CreateTopic(NewTopic(name, 3, 1, configs={key: value})), NAMES, NAMES, TEXT
     )
     return st.one_of(
-        st.builds(plan_edits.SetConfig, resources, NAMES, TEXT),
-        st.builds(plan_edits.AppendConfig, resources, NAMES, lists),
-        st.builds(plan_edits.SubtractConfig, resources, NAMES, lists),
-        st.builds(plan_edits.UnsetConfig, resources, NAMES),
-        st.builds(plan_edits.SetQuota, entities, quota, st.just(5.0)),
-        st.builds(plan_edits.UnsetQuota, entities, quota),
-        st.builds(plan_edits.AddAcl, st.builds(acls, NAMES, NAMES)),
-        st.builds(plan_edits.RemoveAcl, st.builds(acls, NAMES, NAMES)),
+        st.builds(do.SetConfig, resources, NAMES, TEXT),
+        st.builds(do.AppendConfig, resources, NAMES, lists),
+        st.builds(do.SubtractConfig, resources, NAMES, lists),
+        st.builds(do.UnsetConfig, resources, NAMES),
+        st.builds(do.SetQuota, entities, quota, st.just(5.0)),
+        st.builds(do.UnsetQuota, entities, quota),
+        st.builds(do.AddAcl, st.builds(acls, NAMES, NAMES)),
+        st.builds(do.RemoveAcl, st.builds(acls, NAMES, NAMES)),
         topics,
-        st.builds(plan_edits.DeleteTopic, NAMES),
-        st.builds(plan_edits.DeleteScram, users),
+        st.builds(do.DeleteTopic, NAMES),
+        st.builds(do.DeleteScram, users),
     )
 
 
 @given(edits())
-def test_an_edit_is_one_printable_statement_that_stages_exactly_it(edit: plan_edits.Edit) -> None:
+def test_an_edit_is_one_printable_statement_that_stages_exactly_it(edit: do.Edit) -> None:
     text = command(edit)
     assert is_harmless(text)
     (statement,) = parse(text)
     match edit:
         case (
-            plan_edits.SetConfig(target, key, value)
-            | plan_edits.AppendConfig(target, key, value)
-            | plan_edits.SubtractConfig(target, key, value)
+            do.SetConfig(target, key, value)
+            | do.AppendConfig(target, key, value)
+            | do.SubtractConfig(target, key, value)
         ):
             assert isinstance(statement, Alter)
             assert statement.entity is not None
             assert statement.entity.subject == target
             assert [(each.key.name, each.value) for each in statement.assigns] == [(key, value)]
-        case (
-            plan_edits.UnsetConfig()
-            | plan_edits.SetQuota()
-            | plan_edits.UnsetQuota()
-            | plan_edits.AddAcl()
-            | plan_edits.RemoveAcl()
-            | plan_edits.DeleteScram()
-        ):
-            if not isinstance(edit, plan_edits.UnsetConfig):
+        case do.UnsetConfig() | do.SetQuota() | do.UnsetQuota() | do.AddAcl() | do.RemoveAcl() | do.DeleteScram():
+            if not isinstance(edit, do.UnsetConfig):
                 assert isinstance(statement, EditStatement)
                 assert to_edits(statement, Snapshot()) == (edit,)
-        case plan_edits.CreateTopic(topic):
+        case do.CreateTopic(topic):
             assert isinstance(statement, Create)
             assert statement.name.text == topic.name
             assert {each.key.name: each.value for each in statement.configs} == topic.configs
-        case plan_edits.DeleteTopic(name):
+        case do.DeleteTopic(name):
             assert isinstance(statement, Delete)
             assert statement.name.text == name
 
 
 @given(NAMES, st.sampled_from(LISTS), NAMES)
 def test_a_leftover_is_one_statement_that_takes_away_exactly_it(topic: str, key: str, value: str) -> None:
-    for edit in (
-        plan_edits.SubtractConfig(topic_resource(topic), key, value),
-        plan_edits.UnsetConfig(topic_resource(topic), key),
-    ):
+    for edit in (do.SubtractConfig(topic_resource(topic), key, value), do.UnsetConfig(topic_resource(topic), key)):
         text = leftover_command(StaleThrottle(edit, value, "why"))
         (statement,) = parse(text)
         assert is_harmless(text)
@@ -158,8 +141,8 @@ def test_a_leftover_is_one_statement_that_takes_away_exactly_it(topic: str, key:
 
 
 @given(edits())
-def test_what_the_screen_shows_of_an_edit_is_no_other_statement(edit: plan_edits.Edit) -> None:
-    if isinstance(edit, plan_edits.SetConfig | plan_edits.UnsetConfig | plan_edits.SetQuota | plan_edits.UnsetQuota):
+def test_what_the_screen_shows_of_an_edit_is_no_other_statement(edit: do.Edit) -> None:
+    if isinstance(edit, do.SetConfig | do.UnsetConfig | do.SetQuota | do.UnsetQuota):
         text = edit_text(edit)
         if len(text) < 400:
             (statement,) = parse(text)

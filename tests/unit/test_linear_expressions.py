@@ -30,16 +30,16 @@ from console.model.config import ConfigEntry, ConfigSet
 from console.model.foreign_json import deeper_than
 from console.present.configs import plain_text
 from console.wire import quota_decoder
-from tests.support import expressions as support_expressions
+from tests.support import expressions
 
-_MODULES = support_expressions.modules_with_expressions()
+_MODULES = expressions.modules_with_expressions()
 """To find the expressions themselves takes seconds, which not every process that collects tests has to spend."""
 
 
 @cache
-def _of_modules() -> dict[str, list[support_expressions.Expression]]:
-    found: dict[str, list[support_expressions.Expression]] = defaultdict(list)
-    for each in support_expressions.expressions()[0]:
+def _of_modules() -> dict[str, list[expressions.Expression]]:
+    found: dict[str, list[expressions.Expression]] = defaultdict(list)
+    for each in expressions.expressions()[0]:
         found[each.place.partition(":")[0]].append(each)
     return found
 
@@ -50,29 +50,27 @@ def test_twice_the_text_takes_at_most_threefold_the_time(module: str, at_length:
     slow = {
         each.place: text
         for each in _of_modules().get(module, ())
-        if (text := support_expressions.slow_text(each, at_length=at_length))
+        if (text := expressions.slow_text(each, at_length=at_length))
     }
     assert not slow
 
 
 def test_no_module_has_expressions_under_another_name() -> None:
     other = re.compile(r"^\s*(?:from re import|import re as|import regex|from regex )", re.MULTILINE)
-    rooms = [
-        path for room in ("console", "widgets", "themes") for path in (support_expressions.ROOT / room).rglob("*.py")
-    ]
+    rooms = [path for room in ("console", "widgets", "themes") for path in (expressions.ROOT / room).rglob("*.py")]
     assert not [path for path in rooms if other.search(path.read_text(encoding="utf-8"))]
 
 
 def test_one_that_is_slow_by_a_method_that_nobody_calls_is_found() -> None:
     for pattern in (r"\d+-\d+(?:-\d+)?", r"\[(?P<name>[^\]]*)\]", r"(?:a|a)*b", r"x*x*y", r"\s+\Z"):
-        assert support_expressions.slow_text(
-            support_expressions.Expression("", pattern, 0, frozenset({"search", "fullmatch"}))
-        ), pattern
+        assert expressions.slow_text(expressions.Expression("", pattern, 0, frozenset({"search", "fullmatch"}))), (
+            pattern
+        )
 
 
 def test_every_module_with_expressions_is_measured() -> None:
     assert len(_of_modules()) > 40
-    unknown = {each.place.partition(":")[0] for each in support_expressions.expressions()[1]}
+    unknown = {each.place.partition(":")[0] for each in expressions.expressions()[1]}
     assert set(_of_modules()) | unknown == set(_MODULES)
     for name in ("console.language.sensitive", "console.model.certificates", "console.flight.anonymous"):
         assert name in _of_modules()
@@ -84,11 +82,7 @@ def _own(name: str, code: str) -> str:
 
 def _of_calls(file: str, function: str) -> list[str]:
     """The first arguments of the calls of a function that hands them on as an expression."""
-    calls = [
-        node
-        for node in ast.walk(ast.parse((support_expressions.ROOT / file).read_text()))
-        if isinstance(node, ast.Call)
-    ]
+    calls = [node for node in ast.walk(ast.parse((expressions.ROOT / file).read_text())) if isinstance(node, ast.Call)]
     named = [each for each in calls if isinstance(each.func, ast.Name) and each.func.id == function]
     found = [ast.literal_eval(each.args[0]) for each in named]
     assert found
@@ -97,29 +91,29 @@ def _of_calls(file: str, function: str) -> list[str]:
 
 _LAYOUT = quota_decoder._Types(("user", "client-id"), (b"\x03\x05user", b"\x00\x0aclient-id"), (), (0, 1))
 _KEYS = quota_decoder._Keys(("a", "b"), (b"\x00\x03\x05rate", b"\x00\x02x", b"\x00\x00"), Struct(">d"))
-_MADE: dict[str, tuple[support_expressions.Expression, ...]] = {
+_MADE: dict[str, tuple[expressions.Expression, ...]] = {
     _own("console.model.record_masks", "pattern"): tuple(
-        support_expressions.Expression("record_masks", given.pattern, given.flags, frozenset({"search"}))
+        expressions.Expression("record_masks", given.pattern, given.flags, frozenset({"search"}))
         for given in map(record_masks._given, ("card", " ", "aa", ""))
     ),
     _own("console.language.filters", "translate(pattern)"): tuple(
-        support_expressions.Expression("filters", translate(glob), 0, frozenset({"fullmatch"}))
+        expressions.Expression("filters", translate(glob), 0, frozenset({"fullmatch"}))
         for glob in ("*a*b*", "a?c*", "[a-f]*x", "*" * 20 + "y")
     ),
     _own("console.wire.quota_decoder", "'(?:' + names + ')(' + values + ')|(.+)'"): tuple(
-        support_expressions.Expression("quota_decoder", made.pattern, made.flags, frozenset({"findall"}))
+        expressions.Expression("quota_decoder", made.pattern, made.flags, frozenset({"findall"}))
         for made in (quota_decoder._pattern([_LAYOUT], [_KEYS], exact=exact) for exact in (False, True))
     ),
     _own("console.model.system_topics", "pattern"): tuple(
-        support_expressions.Expression("system_topics", pattern, 0, frozenset({"fullmatch"}))
+        expressions.Expression("system_topics", pattern, 0, frozenset({"fullmatch"}))
         for pattern in _of_calls("console/model/system_topics.py", "_named")
     ),
     _own("console.lake.s3", "pattern"): tuple(
-        support_expressions.Expression("s3", pattern, 0, frozenset({"search"}))
+        expressions.Expression("s3", pattern, 0, frozenset({"search"}))
         for pattern in _of_calls("console/lake/s3.py", "_found")
     ),
     _own("console.model.drift_rules", "pattern"): tuple(
-        support_expressions.Expression("drift_rules", pattern, 0, frozenset({"search"}))
+        expressions.Expression("drift_rules", pattern, 0, frozenset({"search"}))
         for _, pattern in importlib.import_module("console.model.drift_rules").BY_PATTERN
     ),
 }
@@ -145,13 +139,13 @@ _OPERATORS = {
 
 
 def test_an_expression_that_is_made_at_run_time_is_measured_or_an_operators_own() -> None:
-    found = {_own(each.place.partition(":")[0], each.code) for each in support_expressions.expressions()[1]}
+    found = {_own(each.place.partition(":")[0], each.code) for each in expressions.expressions()[1]}
     assert found == set(_MADE) | _OPERATORS
 
 
 @pytest.mark.parametrize("made", _MADE)
 def test_what_is_made_at_run_time_is_linear(made: str) -> None:
-    assert not [text for each in _MADE[made] if (text := support_expressions.slow_text(each))]
+    assert not [text for each in _MADE[made] if (text := expressions.slow_text(each))]
 
 
 def _listeners(text: str) -> object:
@@ -180,9 +174,9 @@ def test_readers_of_foreign_text_take_time_by_its_length(reader: str) -> None:
     for piece in _PIECES:
         for end in ("", "\0"):
             long, short = (piece * (size // len(piece)) + end for size in (16 << 10, 8 << 10))
-            took = min(support_expressions.cpu_seconds(lambda text=long: read(text), 2.0) for _ in range(2))  # type: ignore[misc]
-            half = min(support_expressions.cpu_seconds(lambda text=short: read(text), 2.0) for _ in range(2))  # type: ignore[misc]
-            assert took < max(support_expressions.GROWTH * half, 0.1), (piece, took, half)
+            took = min(expressions.cpu_seconds(lambda text=long: read(text), 2.0) for _ in range(2))  # type: ignore[misc]
+            half = min(expressions.cpu_seconds(lambda text=short: read(text), 2.0) for _ in range(2))  # type: ignore[misc]
+            assert took < max(expressions.GROWTH * half, 0.1), (piece, took, half)
 
 
 def test_a_brokers_error_is_bounded_before_anything_reads_it() -> None:
@@ -193,6 +187,6 @@ def test_a_brokers_error_is_bounded_before_anything_reads_it() -> None:
 def test_a_record_of_the_log_is_bounded_before_secrets_are_looked_for() -> None:
     record = logging.LogRecord("console", logging.INFO, "", 0, "%s", ("secret" * 1_000_000,), None)
     out = StringIO()
-    took = support_expressions.cpu_seconds(lambda: out.write(WithoutSecrets("%(message)s").format(record)), 5.0)
+    took = expressions.cpu_seconds(lambda: out.write(WithoutSecrets("%(message)s").format(record)), 5.0)
     assert len(out.getvalue()) <= LONGEST_RECORD
     assert took < 2

@@ -6,7 +6,6 @@ import asyncio
 import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
 from types import ModuleType
 from typing import Any
 
@@ -16,21 +15,17 @@ from console.admin import errors
 from console.admin.link import ANY, CONTROLLER, Link, broker
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.model.secret import Secret
-from console.wire.schemas import for_version
+from tests.support.kafka_messages import with_fields
 from tests.support.patience import PATIENCE
-from tests.wire import fake_broker
+from tests.wire import fake_broker as fake
 
 SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
 ONE = {1: ("a.example", 9092)}
-GOOD = fake_broker.answering(fake_broker.metadata_body(ONE, 1))
+GOOD = fake.answering(fake.metadata_body(ONE, 1))
 
 
-def ask(kio: ModuleType) -> Any:
-    return for_version(kio.MetadataRequest, topics=(), include_topic_authorized_operations=False)
-
-
-def create(kio: ModuleType) -> Any:
-    return for_version(kio.CreateTopicsRequest, topics=(), timeout=timedelta(0))
+ask = with_fields(topics=[], include_topic_authorized_operations=False)
+create = with_fields(topics=[], timeout=0)
 
 
 @asynccontextmanager
@@ -43,7 +38,7 @@ async def linked(*addresses: tuple[str, int], **settings: Any) -> AsyncIterator[
         await link.close()
 
 
-async def lost(link: Link, alive: fake_broker.FakeBroker) -> None:
+async def lost(link: Link, alive: fake.FakeBroker) -> None:
     """Every connection is cut, and the link has noticed."""
     connection = await link.routes.connections.any_of(())
     alive.drop_clients()
@@ -53,7 +48,7 @@ async def lost(link: Link, alive: fake_broker.FakeBroker) -> None:
 
 async def nobody() -> tuple[str, int]:
     """An address that refuses connections."""
-    server = await asyncio.start_server(lambda _reader, _writer: None, fake_broker.LOOPBACK, 0)
+    server = await asyncio.start_server(lambda _reader, _writer: None, fake.LOOPBACK, 0)
     address: tuple[str, int] = server.sockets[0].getsockname()
     server.close()
     return address
@@ -63,7 +58,7 @@ async def nobody() -> tuple[str, int]:
 
 
 async def test_one_dead_address_does_not_matter() -> None:
-    async with fake_broker.FakeBroker(GOOD) as alive, linked(await nobody(), alive.address) as link:
+    async with fake.FakeBroker(GOOD) as alive, linked(await nobody(), alive.address) as link:
         assert (await link.call("metadata", ask)).controller_id == 1
 
 
@@ -72,12 +67,12 @@ async def test_an_address_that_hangs_does_not_cost_its_timeout() -> None:
         await reader.read()
         writer.close()
 
-    hanging = await asyncio.start_server(mute, fake_broker.LOOPBACK, 0)
+    hanging = await asyncio.start_server(mute, fake.LOOPBACK, 0)
     address = hanging.sockets[0].getsockname()
     settings = {"connect_timeout": 2 * PATIENCE, "request_timeout": 2 * PATIENCE}
     async with (
         hanging,
-        fake_broker.FakeBroker(GOOD) as alive,
+        fake.FakeBroker(GOOD) as alive,
         asyncio.timeout(PATIENCE),
         linked(address, alive.address, **settings) as link,
     ):
@@ -126,7 +121,7 @@ async def test_what_is_no_plaintext_kafka_listener_is_told(
         writer.write(start)
         writer.close()
 
-    server = await asyncio.start_server(talk, fake_broker.LOOPBACK, 0)
+    server = await asyncio.start_server(talk, fake.LOOPBACK, 0)
     address = server.sockets[0].getsockname()
     async with server, linked(address) as link:
         with pytest.raises(error, match=message) as failed:
@@ -136,23 +131,23 @@ async def test_what_is_no_plaintext_kafka_listener_is_told(
 
 
 async def test_callers_at_the_same_time_share_one_connection() -> None:
-    async with fake_broker.FakeBroker(GOOD) as alive, linked(alive.address) as link:
+    async with fake.FakeBroker(GOOD) as alive, linked(alive.address) as link:
         await asyncio.gather(*(link.call("metadata", ask) for _ in range(8)))
         assert alive.connections == 1
         assert len(alive.received) == 8
 
 
 async def test_a_lost_connection_is_opened_again_when_needed() -> None:
-    async with fake_broker.FakeBroker(GOOD, fake_broker.cut, GOOD) as alive, linked(alive.address) as link:
+    async with fake.FakeBroker(GOOD, fake.cut, GOOD) as alive, linked(alive.address) as link:
         await link.call("metadata", ask)
         assert (await link.call("metadata", ask)).controller_id == 1
         assert alive.connections == 2
 
 
 async def test_after_a_loss_another_broker_answers() -> None:
-    async with fake_broker.FakeBroker(GOOD) as second:
-        brokers = fake_broker.answering(fake_broker.metadata_body({2: second.address}, 2))
-        async with fake_broker.FakeBroker(brokers, fake_broker.cut) as first, linked(first.address) as link:
+    async with fake.FakeBroker(GOOD) as second:
+        brokers = fake.answering(fake.metadata_body({2: second.address}, 2))
+        async with fake.FakeBroker(brokers, fake.cut) as first, linked(first.address) as link:
             await link.nodes()
             first.stop_listening()
             assert (await link.call("metadata", ask)).controller_id == 1
@@ -164,7 +159,7 @@ async def test_after_a_loss_another_broker_answers() -> None:
 
 async def test_a_read_is_tried_again() -> None:
     async with (
-        fake_broker.FakeBroker(GOOD, fake_broker.cut, fake_broker.cut, GOOD) as alive,
+        fake.FakeBroker(GOOD, fake.cut, fake.cut, GOOD) as alive,
         linked(alive.address) as link,
     ):
         await link.call("metadata", ask)
@@ -173,7 +168,7 @@ async def test_a_read_is_tried_again() -> None:
 
 
 async def test_a_read_is_not_tried_for_ever() -> None:
-    async with fake_broker.FakeBroker(GOOD, fake_broker.cut) as alive, linked(alive.address) as link:
+    async with fake.FakeBroker(GOOD, fake.cut) as alive, linked(alive.address) as link:
         await link.call("metadata", ask)
         with pytest.raises(errors.Disconnected, match=f"{alive.address[0]}:{alive.address[1]} was lost"):
             await link.call("metadata", ask)
@@ -181,37 +176,37 @@ async def test_a_read_is_not_tried_for_ever() -> None:
 
 
 async def test_a_read_without_an_answer_times_out_and_its_connection_is_left() -> None:
-    async with fake_broker.FakeBroker(fake_broker.silence, GOOD) as alive, linked(alive.address) as link:
+    async with fake.FakeBroker(fake.silence, GOOD) as alive, linked(alive.address) as link:
         with pytest.raises(errors.RequestTimedOut, match="did not answer metadata in time"):
             await link.call("metadata", ask, timeout=0.05)
         assert (await link.call("metadata", ask)).controller_id == 1
         assert alive.connections == 2
 
 
-@pytest.mark.parametrize("lost", [fake_broker.cut, fake_broker.silence])
-async def test_a_change_is_sent_once_and_its_outcome_is_unknown(lost: fake_broker.Reply) -> None:
-    async with fake_broker.FakeBroker(GOOD, lost) as alive, linked(alive.address) as link:
+@pytest.mark.parametrize("lost", [fake.cut, fake.silence])
+async def test_a_change_is_sent_once_and_its_outcome_is_unknown(lost: fake.Reply) -> None:
+    async with fake.FakeBroker(GOOD, lost) as alive, linked(alive.address) as link:
         await link.call("metadata", ask)
         with pytest.raises(errors.OutcomeUnknown):
             await link.call("create_topics", create, change=True, timeout=0.2)
-        assert [request.key for request in alive.received] == [fake_broker.METADATA, fake_broker.CREATE_TOPICS]
+        assert [request.key for request in alive.received] == [fake.METADATA, fake.CREATE_TOPICS]
 
 
 async def test_a_change_on_a_connection_found_lost_before_sending_is_sent_on_a_new_one() -> None:
     async with (
-        fake_broker.FakeBroker(GOOD, fake_broker.answering(fake_broker.create_topics_body(0))) as alive,
+        fake.FakeBroker(GOOD, fake.answering(fake.create_topics_body(0))) as alive,
         linked(alive.address) as link,
     ):
         await link.call("metadata", ask)
         await lost(link, alive)
         response = await link.call("create_topics", create, change=True)
         assert response.topics[0].error_code == 0
-        assert [request.key for request in alive.received].count(fake_broker.CREATE_TOPICS) == 1
+        assert [request.key for request in alive.received].count(fake.CREATE_TOPICS) == 1
 
 
 async def test_a_change_goes_to_another_broker_where_connecting_fails() -> None:
     async with (
-        fake_broker.FakeBroker(fake_broker.answering(fake_broker.create_topics_body(0))) as alive,
+        fake.FakeBroker(fake.answering(fake.create_topics_body(0))) as alive,
         linked(await nobody(), alive.address) as link,
     ):
         assert (await link.call("create_topics", create, change=True)).topics[0].name == "t0"
@@ -220,11 +215,11 @@ async def test_a_change_goes_to_another_broker_where_connecting_fails() -> None:
 async def test_cancelling_a_read_leaves_the_connection_in_step() -> None:
     release = asyncio.Event()
 
-    async def late(conversation: fake_broker.Conversation, request: fake_broker.Received) -> None:
+    async def late(conversation: fake.Conversation, request: fake.Received) -> None:
         await release.wait()
-        await conversation.answer(request, fake_broker.metadata_body(ONE, 7))
+        await conversation.answer(request, fake.metadata_body(ONE, 7))
 
-    async with fake_broker.FakeBroker(late, GOOD) as alive, linked(alive.address) as link:
+    async with fake.FakeBroker(late, GOOD) as alive, linked(alive.address) as link:
         reading = asyncio.create_task(link.call("metadata", ask))
         await alive.arrived(1)
         reading.cancel()
@@ -239,7 +234,7 @@ async def test_cancelling_a_read_leaves_the_connection_in_step() -> None:
 
 
 async def test_an_answer_that_cant_be_read_is_told_and_the_connection_goes_on() -> None:
-    async with fake_broker.FakeBroker(fake_broker.answering(b"\xff\xff"), GOOD) as alive, linked(alive.address) as link:
+    async with fake.FakeBroker(fake.answering(b"\xff\xff"), GOOD) as alive, linked(alive.address) as link:
         with pytest.raises(errors.BadAnswer, match="the answer to metadata can't be read"):
             await link.call("metadata", ask)
         await link.call("metadata", ask)
@@ -247,7 +242,7 @@ async def test_an_answer_that_cant_be_read_is_told_and_the_connection_goes_on() 
 
 
 async def test_an_api_that_the_broker_lacks_is_a_missing_capability() -> None:
-    async with fake_broker.FakeBroker(GOOD) as alive, linked(alive.address) as link:
+    async with fake.FakeBroker(GOOD) as alive, linked(alive.address) as link:
         with pytest.raises(errors.Unsupported, match="this server does not have describe_user_scram_credentials"):
             await link.call("describe_user_scram_credentials", lambda kio: kio.DescribeUserScramCredentialsRequest())
         assert await link.version("describe_user_scram_credentials") is None
@@ -262,7 +257,7 @@ async def test_what_cant_be_encoded_is_told_and_nothing_is_sent() -> None:
         topic = kio.DescribeConfigsResource(resource_type=2, resource_name="\udcff", configuration_keys=None)
         return kio.DescribeConfigsRequest(resources=(topic,))
 
-    async with fake_broker.FakeBroker(GOOD) as alive, linked(alive.address) as link:
+    async with fake.FakeBroker(GOOD) as alive, linked(alive.address) as link:
         with pytest.raises(errors.NotSendable, match="surrogates not allowed"):
             await link.call("describe_configs", odd, change=True)
         assert alive.received == []
@@ -270,7 +265,7 @@ async def test_what_cant_be_encoded_is_told_and_nothing_is_sent() -> None:
 
 async def test_a_listener_that_turns_unauthenticated_clients_away_is_told() -> None:
     """As a SASL listener does: it answers ApiVersions, and closes at anything else."""
-    async with fake_broker.FakeBroker(fake_broker.cut) as alive, linked(alive.address) as link:
+    async with fake.FakeBroker(fake.cut) as alive, linked(alive.address) as link:
         with pytest.raises(errors.AuthenticationFailed, match="seems to want SASL") as failed:
             await link.call("metadata", ask)
         assert "security.protocol=SASL_" in failed.value.failure.remedy
@@ -280,17 +275,17 @@ async def test_a_listener_that_turns_unauthenticated_clients_away_is_told() -> N
 async def test_refused_credentials_are_not_tried_again_and_again() -> None:
     """A console refreshes every few seconds, and accounts get locked."""
 
-    async def handshake(conversation: fake_broker.Conversation, request: fake_broker.Received) -> None:
+    async def handshake(conversation: fake.Conversation, request: fake.Received) -> None:
         await conversation.send(struct.pack(">iihih", 4 + 2 + 4 + 2 + 5, request.correlation_id, 0, 1, 5) + b"PLAIN")
 
-    async def refuse(conversation: fake_broker.Conversation, request: fake_broker.Received) -> None:
+    async def refuse(conversation: fake.Conversation, request: fake.Received) -> None:
         body = struct.pack(">hh", 58, 4) + b"no!!" + struct.pack(">i", 0)
         await conversation.send(struct.pack(">ii", 4 + len(body), request.correlation_id) + body)
 
     sasl = SaslSettings("PLAIN", "alice", Secret("wrong"))
-    versions = fake_broker.KRAFT | {SASL_HANDSHAKE: (0, 1), SASL_AUTHENTICATE: (0, 0)}
+    versions = fake.KRAFT | {SASL_HANDSHAKE: (0, 1), SASL_AUTHENTICATE: (0, 0)}
     async with (
-        fake_broker.FakeBroker(handshake, refuse, versions=versions) as alive,
+        fake.FakeBroker(handshake, refuse, versions=versions) as alive,
         linked(alive.address, security_protocol="SASL_PLAINTEXT", sasl=sasl) as link,
     ):
         for _ in range(3):
@@ -303,26 +298,24 @@ async def test_refused_credentials_are_not_tried_again_and_again() -> None:
 
 
 async def test_a_broker_is_reached_at_its_advertised_address_over_one_connection() -> None:
-    async with fake_broker.FakeBroker(GOOD) as second:
-        brokers = fake_broker.answering(fake_broker.metadata_body({2: second.address}, 2))
-        async with fake_broker.FakeBroker(brokers) as first, linked(first.address) as link:
+    async with fake.FakeBroker(GOOD) as second:
+        brokers = fake.answering(fake.metadata_body({2: second.address}, 2))
+        async with fake.FakeBroker(brokers) as first, linked(first.address) as link:
             await asyncio.gather(*(link.call("metadata", ask, to=broker(2)) for _ in range(4)))
             assert (len(first.received), len(second.received)) == (1, 4)
             assert (first.connections, second.connections) == (1, 1)
 
 
 async def test_a_broker_at_the_bootstrap_address_is_the_connection_in_hand() -> None:
-    async with fake_broker.FakeBroker(GOOD) as alive, linked(alive.address) as link:
-        alive.replies = [fake_broker.answering(fake_broker.metadata_body({1: alive.address}, 1))]
+    async with fake.FakeBroker(GOOD) as alive, linked(alive.address) as link:
+        alive.replies = [fake.answering(fake.metadata_body({1: alive.address}, 1))]
         await link.call("metadata", ask, to=broker(1))
         assert alive.connections == 1
 
 
 async def test_an_unknown_broker_names_those_that_are_there() -> None:
     async with (
-        fake_broker.FakeBroker(
-            fake_broker.answering(fake_broker.metadata_body({1: ("a", 1), 5: ("b", 1)}, 1))
-        ) as alive,
+        fake.FakeBroker(fake.answering(fake.metadata_body({1: ("a", 1), 5: ("b", 1)}, 1))) as alive,
         linked(alive.address) as link,
     ):
         with pytest.raises(errors.UnknownBroker, match="no broker 7 is alive: there are 1, 5"):
@@ -331,10 +324,10 @@ async def test_an_unknown_broker_names_those_that_are_there() -> None:
 
 
 async def test_a_broker_that_moved_is_found_at_its_new_address() -> None:
-    async with fake_broker.FakeBroker(GOOD) as moved, fake_broker.FakeBroker() as seed, linked(seed.address) as link:
+    async with fake.FakeBroker(GOOD) as moved, fake.FakeBroker() as seed, linked(seed.address) as link:
         seed.replies = [
-            fake_broker.answering(fake_broker.metadata_body({2: await nobody()}, 2)),
-            fake_broker.answering(fake_broker.metadata_body({2: moved.address}, 2)),
+            fake.answering(fake.metadata_body({2: await nobody()}, 2)),
+            fake.answering(fake.metadata_body({2: moved.address}, 2)),
         ]
         assert (await link.call("metadata", ask, to=broker(2))).controller_id == 1
         assert len(moved.received) == 1
@@ -343,7 +336,7 @@ async def test_a_broker_that_moved_is_found_at_its_new_address() -> None:
 async def test_a_broker_at_an_address_that_cant_be_reached_is_named_with_its_listeners() -> None:
     dead = await nobody()
     async with (
-        fake_broker.FakeBroker(fake_broker.answering(fake_broker.metadata_body({2: dead}, 2))) as seed,
+        fake.FakeBroker(fake.answering(fake.metadata_body({2: dead}, 2))) as seed,
         linked(seed.address) as link,
     ):
         with pytest.raises(errors.Unreachable, match=f"broker 2 at {dead[0]}:{dead[1]}") as failed:
@@ -353,31 +346,23 @@ async def test_a_broker_at_an_address_that_cant_be_reached_is_named_with_its_lis
 
 async def test_in_kraft_any_broker_takes_what_is_for_the_controller() -> None:
     async with (
-        fake_broker.FakeBroker(
-            fake_broker.answering(fake_broker.create_topics_body(0)), versions=fake_broker.KRAFT
-        ) as alive,
+        fake.FakeBroker(fake.answering(fake.create_topics_body(0)), versions=fake.KRAFT) as alive,
         linked(alive.address) as link,
     ):
         await link.call("create_topics", create, to=CONTROLLER, change=True)
-        assert [request.key for request in alive.received] == [fake_broker.CREATE_TOPICS]
+        assert [request.key for request in alive.received] == [fake.CREATE_TOPICS]
 
 
 async def test_with_zookeeper_the_controller_is_asked_and_followed_when_it_moves() -> None:
-    refused, done = (
-        fake_broker.answering(fake_broker.create_topics_body(41, 41)),
-        fake_broker.answering(fake_broker.create_topics_body(0, 36)),
-    )
+    refused, done = fake.answering(fake.create_topics_body(41, 41)), fake.answering(fake.create_topics_body(0, 36))
     async with (
-        fake_broker.FakeBroker(refused, versions=fake_broker.ZOOKEEPER) as old,
-        fake_broker.FakeBroker(done, versions=fake_broker.ZOOKEEPER) as new,
+        fake.FakeBroker(refused, versions=fake.ZOOKEEPER) as old,
+        fake.FakeBroker(done, versions=fake.ZOOKEEPER) as new,
     ):
         nodes = {1: old.address, 2: new.address}
-        replies = [
-            fake_broker.answering(fake_broker.metadata_body(nodes, 1)),
-            fake_broker.answering(fake_broker.metadata_body(nodes, 2)),
-        ]
+        replies = [fake.answering(fake.metadata_body(nodes, 1)), fake.answering(fake.metadata_body(nodes, 2))]
         async with (
-            fake_broker.FakeBroker(*replies, versions=fake_broker.ZOOKEEPER) as seed,
+            fake.FakeBroker(*replies, versions=fake.ZOOKEEPER) as seed,
             linked(seed.address) as link,
         ):
             response = await link.call("create_topics", create, to=CONTROLLER, change=True)
@@ -388,7 +373,7 @@ async def test_with_zookeeper_the_controller_is_asked_and_followed_when_it_moves
 async def test_a_change_that_some_refuse_is_not_sent_again() -> None:
     """Only where nobody applied anything may it be."""
     async with (
-        fake_broker.FakeBroker(fake_broker.answering(fake_broker.create_topics_body(0, 41))) as alive,
+        fake.FakeBroker(fake.answering(fake.create_topics_body(0, 41))) as alive,
         linked(alive.address) as link,
     ):
         response = await link.call("create_topics", create, to=CONTROLLER, change=True)
@@ -398,9 +383,7 @@ async def test_a_change_that_some_refuse_is_not_sent_again() -> None:
 
 async def test_no_controller_at_all_is_told() -> None:
     async with (
-        fake_broker.FakeBroker(
-            fake_broker.answering(fake_broker.metadata_body(ONE, -1)), versions=fake_broker.ZOOKEEPER
-        ) as seed,
+        fake.FakeBroker(fake.answering(fake.metadata_body(ONE, -1)), versions=fake.ZOOKEEPER) as seed,
         linked(seed.address) as link,
     ):
         with pytest.raises(errors.UnknownBroker, match="no controller"):
@@ -408,12 +391,12 @@ async def test_no_controller_at_all_is_told() -> None:
 
 
 async def test_callers_at_the_same_time_share_one_refresh() -> None:
-    async with fake_broker.FakeBroker(GOOD) as alive, linked(alive.address) as link:
+    async with fake.FakeBroker(GOOD) as alive, linked(alive.address) as link:
         await asyncio.gather(*(link.refresh() for _ in range(5)))
         assert len(alive.received) == 1
 
 
 async def test_the_default_route_is_any() -> None:
-    async with fake_broker.FakeBroker(GOOD) as alive, linked(alive.address) as link:
+    async with fake.FakeBroker(GOOD) as alive, linked(alive.address) as link:
         await link.call("metadata", ask, to=ANY)
         assert alive.connections == 1

@@ -10,15 +10,15 @@ from console.admin.cluster import describe_cluster
 from console.admin.errors import NotKafkaBroker, Unsupported
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
-from tests.wire import fake_broker
+from tests.wire import fake_broker as fake
 
 UNKNOWN_KEYS = {2_000: (0, 3), 9_999: (7, 7)}
-GOOD = fake_broker.answering(fake_broker.metadata_body({1: ("127.0.0.1", 9)}, 1))
+GOOD = fake.answering(fake.metadata_body({1: ("127.0.0.1", 9)}, 1))
 
 
 async def failure(versions: Mapping[int, tuple[int, int]]) -> str:
     """The line for a broker with these versions."""
-    async with fake_broker.FakeBroker(GOOD, versions=versions) as broker:
+    async with fake.FakeBroker(GOOD, versions=versions) as broker:
         link = Link(ConnectionSettings((broker.address,)))
         with pytest.raises(NotKafkaBroker) as caught:
             await describe_cluster(link)
@@ -27,9 +27,7 @@ async def failure(versions: Mapping[int, tuple[int, int]]) -> str:
 
 
 async def test_a_broker_without_version_0_of_api_versions_is_asked_again() -> None:
-    async with fake_broker.FakeBroker(
-        GOOD, versions={**fake_broker.KRAFT, **UNKNOWN_KEYS, fake_broker.API_VERSIONS: (4, 6)}
-    ) as broker:
+    async with fake.FakeBroker(GOOD, versions={**fake.KRAFT, **UNKNOWN_KEYS, fake.API_VERSIONS: (4, 6)}) as broker:
         link = Link(ConnectionSettings((broker.address,)))
         found = await describe_cluster(link)
         assert [each.id for each in found.brokers] == [1]
@@ -39,22 +37,18 @@ async def test_a_broker_without_version_0_of_api_versions_is_asked_again() -> No
 
 
 async def test_a_broker_with_no_common_version_of_api_versions_is_too_new() -> None:
-    assert await failure({**fake_broker.KRAFT, **UNKNOWN_KEYS, fake_broker.API_VERSIONS: (6, 7)}) == (
+    assert await failure({**fake.KRAFT, **UNKNOWN_KEYS, fake.API_VERSIONS: (6, 7)}) == (
         "TOO_NEW: 127.0.0.1:PORT is newer than this kac: it has api_versions 6 to 7, known is 5. "
         "Update kac; until then use the tools of that Kafka release."
     )
 
 
 async def test_a_broker_with_no_common_version_of_metadata_is_too_new() -> None:
-    assert "it has metadata 14 to 15, known is 13" in await failure(
-        {**fake_broker.KRAFT, fake_broker.METADATA: (14, 15)}
-    )
+    assert "it has metadata 14 to 15, known is 13" in await failure({**fake.KRAFT, fake.METADATA: (14, 15)})
 
 
 async def test_an_api_that_is_too_new_is_named_and_the_others_work() -> None:
-    async with fake_broker.FakeBroker(
-        GOOD, versions={**fake_broker.KRAFT, fake_broker.DESCRIBE_CONFIGS: (9, 10)}
-    ) as broker:
+    async with fake.FakeBroker(GOOD, versions={**fake.KRAFT, fake.DESCRIBE_CONFIGS: (9, 10)}) as broker:
         link = Link(ConnectionSettings((broker.address,)))
         await describe_cluster(link)
         with pytest.raises(Unsupported) as caught:

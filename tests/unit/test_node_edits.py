@@ -22,7 +22,7 @@ from console.plan.retention import bytes_freed
 from console.plan.reversal import reversal
 from console.plan.risk_rules import RiskFacts
 from console.plan.risks import effects, risks
-from console.plan.staged import UNREAD, Dropped, Refused, Staged, Verdict
+from console.plan.staged import UNREAD, Dropped, Refusal, Staged, Verdict
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 MD = "metadata.version"
@@ -47,14 +47,14 @@ def snapshot(
     )
 
 
-def judged(edit: edits.Edit, known: Snapshot, plan: Plan = EMPTY) -> Verdict:
+def judged(edit: edits.Edit, known: Snapshot, plan: Plan = EMPTY) -> Verdict | Refusal:
     report = stage(plan, [edit], known)
     return (*report.added, *report.dropped, *report.refused)[0]
 
 
 def reason(edit: edits.Edit, known: Snapshot, plan: Plan = EMPTY) -> str:
     found = judged(edit, known, plan)
-    assert isinstance(found, Refused), found
+    assert isinstance(found, Refusal), found
     assert found.remedy
     return found.reason
 
@@ -67,7 +67,7 @@ def test_an_offset_is_staged_only_within_the_log(one: int, other: int, before: i
     start, end = sorted((one, other))
     found = judged(edits.TrimLog("orders", 0, before), snapshot(start=start, end=end))
     if before < 0 or before > end:
-        assert isinstance(found, Refused)
+        assert isinstance(found, Refusal)
     elif before <= start:
         assert isinstance(found, Dropped)
     else:

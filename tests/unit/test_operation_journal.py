@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from console.journal import file as files
-from console.journal import operations as journal_operations
+from console.journal import operations
 from console.journal.entries import this_process
 from console.journal.file import JournalFile
 from console.model.journal_lines import OperationLine, Origin, Who
@@ -46,15 +46,11 @@ DRAIN = goals.Drain((3,))
 
 
 def begun(journal: JournalFile, goal: goals.Goal = DRAIN) -> int:
-    return journal.begin_operation(
-        AT, journal_operations.begun_json(journal_operations.Begun("prod", WHO, HERE, goal, 10))
-    )
+    return journal.begin_operation(AT, operations.begun_json(operations.Begun("prod", WHO, HERE, goal, 10)))
 
 
-def note(
-    journal: JournalFile, number: int, what: Step | Progress | journal_operations.Asked | journal_operations.Over
-) -> None:
-    journal.note(journal_operations.operation_line(number, AT, what))
+def note(journal: JournalFile, number: int, what: Step | Progress | operations.Asked | operations.Over) -> None:
+    journal.note(operations.operation_line(number, AT, what))
 
 
 @pytest.mark.parametrize("goal", GOALS, ids=str)
@@ -67,19 +63,19 @@ def test_what_is_written_is_read_back(journal: JournalFile, goal: goals.Goal) ->
     note(journal, number, far)
     expected = Operation(number, AT, "prod", WHO, HERE, goal, 10, (step,), far)
     assert (
-        journal_operations.operations(journal.read().records)
-        == journal_operations.operations(journal.open().records)
+        operations.operations(journal.read().records)
+        == operations.operations(journal.open().records)
         == {number: expected}
     )
 
 
 def test_what_is_asked_of_it(journal: JournalFile) -> None:
     number = begun(journal)
-    note(journal, number, journal_operations.Asked(WHO, throttle=20))
-    assert journal_operations.operations(journal.open().records)[number].throttle == 20
-    note(journal, number, journal_operations.Asked(WHO, throttle=0))
-    note(journal, number, journal_operations.Asked(WHO, cancel=True))
-    asked = journal_operations.operations(journal.open().records)[number]
+    note(journal, number, operations.Asked(WHO, throttle=20))
+    assert operations.operations(journal.open().records)[number].throttle == 20
+    note(journal, number, operations.Asked(WHO, throttle=0))
+    note(journal, number, operations.Asked(WHO, cancel=True))
+    asked = operations.operations(journal.open().records)[number]
     assert (asked.throttle, asked.cancelling) == (None, True)
 
 
@@ -91,15 +87,15 @@ def test_a_start_reads_open_ones_and_their_last_progress_alone(
     first = begun(journal)
     for copied in range(50):
         note(journal, first, Progress(AT, State.RUNNING, copied))
-    note(journal, first, journal_operations.Over(State.DONE))
+    note(journal, first, operations.Over(State.DONE))
     second = begun(journal, goals.Balance())
     assert second == first + 1
     for copied in range(50):
         note(journal, second, Progress(AT, State.RUNNING, copied))
-        (operation,) = journal_operations.operations(journal.open().records).values()
+        (operation,) = operations.operations(journal.open().records).values()
         assert (operation.number, operation.progress) == (second, Progress(AT, State.RUNNING, copied))
         assert len(journal.open().records) == 2
-    assert [each.state for each in journal_operations.operations(journal.read().records).values()] == [
+    assert [each.state for each in operations.operations(journal.read().records).values()] == [
         State.DONE,
         State.RUNNING,
     ]
@@ -109,13 +105,13 @@ def test_a_line_of_another_form_hides_no_other(journal: JournalFile) -> None:
     number = begun(journal)
     journal.note(OperationLine(number, "step", AT, {"moves": "none"}))
     note(journal, number, Progress(AT, State.WAITING))
-    assert journal_operations.operations(journal.open().records)[number].state is State.WAITING
+    assert operations.operations(journal.open().records)[number].state is State.WAITING
 
 
 def test_a_lease_is_one_process_at_a_time(journal: JournalFile) -> None:
     """One that lives keeps it as long as it renews it; another host's holds until its time is over."""
     me, far = this_process("moves"), Origin("another-host", "moves", 17, "boot")
-    mine, theirs = journal_operations.Lease(journal.path, me), journal_operations.Lease(journal.path, far)
+    mine, theirs = operations.Lease(journal.path, me), operations.Lease(journal.path, far)
     assert theirs.take(AT) is None
     held = mine.take(AT + timedelta(seconds=59))
     assert held is not None
@@ -136,8 +132,8 @@ def test_the_lease_of_a_process_that_died_is_free(journal: JournalFile) -> None:
     """Its number may be another process's by now, and its file may be torn."""
     me = this_process("moves")
     dead = replace(me, started="another-boot-1")
-    assert journal_operations.Lease(journal.path, dead).take(AT) is None
-    assert journal_operations.Lease(journal.path, me).take(AT) is None
+    assert operations.Lease(journal.path, dead).take(AT) is None
+    assert operations.Lease(journal.path, me).take(AT) is None
     (lease,) = journal.path.parent.rglob("operations.lease")
     lease.write_text('{"by": {"ho')
-    assert journal_operations.Lease(journal.path, me).take(AT) is None
+    assert operations.Lease(journal.path, me).take(AT) is None

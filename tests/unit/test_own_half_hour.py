@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from console.model import cluster as model_cluster
+from console.model import cluster as model
 from console.model import half_hour
 from console.model.half_hour import OWN_EVERY, OWN_SLOTS, HalfHour, OwnSample, own_values
 from console.model.lag_trend import trend_after
@@ -19,28 +19,24 @@ NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 
 def cluster(lag: int = 4, size: int = 5000) -> Snapshot:
-    topic = model_cluster.Topic(
-        "t", (model_cluster.Partition(0, 1, (1, 2), (1,)), model_cluster.Partition(1, 2, (1, 2), (1, 2)))
-    )
+    topic = model.Topic("t", (model.Partition(0, 1, (1, 2), (1,)), model.Partition(1, 2, (1, 2), (1, 2))))
     counters = {("t", number): Counter(0.0, 0, 0.0, 0, 10.0, size, 1) for number in (0, 1)}
-    group = model_cluster.GroupLag((model_cluster.PartitionLag("t", 0, 9 - lag, 9, lag),))
+    group = model.GroupLag((model.PartitionLag("t", 0, 9 - lag, 9, lag),))
     trend = trend_after(trend_after(None, group, NOW.timestamp() - 60), group, NOW.timestamp())
     return Snapshot(
-        cluster=model_cluster.ClusterInfo("c", 1, tuple(model_cluster.Broker(n, "h", 9092, None) for n in (1, 2, 10))),
-        topics={"t": topic, "idle": model_cluster.Topic("idle", (model_cluster.Partition(0, 1, (1,), (1,)),))},
+        cluster=model.ClusterInfo("c", 1, tuple(model.Broker(n, "h", 9092, None) for n in (1, 2, 10))),
+        topics={"t": topic, "idle": model.Topic("idle", (model.Partition(0, 1, (1,), (1,)),))},
         rates=Rates(sizes=counters, ends=counters),
         groups={
-            "g": model_cluster.Group(
-                "g", "Stable", "consumer", members=(model_cluster.GroupMember("m", "c", "/h", ()),)
-            ),
-            "unread": model_cluster.Group("unread", "Empty", "consumer"),
+            "g": model.Group("g", "Stable", "consumer", members=(model.GroupMember("m", "c", "/h", ()),)),
+            "unread": model.Group("unread", "Empty", "consumer"),
         },
         lags={"g": group},
         lag_trends={"g": trend},
         log_dirs={
             1: (
-                model_cluster.LogDir("/a", model_cluster.ReplicaSizes(()), 100, 40),
-                model_cluster.LogDir("/b", model_cluster.ReplicaSizes(()), 100, 25),
+                model.LogDir("/a", model.ReplicaSizes(()), 100, 40),
+                model.LogDir("/b", model.ReplicaSizes(()), 100, 25),
             )
         },
         read_at={"topics": NOW},
@@ -93,7 +89,7 @@ def many(idle: int, *rates: int) -> tuple[OwnSample, ...]:
     """A sample of so many topics without writes, and of others with these rates, in bytes a second."""
     sizes = [0] * idle + [10 * each for each in rates]
     names = [f"t-{number:06}" for number in range(len(sizes))]
-    topics = {name: model_cluster.Topic(name, (model_cluster.Partition(0, 1, (1,), (1,)),)) for name in names}
+    topics = {name: model.Topic(name, (model.Partition(0, 1, (1,), (1,)),)) for name in names}
     counters = {(name, 0): Counter(0.0, 0, 0.0, 0, 10.0, size, 1) for name, size in zip(names, sizes, strict=True)}
     return over_time(Snapshot(topics=topics, rates=Rates(sizes=counters), read_at={"topics": NOW}))
 
@@ -155,7 +151,7 @@ def test_lines_of_groups_and_brokers(kind: str, name: str, titles: list[str]) ->
 
 def test_a_brokers_lines_say_what_is_bad() -> None:
     """Of a broker whose disk is filling, and of one with a replica that is out of sync."""
-    full = replace(cluster(), log_dirs={2: (model_cluster.LogDir("/a", model_cluster.ReplicaSizes(()), 100, 5),)})
+    full = replace(cluster(), log_dirs={2: (model.LogDir("/a", model.ReplicaSizes(()), 100, 5),)})
     rows = {row.title: row for row in own_rows(over_time(full, full), "broker", "2")}
     assert (rows["disk"].now, rows["disk"].meaning) == ("95 %", "danger")
     assert (rows["out of sync"].now, rows["out of sync"].meaning) == ("1", "failed")

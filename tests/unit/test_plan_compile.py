@@ -15,11 +15,12 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from console.model.quota import USER, QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
-from console.plan import edits as plan_edits
+from console.plan import edits as edit
 from console.plan.compile import compile_plan
 from console.plan.plan import EMPTY, Plan, stage
 from console.plan.requests import RECORD_LIMIT, Facts, Step, pack
 from console.plan.staged import Staged
+from tests.support import worlds
 from tests.support.model_cluster import ModelCluster
 
 T1, T2, NEW = topic_resource("t1"), topic_resource("t2"), topic_resource("new")
@@ -27,22 +28,14 @@ B1, B2 = broker_resource(1), broker_resource(2)
 LIMIT_NOTE = "{} of {}: a controller takes at most 10,000 records in one change"
 
 
-def compiled(*edits: plan_edits.Edit, facts: Facts | None = None, snapshot: Snapshot | None = None) -> tuple[Step, ...]:
+def compiled(*edits: edit.Edit, facts: Facts | None = None, snapshot: Snapshot | None = None) -> tuple[Step, ...]:
     report = stage(EMPTY, edits, snapshot or Snapshot())
     assert not report.refused
     return compile_plan(report.plan, facts or Facts())
 
 
 def acl(name: str, permission: str = "ALLOW") -> Acl:
-    return Acl(
-        codes.AclResourceType.parse("TOPIC"),
-        name,
-        codes.PatternType.parse("LITERAL"),
-        "User:a",
-        "*",
-        codes.AclOperation.parse("READ"),
-        codes.Permission.parse(permission),
-    )
+    return worlds.acl("User:a", name, permission=permission)
 
 
 def alter(steps: Iterable[Step]) -> list[changes.AlterConfigs]:
@@ -55,13 +48,13 @@ def test_an_empty_plan_is_no_request() -> None:
 
 def test_topics_the_cluster_default_and_one_broker_are_one_request_to_that_broker() -> None:
     edits = (
-        plan_edits.SetConfig(T1, "retention.ms", "1"),
-        plan_edits.SetConfig(CLUSTER_DEFAULT, "max.connections", "5"),
-        plan_edits.SetConfig(B2, "max.connections", "6"),
-        plan_edits.UnsetConfig(T2, "flush.ms"),
-        plan_edits.AppendConfig(T2, "cleanup.policy", "compact"),
-        plan_edits.SubtractConfig(T1, "x.list", "a"),
-        plan_edits.SetConfig(ConfigResource(codes.BROKER_LOGGER, "2"), "kafka.server", "DEBUG"),
+        edit.SetConfig(T1, "retention.ms", "1"),
+        edit.SetConfig(CLUSTER_DEFAULT, "max.connections", "5"),
+        edit.SetConfig(B2, "max.connections", "6"),
+        edit.UnsetConfig(T2, "flush.ms"),
+        edit.AppendConfig(T2, "cleanup.policy", "compact"),
+        edit.SubtractConfig(T1, "x.list", "a"),
+        edit.SetConfig(ConfigResource(codes.BROKER_LOGGER, "2"), "kafka.server", "DEBUG"),
     )
     (step,) = compiled(*edits)
     assert step.request == changes.AlterConfigs(
@@ -82,14 +75,12 @@ def test_topics_the_cluster_default_and_one_broker_are_one_request_to_that_broke
 
 
 def test_without_a_named_broker_any_takes_all() -> None:
-    (step,) = compiled(plan_edits.SetConfig(T1, "a", "1"), plan_edits.SetConfig(CLUSTER_DEFAULT, "b", "1"))
+    (step,) = compiled(edit.SetConfig(T1, "a", "1"), edit.SetConfig(CLUSTER_DEFAULT, "b", "1"))
     assert alter([step])[0].broker is None
 
 
 def test_two_named_brokers_are_two_requests_and_the_first_takes_everything_else() -> None:
-    first, second = compiled(
-        plan_edits.SetConfig(T1, "a", "1"), plan_edits.SetConfig(B2, "b", "1"), plan_edits.SetConfig(B1, "b", "1")
-    )
+    first, second = compiled(edit.SetConfig(T1, "a", "1"), edit.SetConfig(B2, "b", "1"), edit.SetConfig(B1, "b", "1"))
     assert alter([first])[0] == changes.AlterConfigs(
         {B2: (changes.ConfigOp("b", codes.SET, "1"),), T1: (changes.ConfigOp("a", codes.SET, "1"),)}, 2
     )
@@ -98,7 +89,7 @@ def test_two_named_brokers_are_two_requests_and_the_first_takes_everything_else(
 
 
 def test_nothing_rides_with_a_broker_that_can_not_be_reached() -> None:
-    edits = (plan_edits.SetConfig(B1, "b", "1"), plan_edits.SetConfig(T1, "a", "1"), plan_edits.SetConfig(B2, "b", "1"))
+    edits = (edit.SetConfig(B1, "b", "1"), edit.SetConfig(T1, "a", "1"), edit.SetConfig(B2, "b", "1"))
     steps = compiled(*edits, facts=Facts(reachable=frozenset({2})))
     assert [(request.broker, set(request.ops)) for request in alter(steps)] == [(2, {B2, T1}), (1, {B1})]
     assert steps[1].note == "broker 1 could not be reached, and only it can take its configs"
@@ -109,9 +100,7 @@ def test_nothing_rides_with_a_broker_that_can_not_be_reached() -> None:
 def test_configs_of_a_new_topic_are_folded_into_its_creation() -> None:
     topic = changes.NewTopic("new", 3, 2, configs={"retention.ms": "1", "flush.ms": "2"})
     (step,) = compiled(
-        plan_edits.CreateTopic(topic),
-        plan_edits.SetConfig(NEW, "retention.ms", "5"),
-        plan_edits.SetConfig(NEW, "preallocate", "true"),
+        edit.CreateTopic(topic), edit.SetConfig(NEW, "retention.ms", "5"), edit.SetConfig(NEW, "preallocate", "true")
     )
     assert step.request == changes.CreateTopics(
         (changes.NewTopic("new", 3, 2, configs={"retention.ms": "5", "flush.ms": "2", "preallocate": "true"}),)
@@ -122,16 +111,16 @@ def test_configs_of_a_new_topic_are_folded_into_its_creation() -> None:
 def test_every_kind_in_a_safe_order() -> None:
     user = changes.ScramUser("a", codes.ScramMechanism(1))
     steps = compiled(
-        plan_edits.DeleteTopic("t2"),
-        plan_edits.RemoveAcl(acl("old")),
-        plan_edits.DeleteScram(changes.ScramUser("b", codes.ScramMechanism(1))),
-        plan_edits.UpsertScram(user, 4096, Secret("x")),
-        plan_edits.SetQuota(QuotaEntity.of({USER: "a"}), "request_percentage", 5.0),
-        plan_edits.UnsetQuota(QuotaEntity.of({USER: "a"}), "producer_byte_rate"),
-        plan_edits.AddAcl(acl("new")),
-        plan_edits.SetConfig(T1, "a", "1"),
-        plan_edits.GrowTopic("t1", 5),
-        plan_edits.CreateTopic(changes.NewTopic("new")),
+        edit.DeleteTopic("t2"),
+        edit.RemoveAcl(acl("old")),
+        edit.DeleteScram(changes.ScramUser("b", codes.ScramMechanism(1))),
+        edit.UpsertScram(user, 4096, Secret("x")),
+        edit.SetQuota(QuotaEntity.of({USER: "a"}), "request_percentage", 5.0),
+        edit.UnsetQuota(QuotaEntity.of({USER: "a"}), "producer_byte_rate"),
+        edit.AddAcl(acl("new")),
+        edit.SetConfig(T1, "a", "1"),
+        edit.GrowTopic("t1", 5),
+        edit.CreateTopic(changes.NewTopic("new")),
         snapshot=Snapshot(topics={"t1": Topic("t1", (Partition(0, -1, (), ()),)), "t2": Topic("t2", ())}),
     )
     assert [step.request for step in steps] == [
@@ -155,7 +144,7 @@ def test_a_user_with_two_mechanisms_takes_two_requests() -> None:
         changes.ScramUser("a", codes.ScramMechanism(2)),
         changes.ScramUser("b", codes.ScramMechanism(2)),
     ]
-    first, second = compiled(*(plan_edits.UpsertScram(user, 4096, Secret("x")) for user in both))
+    first, second = compiled(*(edit.UpsertScram(user, 4096, Secret("x")) for user in both))
     assert isinstance(first.request, changes.AlterScram)
     assert isinstance(second.request, changes.AlterScram)
     assert (list(first.request.upserts), list(second.request.upserts)) == ([both[0], both[2]], [both[1]])
@@ -163,38 +152,36 @@ def test_a_user_with_two_mechanisms_takes_two_requests() -> None:
 
 
 def test_ten_thousand_keys_are_one_request_and_one_more_is_two() -> None:
-    edits: list[plan_edits.Edit] = [
-        plan_edits.SetConfig(topic_resource(f"t{n}"), f"k{k}", "1") for n in range(2500) for k in range(4)
+    edits: list[edit.Edit] = [
+        edit.SetConfig(topic_resource(f"t{n}"), f"k{k}", "1") for n in range(2500) for k in range(4)
     ]
     (step,) = compiled(*edits)
     assert step.note == ""
-    first, second = compiled(*edits, plan_edits.SetConfig(T1, "one.more", "1"))
+    first, second = compiled(*edits, edit.SetConfig(T1, "one.more", "1"))
     assert (first.note, second.note) == (LIMIT_NOTE.format(1, 2), LIMIT_NOTE.format(2, 2))
     assert len(first.staged) + len(second.staged) == 10_001
     assert not {s.edit.target for s in first.staged} & {s.edit.target for s in second.staged}
 
 
 def test_what_does_not_fit_with_the_first_broker_rides_with_the_next_before_a_request_of_its_own() -> None:
-    edits: list[plan_edits.Edit] = [plan_edits.SetConfig(topic_resource(f"t{n}"), "k", "1") for n in range(15_000)]
-    steps = compiled(plan_edits.SetConfig(B1, "a", "1"), plan_edits.SetConfig(B2, "a", "1"), *edits)
+    edits: list[edit.Edit] = [edit.SetConfig(topic_resource(f"t{n}"), "k", "1") for n in range(15_000)]
+    steps = compiled(edit.SetConfig(B1, "a", "1"), edit.SetConfig(B2, "a", "1"), *edits)
     assert [(request.broker, len(request.ops)) for request in alter(steps)] == [(1, 10_000), (2, 5_002)]
-    steps = compiled(plan_edits.SetConfig(B1, "a", "1"), *edits)
+    steps = compiled(edit.SetConfig(B1, "a", "1"), *edits)
     assert [(request.broker, len(request.ops)) for request in alter(steps)] == [(1, 10_000), (None, 5_001)]
     assert [step.note for step in steps] == [LIMIT_NOTE.format(1, 2), LIMIT_NOTE.format(2, 2)]
 
 
 def test_loggers_make_no_records() -> None:
     logger = ConfigResource(codes.BROKER_LOGGER, "1")
-    edits: list[plan_edits.Edit] = [plan_edits.SetConfig(topic_resource(f"t{n}"), "k", "1") for n in range(10_000)]
-    (step,) = compiled(plan_edits.SetConfig(logger, "a", "INFO"), *edits)
+    edits: list[edit.Edit] = [edit.SetConfig(topic_resource(f"t{n}"), "k", "1") for n in range(10_000)]
+    (step,) = compiled(edit.SetConfig(logger, "a", "INFO"), *edits)
     assert len(step.staged) == 10_001
 
 
 def test_quotas_are_cut_by_keys_and_never_within_an_entity() -> None:
     keys = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")
-    edits: list[plan_edits.Edit] = [
-        plan_edits.SetQuota(QuotaEntity.of({USER: f"u{n}"}), k, 1.0) for n in range(3334) for k in keys
-    ]
+    edits: list[edit.Edit] = [edit.SetQuota(QuotaEntity.of({USER: f"u{n}"}), k, 1.0) for n in range(3334) for k in keys]
     first, second = compiled(*edits)
     assert isinstance(first.request, changes.AlterQuotas)
     assert isinstance(second.request, changes.AlterQuotas)
@@ -203,27 +190,20 @@ def test_quotas_are_cut_by_keys_and_never_within_an_entity() -> None:
 
 
 def test_creations_count_topics_partitions_and_configs() -> None:
-    assert len(compiled(plan_edits.CreateTopic(changes.NewTopic("a", 9_999)))) == 1
+    assert len(compiled(edit.CreateTopic(changes.NewTopic("a", 9_999)))) == 1
     assert (
-        len(
-            compiled(
-                plan_edits.CreateTopic(changes.NewTopic("a", 9_998)), plan_edits.CreateTopic(changes.NewTopic("b", 1))
-            )
-        )
-        == 2
+        len(compiled(edit.CreateTopic(changes.NewTopic("a", 9_998)), edit.CreateTopic(changes.NewTopic("b", 1)))) == 2
     )
     configs = {"retention.ms": "1"}
-    topics: list[plan_edits.Edit] = [
-        plan_edits.CreateTopic(changes.NewTopic(f"t{n}", 1, 1, configs=configs)) for n in range(3333)
-    ]
+    topics: list[edit.Edit] = [edit.CreateTopic(changes.NewTopic(f"t{n}", 1, 1, configs=configs)) for n in range(3333)]
     assert len(compiled(*topics)) == 1
-    assert len(compiled(*topics, plan_edits.SetConfig(topic_resource("t0"), "flush.ms", "1"))) == 1
-    assert len(compiled(*topics, plan_edits.CreateTopic(changes.NewTopic("one.more", 1)))) == 2
-    by_default: list[plan_edits.Edit] = [plan_edits.CreateTopic(changes.NewTopic(f"t{n}")) for n in range(2000)]
+    assert len(compiled(*topics, edit.SetConfig(topic_resource("t0"), "flush.ms", "1"))) == 1
+    assert len(compiled(*topics, edit.CreateTopic(changes.NewTopic("one.more", 1)))) == 2
+    by_default: list[edit.Edit] = [edit.CreateTopic(changes.NewTopic(f"t{n}")) for n in range(2000)]
     assert len(compiled(*by_default)) == 1
     assert len(compiled(*by_default, facts=Facts(default_partitions=12))) == 3
-    assigned: list[plan_edits.Edit] = [
-        plan_edits.CreateTopic(changes.NewTopic(f"t{n}", assignments=((1,),) * 4_999)) for n in range(3)
+    assigned: list[edit.Edit] = [
+        edit.CreateTopic(changes.NewTopic(f"t{n}", assignments=((1,),) * 4_999)) for n in range(3)
     ]
     assert len(compiled(*assigned)) == 2
 
@@ -231,15 +211,15 @@ def test_creations_count_topics_partitions_and_configs() -> None:
 def test_growths_count_new_partitions() -> None:
     three = Topic("x", tuple(Partition(number, -1, (), ()) for number in range(3)))
     snapshot = Snapshot(topics={"t1": three, "t2": three})
-    assert len(compiled(plan_edits.GrowTopic("t1", 5_003), plan_edits.GrowTopic("t2", 5_003), snapshot=snapshot)) == 1
-    assert len(compiled(plan_edits.GrowTopic("t1", 5_003), plan_edits.GrowTopic("t2", 5_004), snapshot=snapshot)) == 2
+    assert len(compiled(edit.GrowTopic("t1", 5_003), edit.GrowTopic("t2", 5_003), snapshot=snapshot)) == 1
+    assert len(compiled(edit.GrowTopic("t1", 5_003), edit.GrowTopic("t2", 5_004), snapshot=snapshot)) == 2
 
 
 def test_acls_and_deletions() -> None:
-    assert len(compiled(*(plan_edits.AddAcl(acl(f"t{n}")) for n in range(10_000)))) == 1
-    assert len(compiled(*(plan_edits.AddAcl(acl(f"t{n}")) for n in range(10_001)))) == 2
-    assert len(compiled(*(plan_edits.DeleteTopic(f"t{n}") for n in range(10_001)))) == 2
-    removals = [plan_edits.RemoveAcl(acl(f"t{n}")) for n in range(2_000)]
+    assert len(compiled(*(edit.AddAcl(acl(f"t{n}")) for n in range(10_000)))) == 1
+    assert len(compiled(*(edit.AddAcl(acl(f"t{n}")) for n in range(10_001)))) == 2
+    assert len(compiled(*(edit.DeleteTopic(f"t{n}") for n in range(10_001)))) == 2
+    removals = [edit.RemoveAcl(acl(f"t{n}")) for n in range(2_000)]
     assert len(compiled(*removals, facts=Facts(acls=2_000))) == 1
     steps = compiled(*removals, facts=Facts(acls=10_000))
     assert [step.note for step in steps] == [
@@ -248,7 +228,7 @@ def test_acls_and_deletions() -> None:
 
 
 def test_several_additions_all_come_before_the_first_removal() -> None:
-    steps = compiled(plan_edits.RemoveAcl(acl("old")), *(plan_edits.AddAcl(acl(f"t{n}")) for n in range(10_001)))
+    steps = compiled(edit.RemoveAcl(acl("old")), *(edit.AddAcl(acl(f"t{n}")) for n in range(10_001)))
     assert [type(step.request) for step in steps] == [changes.CreateAcls, changes.CreateAcls, changes.DeleteAcls]
     assert steps[-1].after == (0, 1)
 
@@ -264,9 +244,9 @@ def test_the_legacy_call_gets_whole_lists_and_what_to_carry_over() -> None:
     snapshot = cluster.describe()
     facts = Facts(incremental=False, configs=snapshot.configs)
     (step,) = compiled(
-        plan_edits.AppendConfig(T1, "cleanup.policy", "compact"),
-        plan_edits.SubtractConfig(T2, "cleanup.policy", "delete"),
-        plan_edits.SetConfig(B1, "max.connections", "4"),
+        edit.AppendConfig(T1, "cleanup.policy", "compact"),
+        edit.SubtractConfig(T2, "cleanup.policy", "delete"),
+        edit.SetConfig(B1, "max.connections", "4"),
         snapshot=snapshot,
         facts=facts,
     )
@@ -286,7 +266,7 @@ def test_the_legacy_call_gets_whole_lists_and_what_to_carry_over() -> None:
 
 
 def test_secrets_go_as_secrets() -> None:
-    (step,) = compiled(plan_edits.SetConfig(B1, "listener.name.x.ssl.key.password", Secret("hush")))
+    (step,) = compiled(edit.SetConfig(B1, "listener.name.x.ssl.key.password", Secret("hush")))
     assert alter([step])[0].ops[B1] == (
         changes.ConfigOp("listener.name.x.ssl.key.password", codes.SET, Secret("hush")),
     )
@@ -299,8 +279,7 @@ GROUPS = st.lists(st.integers(1, 12), max_size=40)
 @given(GROUPS, st.integers(1, 12))
 def test_packing_keeps_every_group_whole_within_the_limit(sizes: list[int], limit: int) -> None:
     groups = [
-        ([Staged(plan_edits.SetConfig(topic_resource(f"{n}"), "k", "1"), None)] * size, size)
-        for n, size in enumerate(sizes)
+        ([Staged(edit.SetConfig(topic_resource(f"{n}"), "k", "1"), None)] * size, size) for n, size in enumerate(sizes)
     ]
     bins = pack(groups, limit)
     packed = [staged.edit.target for each in bins for staged in each.staged]
@@ -318,14 +297,14 @@ def test_packing_ones_takes_the_fewest_bins(sizes: list[int], limit: int, taken:
 
     into = [Bin(records) for records in taken]
     room = sum(max(0, limit - records) for records in taken)
-    bins = pack([([Staged(plan_edits.DeleteTopic("t"), None)], 1) for _ in sizes], limit, into)
+    bins = pack([([Staged(edit.DeleteTopic("t"), None)], 1) for _ in sizes], limit, into)
     assert len(bins) == len(taken) + max(0, -(-(len(sizes) - room) // limit))
 
 
 def test_a_hundred_thousand_edits_take_no_more_than_a_few_seconds() -> None:
     """Far above what it takes alone, so that a busy machine passes; anything quadratic would take hours."""
-    edits: list[plan_edits.Edit] = [
-        plan_edits.SetConfig(topic_resource(f"t{n}"), f"k{k}.ms", "1d") for n in range(25_000) for k in range(4)
+    edits: list[edit.Edit] = [
+        edit.SetConfig(topic_resource(f"t{n}"), f"k{k}.ms", "1d") for n in range(25_000) for k in range(4)
     ]
     started = time.process_time()
     plan = stage(EMPTY, edits, Snapshot()).plan

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from console.answers.plan_results import conflict_side
 from console.model import cluster, codes, config
-from console.model.acl import Acl
 from console.model.changes import NewTopic, Target
 from console.model.failure import Failure
 from console.model.inheritance import Inherited
@@ -20,7 +19,7 @@ from console.model.snapshot import ReadFailure, Snapshot
 from console.model.time_lag import Spot, Written
 from console.model.topic_counts import TopicCounts
 from console.model.topic_readers import TopicLags
-from console.plan import edits as plan_edits
+from console.plan import edits as do
 from console.plan.amounts import exact_quota
 from console.plan.effective_values import EffectiveValue
 from console.plan.plan import EMPTY, Plan, stage
@@ -36,6 +35,7 @@ from console.present.names import acl as acl_text
 from console.present.names import quota_entity
 from console.present.quotas import DEFAULTS, QuotaTree, effective_lines, whose
 from console.present.text import Cell, plain
+from tests.support.worlds import acl
 from widgets.cells import cell_width
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -150,7 +150,7 @@ def test_the_controller_is_the_quorums_leader_and_metadatas_only_without_a_quoru
 def test_topic_rows_leave_zeros_blank_and_mark_what_is_staged() -> None:
     topic = cluster.Topic("orders", (cluster.Partition(0, 1, (1, 2), (1,)), cluster.Partition(1, -1, (1, 2), (2,))))
     marks = present_topics.topic_marks(
-        staged(plan_edits.GrowTopic("orders", 4), plan_edits.SetConfig(ORDERS, "retention.ms", "1"), known=snapshot())
+        staged(do.GrowTopic("orders", 4), do.SetConfig(ORDERS, "retention.ms", "1"), known=snapshot())
     )
     facts = present_topics.TopicFacts({"orders": 2}.get, {"orders": 1 << 30}.get, {"orders": NOW}.get, marks=marks)
     told = texts(present_topics.TOPICS.cells(present_topics.TopicRow(topic, facts)))
@@ -204,9 +204,7 @@ def test_a_topic_has_the_groups_that_read_it_and_the_longest_wait() -> None:
 
 
 def test_topics_to_be_created_and_deleted() -> None:
-    marks = present_topics.topic_marks(
-        staged(plan_edits.CreateTopic(NewTopic("new", 6, 3)), plan_edits.DeleteTopic("orders"))
-    )
+    marks = present_topics.topic_marks(staged(do.CreateTopic(NewTopic("new", 6, 3)), do.DeleteTopic("orders")))
     assert marks.created == {"new": 6}
     assert marks.deleted == {"orders"}
 
@@ -225,35 +223,22 @@ def test_trouble_names_the_worst_first() -> None:
     assert present_topics.trouble(cluster.Topic("t", (partitions[1],)), 2) == []
 
 
-def test_partitions_say_what_is_missing_and_which_leader_is_preferred() -> None:
-    assert (
-        texts(present_topics.PARTITIONS.cells(present_topics.PartitionRow(cluster.Partition(3, 1, (1, 2), (1,)))))[-1]
-        == "missing 2"
-    )
-    assert (
-        texts(present_topics.PARTITIONS.cells(present_topics.PartitionRow(cluster.Partition(3, 2, (1, 2), (1, 2)))))[-1]
-        == "preferred 1"
-    )
-    assert (
-        texts(present_topics.PARTITIONS.cells(present_topics.PartitionRow(cluster.Partition(3, 1, (1, 2), (1, 2)))))[-1]
-        == ""
-    )
-    assert (
-        texts(present_topics.PARTITIONS.cells(present_topics.PartitionRow(cluster.Partition(3, -1, (1, 2), ()))))[-1]
-        == "no leader"
-    )
+@pytest.mark.parametrize(
+    ("leader", "isr", "note"),
+    [(1, (1,), "missing 2"), (2, (1, 2), "preferred 1"), (1, (1, 2), ""), (-1, (), "no leader")],
+)
+def test_partitions_say_what_is_missing_and_which_leader_is_preferred(
+    leader: int, isr: tuple[int, ...], note: str
+) -> None:
+    row = present_topics.PartitionRow(cluster.Partition(3, leader, (1, 2), isr))
+    assert texts(present_topics.PARTITIONS.cells(row))[-1] == note
+
+
+def test_a_partition_that_moves_says_where_to() -> None:
     move = cluster.Reassignment("t", 3, (1, 4, 2), (4,), (2,))
-    assert (
-        texts(
-            present_topics.PARTITIONS.cells(
-                present_topics.PartitionRow(cluster.Partition(3, 1, (1, 4, 2), (1, 2)), move)
-            )
-        )[-1]
-        == "moves 1,2 → 1,4"
-    )
-    assert present_topics.PARTITIONS.data(
-        present_topics.PartitionRow(cluster.Partition(3, 1, (1, 4, 2), (1, 2)), move)
-    )["moves_to"] == [1, 4]
+    row = present_topics.PartitionRow(cluster.Partition(3, 1, (1, 4, 2), (1, 2)), move)
+    assert texts(present_topics.PARTITIONS.cells(row))[-1] == "moves 1,2 → 1,4"
+    assert present_topics.PARTITIONS.data(row)["moves_to"] == [1, 4]
 
 
 def test_brokers_with_the_default_first_and_those_that_are_down() -> None:
@@ -306,29 +291,34 @@ def test_who_does_not_answer_is_told_in_its_number(silent: tuple[int, ...], said
 
 
 def rows_of(*edits: object, only: bool = False) -> list[configs.ConfigRow]:
-    known = snapshot()
+    return rows_in(ORDERS, snapshot(), *edits, only=only)
+
+
+def rows_in(
+    resource: config.ConfigResource, known: Snapshot, *edits: object, only: bool = False
+) -> list[configs.ConfigRow]:
     plan = staged(*edits, known=known)
-    lines = configs.staged_lines(ORDERS, plan, known)
-    return configs.config_rows(ORDERS, known.configs[ORDERS], lines, plan, overrides_only=only)
+    lines = configs.staged_lines(resource, plan, known)
+    return configs.config_rows(resource, known.configs[resource], lines, plan, overrides_only=only)
+
+
+def cells_of(row: configs.ConfigRow) -> list[str]:
+    return texts(configs.CONFIGS.cells(configs.ConfigLine(row, 1)))
 
 
 def test_overrides_and_staged_keys_come_first() -> None:
     assert [row.key for row in rows_of()] == ["retention.ms", "segment.bytes"]
     assert [row.key for row in rows_of(only=True)] == ["retention.ms"]
-    assert [row.key for row in rows_of(plan_edits.SetConfig(ORDERS, "segment.bytes", "1048576"), only=True)] == [
+    assert [row.key for row in rows_of(do.SetConfig(ORDERS, "segment.bytes", "1048576"), only=True)] == [
         "retention.ms",
         "segment.bytes",
     ]
 
 
 def test_a_key_that_only_the_plan_names_has_a_row() -> None:
-    edit = plan_edits.SetConfig(config.CLUSTER_DEFAULT, "log.cleaner.threads", "2")
+    edit = do.SetConfig(config.CLUSTER_DEFAULT, "log.cleaner.threads", "2")
     known = snapshot(configs={config.CLUSTER_DEFAULT: config.ConfigSet(())})
-    plan = staged(edit, known=known)
-    lines = configs.staged_lines(config.CLUSTER_DEFAULT, plan, known)
-    rows = configs.config_rows(
-        config.CLUSTER_DEFAULT, known.configs[config.CLUSTER_DEFAULT], lines, plan, overrides_only=True
-    )
+    rows = rows_in(config.CLUSTER_DEFAULT, known, edit, only=True)
     assert [row.key for row in rows] == ["log.cleaner.threads"]
 
 
@@ -340,7 +330,7 @@ def test_letters_say_the_state_without_colour() -> None:
             configs.ConfigRow("retention.ms", RETENTION, None, None, True),
             configs.ConfigRow("ssl.secret", HIDDEN, None, None, True),
             configs.ConfigRow("segment.bytes", read_only, None, None, False),
-            *rows_of(plan_edits.SetConfig(ORDERS, "retention.ms", "1"))[:1],
+            *rows_of(do.SetConfig(ORDERS, "retention.ms", "1"))[:1],
         )
     ]
     assert letters == ["O...", "O.S.", "D..R", "O*.."]
@@ -354,44 +344,25 @@ def test_log_levels_are_no_overrides() -> None:
 
 
 def test_a_pending_row_shows_old_and_new() -> None:
-    cells = texts(
-        configs.CONFIGS.cells(
-            configs.ConfigLine(rows_of(plan_edits.SetConfig(ORDERS, "retention.ms", "3600000"))[0], 1)
-        )
-    )
+    cells = cells_of(rows_of(do.SetConfig(ORDERS, "retention.ms", "3600000"))[0])
     assert cells[4:] == ["retention.ms", "86400000 → 3600000  1 h", "topic", "pending"]
-    cells = texts(
-        configs.CONFIGS.cells(configs.ConfigLine(rows_of(plan_edits.UnsetConfig(ORDERS, "retention.ms"))[0], 1))
-    )
+    cells = cells_of(rows_of(do.UnsetConfig(ORDERS, "retention.ms"))[0])
     assert cells[5:7] == ["86400000 → 259200000  3 d", "→ cluster <default>"]
 
 
 def test_a_hidden_value_and_a_staged_secret_are_dots() -> None:
-    assert (
-        texts(configs.CONFIGS.cells(configs.ConfigLine(configs.ConfigRow("ssl.secret", HIDDEN, None, None, True), 1)))[
-            5
-        ]
-        == "······"
-    )
+    assert cells_of(configs.ConfigRow("ssl.secret", HIDDEN, None, None, True))[5] == "······"
     known = snapshot(configs={config.CLUSTER_DEFAULT: config.ConfigSet(())})
-    plan = staged(plan_edits.SetConfig(config.CLUSTER_DEFAULT, "ssl.keystore.password", Secret("hunter2")), known=known)
-    lines = configs.staged_lines(config.CLUSTER_DEFAULT, plan, known)
-    row = configs.config_rows(
-        config.CLUSTER_DEFAULT, known.configs[config.CLUSTER_DEFAULT], lines, plan, overrides_only=False
-    )[0]
-    told = " ".join(texts(configs.CONFIGS.cells(configs.ConfigLine(row, 1))))
+    edit = do.SetConfig(config.CLUSTER_DEFAULT, "ssl.keystore.password", Secret("hunter2"))
+    told = " ".join(cells_of(rows_in(config.CLUSTER_DEFAULT, known, edit)[0]))
     assert "······" in told
     assert "hunter2" not in told
 
 
-def test_an_empty_value_is_not_an_absent_one() -> None:
-    empty = replace(SEGMENT, value="")
-    absent = replace(SEGMENT, value=None)
-    shown = [
-        texts(configs.CONFIGS.cells(configs.ConfigLine(configs.ConfigRow("k", entry, None, None, False), 1)))[5]
-        for entry in (empty, absent)
-    ]
-    assert shown == ['""', "–"]
+@pytest.mark.parametrize(("value", "shown"), [("", '""'), (None, "–")])
+def test_an_empty_value_is_not_an_absent_one(value: str | None, shown: str) -> None:
+    entry = replace(SEGMENT, value=value)
+    assert cells_of(configs.ConfigRow("k", entry, None, None, False))[5] == shown
 
 
 def test_details_tell_type_chain_and_what_lies_beneath() -> None:
@@ -404,7 +375,7 @@ def test_details_tell_type_chain_and_what_lies_beneath() -> None:
         "topic 86400000 ▸ cluster <default> log.retention.ms 259200000 ▸ default log.retention.hours 168 (7 d)"
     )
     assert configs.beneath(ORDERS, SEGMENT, snapshot(), 1) == []
-    pending = rows_of(plan_edits.SetConfig(ORDERS, "retention.ms", "604800000"))[0]
+    pending = rows_of(do.SetConfig(ORDERS, "retention.ms", "604800000"))[0]
     assert plain(configs.headline(ORDERS, pending)).startswith("1 d → 7 d")
 
 
@@ -506,22 +477,10 @@ def test_effective_quotas_tell_what_they_beat_and_what_the_cluster_gives() -> No
 # -- ACLs ----------------------------------------------------------------------------------------------------------
 
 
-def acl(principal: str, name: str, pattern: str = "LITERAL", permission: str = "ALLOW", type_: str = "TOPIC") -> Acl:
-    return Acl(
-        codes.AclResourceType.parse(type_),
-        name,
-        codes.PatternType.parse(pattern),
-        principal,
-        "*",
-        codes.AclOperation.parse("READ"),
-        codes.Permission.parse(permission),
-    )
-
-
 def test_acls_in_groups_with_what_is_staged() -> None:
     there = (acl("User:b", "x"), acl("User:a", "x"), acl("User:a", "y"))
     known = snapshot(acls=tuple(sorted(there)))
-    plan = staged(plan_edits.AddAcl(acl("User:c", "z")), plan_edits.RemoveAcl(there[0]), known=known)
+    plan = staged(do.AddAcl(acl("User:c", "z")), do.RemoveAcl(there[0]), known=known)
     rows = acl_rows(known.acls, plan, "principal")
     assert [(row.acl.principal, row.acl.resource_name, row.staged, row.first) for row in rows] == [
         ("User:a", "x", "", True),
@@ -536,10 +495,10 @@ def test_acls_in_groups_with_what_is_staged() -> None:
 
 def test_which_acls_touch_a_topic() -> None:
     assert touches_topic(acl("User:a", "orders"), "orders")
-    assert touches_topic(acl("User:a", "ord", "PREFIXED"), "orders")
+    assert touches_topic(acl("User:a", "ord", pattern="PREFIXED"), "orders")
     assert touches_topic(acl("User:a", "*"), "orders")
     assert not touches_topic(acl("User:a", "order"), "orders")
-    assert not touches_topic(acl("User:a", "orders", type_="GROUP"), "orders")
+    assert not touches_topic(acl("User:a", "orders", on="GROUP"), "orders")
 
 
 # -- what changed, what failed -------------------------------------------------------------------------------------
@@ -621,7 +580,11 @@ def test_the_tree_is_in_order_whatever_a_broker_sends() -> None:
 
 
 def test_a_filter_of_acls_looks_at_what_the_grammar_writes() -> None:
-    some = acl("User:a", "pay", "PREFIXED"), acl("User:b", "t", permission="DENY"), acl("User:c", "g", type_="GROUP")
+    some = (
+        acl("User:a", "pay", pattern="PREFIXED"),
+        acl("User:b", "t", permission="DENY"),
+        acl("User:c", "g", on="GROUP"),
+    )
     for each in some:
         assert search_text(each) == acl_text(each)
     assert search_text(acl("User:a", "t")._replace(host="10.0.0.1")).endswith(" on topic t from 10.0.0.1")

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import struct
 import threading
-from dataclasses import replace
-from datetime import timedelta
 from importlib import import_module
 from types import SimpleNamespace as Answer
 from typing import Any
@@ -23,58 +21,29 @@ from console.admin.scram import scram_listing
 from console.admin.topics import leaders, topic_listing
 from console.model.cluster import CommittedOffset, PartitionLag, QuorumReplica, Reassignment, ReplicaSize
 from console.wire.assignments import consumer_assignment, consumer_subscription
+from tests.support.kafka_messages import response
 
-NO_THROTTLE = timedelta()
+ID = UUID(int=2**127 + 5)
 
 
-def schema(api: str, version: int) -> Any:
-    """kio's module of a response; Any, since it types its numbers more narrowly than Python does."""
-    return import_module(f"kio.schema.{api}.v{version}.response")
+def made(api: str, version: int, **given: Any) -> Any:
+    """A response of a version; Any, since kio types its numbers more narrowly than Python does."""
+    return response(import_module(f"kio.schema.{api}.v{version}.response"), **given)
 
 
 def test_observers_and_their_lag() -> None:
-    kio = schema("describe_quorum", 2)
-
-    def replica(id_: int, end: int, fetched: int) -> Any:
-        return kio.ReplicaState(
-            replica_id=id_,
-            replica_directory_id=None,
-            log_end_offset=end,
-            last_fetch_timestamp=fetched,
-            last_caught_up_timestamp=fetched,
-        )
-
-    partition = kio.PartitionData(
-        partition_index=0,
-        error_code=0,
-        error_message=None,
-        leader_id=2,
-        leader_epoch=7,
-        high_watermark=90,
-        current_voters=(replica(3, 95, 5), replica(2, 100, 9)),
-        observers=(replica(9, 40, 1), replica(8, -1, -1)),
-    )
-    topic = kio.TopicData(topic_name="__cluster_metadata", partitions=(partition,))
-    found = cluster.quorum(kio.DescribeQuorumResponse(error_code=0, error_message=None, topics=(topic,), nodes=()))
+    voters = [(3, None, 95, 5, 5), (2, None, 100, 9, 9)]
+    observers = [(9, None, 40, 1, 1), (8, None, -1, -1, -1)]
+    topic = ("__cluster_metadata", [(0, 0, None, 2, 7, 90, voters, observers)])
+    found = cluster.quorum(made("describe_quorum", 2, error_code=0, error_message=None, topics=[topic], nodes=[]))
     assert (found.leader_id, found.leader_epoch, found.high_watermark) == (2, 7, 90)
     assert found.voters == (QuorumReplica(2, 100, 0, 9, 9), QuorumReplica(3, 95, 5, 5, 5))
     assert found.observers == (QuorumReplica(8, -1, -1, -1, -1), QuorumReplica(9, 40, 60, 1, 1))
 
 
 def test_the_oldest_quorum_answer_has_no_times() -> None:
-    kio = schema("describe_quorum", 0)
-
-    partition = kio.PartitionData(
-        partition_index=0,
-        error_code=0,
-        leader_id=1,
-        leader_epoch=1,
-        high_watermark=5,
-        current_voters=(kio.ReplicaState(replica_id=1, log_end_offset=5),),
-        observers=(),
-    )
-    topic = kio.TopicData(topic_name="__cluster_metadata", partitions=(partition,))
-    assert cluster.quorum(kio.DescribeQuorumResponse(error_code=0, topics=(topic,))).voters == (QuorumReplica(1, 5, 0),)
+    topic = ("__cluster_metadata", [(0, 0, 1, 1, 5, [(1, 5)], [])])
+    assert cluster.quorum(made("describe_quorum", 0, error_code=0, topics=[topic])).voters == (QuorumReplica(1, 5, 0),)
 
 
 def test_operations_are_bits() -> None:
@@ -85,51 +54,34 @@ def test_operations_are_bits() -> None:
 
 
 def test_metadata_of_old_brokers() -> None:
-    kio = schema("metadata", 1)
-
-    broker = kio.MetadataResponseBroker(node_id=3, host="h", port=9092, rack=None)
-    partition = kio.MetadataResponsePartition(
-        error_code=0, partition_index=0, leader_id=3, replica_nodes=(3,), isr_nodes=(3,)
-    )
-    topic = kio.MetadataResponseTopic(error_code=0, name="t", is_internal=True, partitions=(partition,))
-    response = kio.MetadataResponse(brokers=(broker,), controller_id=3, topics=(topic,))
-    info = cluster.cluster_from_metadata(response)
+    topic = (0, "t", True, [(0, 0, 3, [3], [3])])
+    answer = made("metadata", 1, brokers=[(3, "h", 9092, None)], controller_id=3, topics=[topic])
+    info = cluster.cluster_from_metadata(answer)
     assert (info.cluster_id, info.controller_id, info.operations) == (None, 3, None)
     assert [(b.id, b.host, b.port, b.rack, b.fenced) for b in info.brokers] == [(3, "h", 9092, None, False)]
-    found = topic_listing(response).topics["t"]
+    found = topic_listing(answer).topics["t"]
     assert (found.internal, found.topic_id, found.partitions[0].leader_epoch) == (True, None, -1)
 
 
 def test_partitions_with_errors_are_kept_and_equal_ones_shared() -> None:
-    kio = schema("metadata", 12)
-
     def partition(number: int, leader: int, code: int = 0) -> Any:
-        return kio.MetadataResponsePartition(
-            error_code=code,
-            partition_index=number,
-            leader_id=leader,
-            leader_epoch=1,
-            replica_nodes=(1, 2),
-            isr_nodes=(1,) if leader < 0 else (1, 2),
-            offline_replicas=(2,) if leader < 0 else (),
-        )
+        isr, offline = ([1], [2]) if leader < 0 else ([1, 2], [])
+        return (code, number, leader, 1, [1, 2], isr, offline)
 
-    def topic(name: str | None, *partitions: Any, code: int = 0) -> Any:
-        return kio.MetadataResponseTopic(
-            error_code=code, name=name, topic_id=UUID(int=2**127 + 5), is_internal=False, partitions=partitions
-        )
+    def topic(name: str | None, *partitions: Any, code: int = 0, id_: UUID | None = ID) -> Any:
+        return {"error_code": code, "name": name, "topic_id": id_, "is_internal": False, "partitions": partitions}
 
-    response = Answer(
-        topics=(
-            topic("a", partition(2, 1), partition(0, -1, 5), partition(1, 1, 999)),
-            topic("b", partition(2, 1)),
-            topic("denied", code=29),
-            topic(None, code=100),
-            replace(topic("", code=17), topic_id=None),
-            topic("odd", partition(0, 1), code=5),
-        )
-    )
-    listing = topic_listing(response)
+    topics = [
+        topic("a", partition(2, 1), partition(0, -1, 5), partition(1, 1, 999)),
+        topic("b", partition(2, 1)),
+        topic("denied", code=29),
+        topic(None, code=100),
+        topic("", code=17, id_=None),
+        topic("odd", partition(0, 1), code=5),
+    ]
+    rest = {"throttle_time": 0, "brokers": [], "cluster_id": None, "controller_id": -1}
+    answer = made("metadata", 12, topics=topics, **rest)
+    listing = topic_listing(answer)
     a = listing.topics["a"]
     assert [(p.number, p.error) for p in a.partitions] == [(0, "LEADER_NOT_AVAILABLE"), (1, "UNKNOWN(999)"), (2, "")]
     assert (a.offline, a.under_replicated, a.partitions[0].offline) == (1, 1, (2,))
@@ -146,47 +98,26 @@ def test_partitions_with_errors_are_kept_and_equal_ones_shared() -> None:
 
 
 def test_versions_of_brokers_without_features() -> None:
-    kio = schema("api_versions", 2)
-
-    keys = (
-        kio.ApiVersion(api_key=44, min_version=0, max_version=0),
-        kio.ApiVersion(api_key=999, min_version=1, max_version=2),
-    )
-    version = cluster.broker_version(kio.ApiVersionsResponse(error_code=0, api_keys=keys, throttle_time=NO_THROTTLE))
+    keys = [(44, 0, 0), (999, 1, 2)]
+    version = cluster.broker_version(made("api_versions", 2, error_code=0, api_keys=keys, throttle_time=0))
     assert (version.release, version.apis[999], version.finalized_features) == ("~2.3", (1, 2), {})
 
 
 def test_codes_of_newer_brokers_keep_their_numbers() -> None:
-    kio_acls = schema("describe_acls", 3)
-    kio_scram = schema("describe_user_scram_credentials", 0)
-
-    description = kio_acls.AclDescription(principal="User:u", host="*", operation=99, permission_type=98)
-    resource = kio_acls.DescribeAclsResource(resource_type=97, resource_name="r", pattern_type=96, acls=(description,))
-    response = kio_acls.DescribeAclsResponse(
-        throttle_time=NO_THROTTLE, error_code=0, error_message=None, resources=(resource,)
-    )
-    (acl,) = acls(response)
+    resource = (97, "r", 96, [("User:u", "*", 99, 98)])
+    (acl,) = acls(made("describe_acls", 3, throttle_time=0, error_code=0, error_message=None, resources=[resource]))
     names = [code.name for code in (acl.resource_type, acl.pattern_type, acl.operation, acl.permission)]
     assert names == ["UNKNOWN(97)", "UNKNOWN(96)", "UNKNOWN(99)", "UNKNOWN(98)"]
-    user = kio_scram.DescribeUserScramCredentialsResult(
-        user="u",
-        error_code=0,
-        error_message=None,
-        credential_infos=(kio_scram.CredentialInfo(mechanism=9, iterations=4096),),
-    )
-    found = scram_listing(Answer(results=(user,)))
+    users = [("u", 0, None, [(9, 4096)])]
+    fine = {"throttle_time": 0, "error_code": 0, "error_message": None}
+    found = scram_listing(made("describe_user_scram_credentials", 0, **fine, results=users))
     assert [str(credential.mechanism) for credential in found.users["u"]] == ["UNKNOWN(9)"]
 
 
 def test_a_log_dir_that_is_offline_and_one_of_an_old_broker() -> None:
-    kio = schema("describe_log_dirs", 1)
-
-    replica = kio.DescribeLogDirsPartition(partition_index=1, partition_size=10, offset_lag=2, is_future_key=True)
-    topic = kio.DescribeLogDirsTopic(name="t", partitions=(replica,))
-    fine = kio.DescribeLogDirsResult(error_code=0, log_dir="/b", topics=(topic,))
-    offline = kio.DescribeLogDirsResult(error_code=56, log_dir="/a", topics=())
-    response = kio.DescribeLogDirsResponse(throttle_time=NO_THROTTLE, results=(fine, offline))
-    first, second = cluster.log_dirs(cluster.dir_answers(response))
+    results = [(0, "/b", [("t", [(1, 10, 2, True)])]), (56, "/a", [])]
+    answer = made("describe_log_dirs", 1, throttle_time=0, results=results)
+    first, second = cluster.log_dirs(cluster.dir_answers(answer))
     assert (first.path, first.failure and first.failure.name) == ("/a", "KAFKA_STORAGE_ERROR")
     assert (second.path, second.failure, second.total_bytes, second.usable_bytes) == ("/b", None, -1, -1)
     assert list(second.replicas) == [("t", 1, 10, 2, True)]
@@ -206,10 +137,7 @@ def test_reassignments_are_sorted() -> None:
 
 
 def test_groups_of_old_brokers_are_classic() -> None:
-    kio = schema("list_groups", 3)
-
-    group = kio.ListedGroup(group_id="g", protocol_type="connect")
-    (found,) = listed_groups(kio.ListGroupsResponse(throttle_time=NO_THROTTLE, error_code=0, groups=(group,)), 4)
+    (found,) = listed_groups(made("list_groups", 3, throttle_time=0, error_code=0, groups=[("g", "connect")]), 4)
     assert (found.name, found.state, found.type, found.protocol, found.coordinator) == (
         "g",
         "",

@@ -11,6 +11,7 @@ from console.flight.answer import CONNECTED, Answer, Problem
 from console.flight.tape import API_VERSIONS, Entry, Tape
 from console.wire.frames import decode_body, encode_body, encode_payload
 from console.wire.schemas import request_module, response_type
+from tests.support import kafka_messages
 
 CONFIGS, METADATA, OFFSETS, QUORUM = 32, 3, 2, 55
 A, B = ("a", 9092), ("b", 9092)
@@ -31,42 +32,18 @@ def answer(at: int, key: int, request: bytes, body: bytes, *, version: int = 4, 
 
 
 def configs_request(names: Sequence[str], documentation: bool = False) -> bytes:
-    kio = request_module("describe_configs", 4)
-    resources = tuple(
-        kio.DescribeConfigsResource(resource_type=2, resource_name=name, configuration_keys=None) for name in names
+    asked = kafka_messages.with_fields(
+        resources=[(2, name, None) for name in names], include_synonyms=True, include_documentation=documentation
     )
-    return encode_payload(
-        kio.DescribeConfigsRequest(resources=resources, include_synonyms=True, include_documentation=documentation)
-    )
+    return encode_payload(asked(request_module("describe_configs", 4)))
 
 
 def configs_answer(values: dict[str, str]) -> bytes:
-    from datetime import timedelta
-
-    response = response_type("describe_configs", 4)
-    kio = __import__(response.__module__, fromlist=["x"])
-    results = tuple(
-        kio.DescribeConfigsResult(
-            error_code=0,
-            error_message=None,
-            resource_type=2,
-            resource_name=name,
-            configs=(
-                kio.DescribeConfigsResourceResult(
-                    name="retention.ms",
-                    value=value,
-                    read_only=False,
-                    config_source=1,
-                    is_sensitive=False,
-                    synonyms=(),
-                    config_type=5,
-                    documentation=None,
-                ),
-            ),
-        )
-        for name, value in values.items()
-    )
-    return encode_body(response, kio.DescribeConfigsResponse(throttle_time=timedelta(), results=results))
+    kind = response_type("describe_configs", 4)
+    results = [
+        (0, None, 2, name, [("retention.ms", value, False, 1, False, [], 5, None)]) for name, value in values.items()
+    ]
+    return encode_body(kind, kafka_messages.entity(kind, {"throttle_time": 0, "results": results}))
 
 
 def values_in(body: object) -> dict[str, str]:

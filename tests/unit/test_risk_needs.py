@@ -17,11 +17,12 @@ from console.model.changes import NewTopic
 from console.model.cluster import Broker, ClusterInfo, Partition, Topic
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
-from console.plan import edits as plan_edits
-from console.plan import risk_rules
+from console.plan import edits as do
+from console.plan import risk_rules as rules
 from console.plan.risks import risk_needs, risks
 from console.plan.staged import Staged
 from console.plan.topic_risks import may_inherit
+from tests.support import worlds
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 ME = "User:admin"
@@ -59,15 +60,7 @@ def topic_configs(own: dict[str, str]) -> config.ConfigSet:
 def acl(
     principal: str, operation: str, resource: str, name: str, permission: str = "ALLOW", pattern: str = "LITERAL"
 ) -> Acl:
-    return Acl(
-        codes.AclResourceType.parse(resource),
-        name,
-        codes.PatternType.parse(pattern),
-        principal,
-        "*",
-        codes.AclOperation.parse(operation),
-        codes.Permission.parse(permission),
-    )
+    return worlds.acl(principal, name, operation, permission, on=resource, pattern=pattern)
 
 
 MINE = acl(ME, "ALTER", "CLUSTER", CLUSTER_NAME)
@@ -98,10 +91,10 @@ def known(open_to_all: bool = True, acls: tuple[Acl, ...] = ACLS) -> Snapshot:
     )
 
 
-FACTS = risk_rules.RiskFacts(SIZES, ME)
+FACTS = rules.RiskFacts(SIZES, ME)
 
 
-def found(*edits: plan_edits.Edit, snapshot: Snapshot | None = None) -> list[str]:
+def found(*edits: do.Edit, snapshot: Snapshot | None = None) -> list[str]:
     staged = [Staged(edit, None) for edit in edits]
     return [risk.name for risk in risks(staged, snapshot or known(), FACTS)]
 
@@ -128,20 +121,18 @@ def test_where_a_share_groups_dead_letters_go(topic: str, takes: str, made: str,
         )
         for place, (key, value) in configs.items()
     }
-    edit = plan_edits.SetConfig(
-        config.ConfigResource(codes.GROUP, "shares"), "errors.deadletterqueue.topic.name", topic
-    )
+    edit = do.SetConfig(config.ConfigResource(codes.GROUP, "shares"), "errors.deadletterqueue.topic.name", topic)
     named = found(edit, snapshot=replace(snapshot, configs={**snapshot.configs, **more}))
-    assert named == ([risk_rules.DEAD_LETTERS_LOST] if is_lost else [])
+    assert named == ([rules.DEAD_LETTERS_LOST] if is_lost else [])
     assert risk_needs([Staged(edit, None)]).topics == (frozenset({topic}) if topic else frozenset())
 
 
-def of(topic: str, key: str, value: str) -> plan_edits.SetConfig:
-    return plan_edits.SetConfig(config.topic_resource(topic), key, value)
+def of(topic: str, key: str, value: str) -> do.SetConfig:
+    return do.SetConfig(config.topic_resource(topic), key, value)
 
 
-def default(key: str, value: str) -> plan_edits.SetConfig:
-    return plan_edits.SetConfig(config.CLUSTER_DEFAULT, key, value)
+def default(key: str, value: str) -> do.SetConfig:
+    return do.SetConfig(config.CLUSTER_DEFAULT, key, value)
 
 
 @pytest.mark.parametrize(
@@ -155,46 +146,43 @@ def default(key: str, value: str) -> plan_edits.SetConfig:
         (of("full", "max.message.bytes", "2000000"), []),
         (of("low", "retention.ms", "2000"), []),
         (of("full", "local.retention.ms", "0"), []),
-        (plan_edits.UnsetConfig(config.topic_resource("low"), "retention.ms"), []),
-        (plan_edits.CreateTopic(NewTopic("n", 1, 1, configs={"unclean.leader.election.enable": "true"})), []),
-        (plan_edits.CreateTopic(NewTopic("n", 1, 3, configs={"retention.ms": "0", "cleanup.policy": "compact"})), []),
+        (do.UnsetConfig(config.topic_resource("low"), "retention.ms"), []),
+        (do.CreateTopic(NewTopic("n", 1, 1, configs={"unclean.leader.election.enable": "true"})), []),
+        (do.CreateTopic(NewTopic("n", 1, 3, configs={"retention.ms": "0", "cleanup.policy": "compact"})), []),
         # What does, has one.
-        (of("full", "unclean.leader.election.enable", "true"), [risk_rules.UNCLEAN_ELECTION]),
-        (of("full", "retention.ms", "0"), [risk_rules.RETENTION_ZERO]),
-        (of("full", "retention.ms", "5000"), [risk_rules.RETENTION_TINY]),
-        (of("full", "retention.bytes", "4096"), [risk_rules.RETENTION_TINY]),
+        (of("full", "unclean.leader.election.enable", "true"), [rules.UNCLEAN_ELECTION]),
+        (of("full", "retention.ms", "0"), [rules.RETENTION_ZERO]),
+        (of("full", "retention.ms", "5000"), [rules.RETENTION_TINY]),
+        (of("full", "retention.bytes", "4096"), [rules.RETENTION_TINY]),
         (of("compacted", "cleanup.policy", "compact,delete"), []),
-        (of("full", "max.message.bytes", "1000"), [risk_rules.MESSAGE_SIZE_LOWERED]),
-        (default("min.insync.replicas", "3"), [risk_rules.ISR_ABOVE_REPLICATION]),
+        (of("full", "max.message.bytes", "1000"), [rules.MESSAGE_SIZE_LOWERED]),
+        (default("min.insync.replicas", "3"), [rules.ISR_ABOVE_REPLICATION]),
         (default("min.insync.replicas", "1"), []),
-        (default("log.retention.ms", "1000"), [risk_rules.RETENTION_TINY]),
-        (default("message.max.bytes", "1000"), [risk_rules.MESSAGE_SIZE_LOWERED]),
+        (default("log.retention.ms", "1000"), [rules.RETENTION_TINY]),
+        (default("message.max.bytes", "1000"), [rules.MESSAGE_SIZE_LOWERED]),
+        (do.SetConfig(config.broker_resource(1), "unclean.leader.election.enable", "true"), [rules.UNCLEAN_ELECTION]),
         (
-            plan_edits.SetConfig(config.broker_resource(1), "unclean.leader.election.enable", "true"),
-            [risk_rules.UNCLEAN_ELECTION],
+            do.SetQuota(QuotaEntity.of({"user": "a"}), "request_percentage", 0.0001),
+            [rules.QUOTA_NEAR_ZERO],
         ),
         (
-            plan_edits.SetQuota(QuotaEntity.of({"user": "a"}), "request_percentage", 0.0001),
-            [risk_rules.QUOTA_NEAR_ZERO],
+            do.SetQuota(QuotaEntity.of({"ip": "10.0.0.1"}), "connection_creation_rate", 0.0),
+            [rules.QUOTA_NEAR_ZERO],
         ),
-        (
-            plan_edits.SetQuota(QuotaEntity.of({"ip": "10.0.0.1"}), "connection_creation_rate", 0.0),
-            [risk_rules.QUOTA_NEAR_ZERO],
-        ),
-        (plan_edits.SetQuota(QuotaEntity.of({"user": "a"}), "consumer_byte_rate", 1e6), []),
-        (plan_edits.RemoveAcl(MINE), [risk_rules.ACL_LOCKS_OUT]),
-        (plan_edits.AddAcl(acl(ME, "ALL", "CLUSTER", CLUSTER_NAME, "DENY")), [risk_rules.ACL_LOCKS_OUT]),
-        (plan_edits.AddAcl(acl("User:*", "ALTER", "CLUSTER", CLUSTER_NAME, "DENY")), [risk_rules.ACL_LOCKS_OUT]),
-        (plan_edits.AddAcl(acl("User:*", "WRITE", "TOPIC", "full", "DENY")), [risk_rules.ACL_LOCKS_OUT]),
-        (plan_edits.AddAcl(acl("User:other", "ALTER", "CLUSTER", CLUSTER_NAME, "DENY")), []),
-        (plan_edits.AddAcl(acl("User:app", "WRITE", "TOPIC", "full")), []),
-        (plan_edits.AddAcl(acl("User:app", "WRITE", "TOPIC", "prefixed")), []),
-        (plan_edits.AddAcl(acl("User:app", "WRITE", "TOPIC", "empty")), [risk_rules.FIRST_ACL]),
-        (plan_edits.AddAcl(acl("User:app", "WRITE", "TOPIC", "*")), [risk_rules.FIRST_ACL]),
+        (do.SetQuota(QuotaEntity.of({"user": "a"}), "consumer_byte_rate", 1e6), []),
+        (do.RemoveAcl(MINE), [rules.ACL_LOCKS_OUT]),
+        (do.AddAcl(acl(ME, "ALL", "CLUSTER", CLUSTER_NAME, "DENY")), [rules.ACL_LOCKS_OUT]),
+        (do.AddAcl(acl("User:*", "ALTER", "CLUSTER", CLUSTER_NAME, "DENY")), [rules.ACL_LOCKS_OUT]),
+        (do.AddAcl(acl("User:*", "WRITE", "TOPIC", "full", "DENY")), [rules.ACL_LOCKS_OUT]),
+        (do.AddAcl(acl("User:other", "ALTER", "CLUSTER", CLUSTER_NAME, "DENY")), []),
+        (do.AddAcl(acl("User:app", "WRITE", "TOPIC", "full")), []),
+        (do.AddAcl(acl("User:app", "WRITE", "TOPIC", "prefixed")), []),
+        (do.AddAcl(acl("User:app", "WRITE", "TOPIC", "empty")), [rules.FIRST_ACL]),
+        (do.AddAcl(acl("User:app", "WRITE", "TOPIC", "*")), [rules.FIRST_ACL]),
     ],
     ids=str,
 )
-def test_a_warning_stands_where_something_can_go_wrong(edit: plan_edits.Edit, named: list[str]) -> None:
+def test_a_warning_stands_where_something_can_go_wrong(edit: do.Edit, named: list[str]) -> None:
     assert found(edit) == named
 
 
@@ -203,35 +191,35 @@ def test_lowering_what_was_too_high_is_no_risk() -> None:
         known(), configs={**known().configs, config.topic_resource("full"): topic_configs({"min.insync.replicas": "9"})}
     )
     assert found(of("full", "min.insync.replicas", "3"), snapshot=too_many) == []
-    assert found(of("full", "min.insync.replicas", "3")) == [risk_rules.ISR_ABOVE_REPLICATION]
+    assert found(of("full", "min.insync.replicas", "3")) == [rules.ISR_ABOVE_REPLICATION]
 
 
 def test_a_policy_that_begins_to_delete_is_judged_by_the_limit_that_is_there() -> None:
     own = {"cleanup.policy": "compact", "retention.ms": "1000"}
     there = replace(known(), configs={**known().configs, config.topic_resource("full"): topic_configs(own)})
-    assert found(of("full", "cleanup.policy", "delete"), snapshot=there) == [risk_rules.RETENTION_TINY]
+    assert found(of("full", "cleanup.policy", "delete"), snapshot=there) == [rules.RETENTION_TINY]
 
 
 def test_another_grant_of_ones_own_is_enough() -> None:
     both = (*ACLS, acl(ME, "ALL", "CLUSTER", CLUSTER_NAME))
-    assert found(plan_edits.RemoveAcl(MINE), snapshot=known(acls=both)) == []
-    assert found(plan_edits.RemoveAcl(MINE), plan_edits.RemoveAcl(both[-1]), snapshot=known(acls=both)) == [
-        risk_rules.ACL_LOCKS_OUT,
-        risk_rules.ACL_LOCKS_OUT,
+    assert found(do.RemoveAcl(MINE), snapshot=known(acls=both)) == []
+    assert found(do.RemoveAcl(MINE), do.RemoveAcl(both[-1]), snapshot=known(acls=both)) == [
+        rules.ACL_LOCKS_OUT,
+        rules.ACL_LOCKS_OUT,
     ]
 
 
 def test_the_first_acl_shuts_out_nobody_where_nobody_may_come_in() -> None:
-    edit = plan_edits.AddAcl(acl("User:app", "WRITE", "TOPIC", "empty"))
+    edit = do.AddAcl(acl("User:app", "WRITE", "TOPIC", "empty"))
     assert found(edit, snapshot=known(open_to_all=False)) == []
 
 
 def test_what_is_too_large_to_read_is_counted_and_said() -> None:
     many = {
         f"t{number}": Topic(f"t{number}", (Partition(0, 1, (1, 2), (1, 2)),))
-        for number in range(risk_rules.READ_TOPICS + 500)
+        for number in range(rules.READ_TOPICS + 500)
     }
-    read = {config.topic_resource(name): topic_configs({}) for name in list(many)[: risk_rules.READ_TOPICS]}
+    read = {config.topic_resource(name): topic_configs({}) for name in list(many)[: rules.READ_TOPICS]}
     (risk,) = risks([Staged(default("min.insync.replicas", "2"), None)], replace(known(), topics=many, configs=read))
     assert "2,000 topics that inherit it" in risk.text
     assert "500 more may, whose configs were not read" in risk.text
@@ -239,7 +227,7 @@ def test_what_is_too_large_to_read_is_counted_and_said() -> None:
 
 def test_the_help_of_apply_and_the_page_name_every_warning() -> None:
     page = (Path(__file__).parents[2] / "docs" / "trust.md").read_text()
-    assert [name for name in risk_rules.NAMES if name not in VERBS["apply"].about or f"| `{name}` |" not in page] == []
+    assert [name for name in rules.NAMES if name not in VERBS["apply"].about or f"| `{name}` |" not in page] == []
 
 
 KEYS = sorted(BROKER_KEYS)
@@ -254,7 +242,7 @@ VALUES = {
 
 
 @st.composite
-def config_edits(draw: st.DrawFn) -> plan_edits.Edit:
+def config_edits(draw: st.DrawFn) -> do.Edit:
     key = draw(st.sampled_from(KEYS))
     where = draw(
         st.sampled_from(
@@ -268,13 +256,13 @@ def config_edits(draw: st.DrawFn) -> plan_edits.Edit:
     )
     name = key if where.type == 2 else BROKER_KEYS[key][0]
     if draw(st.booleans()):
-        return plan_edits.UnsetConfig(where, name)
-    return plan_edits.SetConfig(where, name, draw(st.sampled_from(VALUES[key])))
+        return do.UnsetConfig(where, name)
+    return do.SetConfig(where, name, draw(st.sampled_from(VALUES[key])))
 
 
 ACL_EDITS = st.builds(
     lambda make, *parts: make(acl(*parts)),
-    st.sampled_from([plan_edits.AddAcl, plan_edits.RemoveAcl]),
+    st.sampled_from([do.AddAcl, do.RemoveAcl]),
     st.sampled_from(["User:*", ME, "User:app"]),
     st.sampled_from(["ALL", "ALTER", "READ"]),
     st.sampled_from(["TOPIC", "CLUSTER"]),
@@ -283,7 +271,7 @@ ACL_EDITS = st.builds(
 )
 
 
-def read_only_what_is_needed(edits: list[plan_edits.Edit], whole: Snapshot) -> tuple[Snapshot, risk_rules.RiskFacts]:
+def read_only_what_is_needed(edits: list[do.Edit], whole: Snapshot) -> tuple[Snapshot, rules.RiskFacts]:
     """What `console.session.plan_facts` reads, and what describing the touched again gives."""
     staged = [Staged(edit, None) for edit in edits]
     needs = risk_needs(staged)
@@ -293,7 +281,7 @@ def read_only_what_is_needed(edits: list[plan_edits.Edit], whole: Snapshot) -> t
         for each in staged:
             named |= set(may_inherit(each.edit, whole))
     resources: set[config.ConfigResource] = {
-        edit.resource for edit in edits if isinstance(edit, plan_edits.SetConfig | plan_edits.UnsetConfig)
+        edit.resource for edit in edits if isinstance(edit, do.SetConfig | do.UnsetConfig)
     }
     resources |= {config.topic_resource(name) for name in named}
     resources |= {config.broker_resource(1)} if needs.a_broker else set()
@@ -305,11 +293,11 @@ def read_only_what_is_needed(edits: list[plan_edits.Edit], whole: Snapshot) -> t
         acls=whole.acls if needs.acls else (),
         read_at=whole.read_at,
     )
-    return part, risk_rules.RiskFacts({name: SIZES[name] for name in named} if needs.sizes else {}, ME)
+    return part, rules.RiskFacts({name: SIZES[name] for name in named} if needs.sizes else {}, ME)
 
 
 @given(st.lists(config_edits() | ACL_EDITS, min_size=1, max_size=3, unique_by=lambda edit: edit.slot), st.booleans())
-def test_a_warning_does_not_depend_on_what_else_was_read(edits: list[plan_edits.Edit], open_to_all: bool) -> None:
+def test_a_warning_does_not_depend_on_what_else_was_read(edits: list[do.Edit], open_to_all: bool) -> None:
     whole = known(open_to_all)
     staged = [Staged(edit, None) for edit in edits]
     part, facts = read_only_what_is_needed(edits, whole)

@@ -28,7 +28,7 @@ from console.language.verbs.delete import DeleteGroupOffsets
 from console.language.verbs.explain import Explain
 from console.language.verbs.reset import ResetOffsets
 from console.language.verbs.skip import SkipRecords
-from console.model import cluster as model_cluster
+from console.model import cluster as model
 from console.model import codes
 from console.model.acl import CLUSTER_NAME, LITERAL, PREFIXED, Acl
 from console.model.changes import ScramUser
@@ -40,6 +40,7 @@ from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.plan import EMPTY, stage
 from console.present.acls import ACLS, AclRow
+from tests.support import worlds
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
     ["test", "User:a", "User:", ":a", "", "*", "<default>", "prefixed", "from", "a b", "'", '"', "unknown(9)", "@x"]
@@ -136,15 +137,7 @@ def test_a_new_acl_is_as_brokers_take_it(text: str) -> None:
 
 
 def test_what_was_taken_away_is_not_put_back_where_brokers_refuse_it() -> None:
-    acl = Acl(
-        codes.AclResourceType(2),
-        "orders",
-        LITERAL,
-        "test",
-        "*",
-        codes.AclOperation.parse("READ"),
-        codes.Permission.parse("ALLOW"),
-    )
+    acl = worlds.acl("test")
     assert stage(EMPTY, [edits.AddAcl(acl)], Snapshot()).refused
 
 
@@ -197,30 +190,28 @@ def removals(draw: st.DrawFn) -> tuple[edits.Edit, Snapshot]:
             resource, key = draw(RESOURCES), draw(KEYS)
             entries = ConfigSet((ConfigEntry(key, draw(TEXT), own_source(resource), type=codes.ConfigType(2)),))
             number = int(resource.name) if resource.type in (codes.BROKER, codes.BROKER_LOGGER) and resource.name else 0
-            topics = {resource.name: model_cluster.Topic(resource.name, ())} if resource.type == codes.TOPIC else {}
-            cluster = model_cluster.ClusterInfo(None, -1, (model_cluster.Broker(number, "b", 9092),))
+            topics = {resource.name: model.Topic(resource.name, ())} if resource.type == codes.TOPIC else {}
+            cluster = model.ClusterInfo(None, -1, (model.Broker(number, "b", 9092),))
             return edits.UnsetConfig(resource, key), Snapshot(
                 cluster=cluster, topics=topics, configs={resource: entries}
             )
         case "scram":
             user, mechanism = draw(NAMES), draw(MECHANISMS)
-            there = {user: (model_cluster.ScramCredential(mechanism, 4096),)}
+            there = {user: (model.ScramCredential(mechanism, 4096),)}
             return edits.DeleteScram(ScramUser(user, mechanism)), Snapshot(scram=there, read_at=read_at)
         case "topic":
             name = draw(NAMES)
-            return edits.DeleteTopic(name), Snapshot(topics={name: model_cluster.Topic(name, ())}, read_at=read_at)
+            return edits.DeleteTopic(name), Snapshot(topics={name: model.Topic(name, ())}, read_at=read_at)
         case "producer":
             topic, number = draw(PARTITIONS)
             topics = {
-                topic: model_cluster.Topic(
-                    topic, tuple(model_cluster.Partition(each, 1, (1,), (1,)) for each in range(number + 1))
-                )
+                topic: model.Topic(topic, tuple(model.Partition(each, 1, (1,), (1,)) for each in range(number + 1)))
             }
             return edits.EndTransaction(topic, number, draw(st.integers(0, 2**63 - 1))), Snapshot(topics=topics)
     group = draw(GROUPS)
-    (topic, number), committed = draw(PARTITIONS), model_cluster.CommittedOffset(5)
-    position = model_cluster.GroupPosition(
-        model_cluster.Group(group, "Empty", "classic", "consumer", members=()), {(topic, number): committed}
+    (topic, number), committed = draw(PARTITIONS), model.CommittedOffset(5)
+    position = model.GroupPosition(
+        model.Group(group, "Empty", "classic", "consumer", members=()), {(topic, number): committed}
     )
     snapshot = Snapshot(group_positions={group: position}, read_at=read_at)
     return (edits.DeleteGroup(group) if draw(st.booleans()) else edits.DeleteOffset(group, topic, number)), snapshot

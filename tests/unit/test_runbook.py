@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from console.cli.kafka_configs.command_line import parse_added
 from console.contexts.properties import parse_properties
 from console.language.quoting import shell_text
-from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
+from console.model.codes import ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
-from console.plan import edits as plan_edits
+from console.plan import edits as edit
 from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.kafka_tools import STDIN, Command, property_line
 from console.plan.plan import EMPTY, stage
+from tests.support import worlds
 from tests.support.model_cluster import ModelCluster
 
 SERVER = ("--bootstrap-server", "broker:9092")
@@ -29,7 +29,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 PASSWORD = "hunter2"
 
 
-def commands(*edits: plan_edits.Edit) -> tuple[Command, ...]:
+def commands(*edits: edit.Edit) -> tuple[Command, ...]:
     """Those of a plan with these edits, on a small cluster."""
     snapshot = ModelCluster(
         topics={"a.b": 3},
@@ -41,7 +41,7 @@ def commands(*edits: plan_edits.Edit) -> tuple[Command, ...]:
     return runbook(diff(report.plan, snapshot), SERVER)
 
 
-def words(*edits: plan_edits.Edit) -> list[str]:
+def words(*edits: edit.Edit) -> list[str]:
     """The commands but for their last words, which say where."""
     found = commands(*edits)
     assert {command.words[-2:] for command in found} == {SERVER}
@@ -50,7 +50,7 @@ def words(*edits: plan_edits.Edit) -> list[str]:
 
 @given(value=TEXT)
 def test_kafka_configs_reads_the_value_that_was_meant(value: str) -> None:
-    (command,) = commands(plan_edits.SetConfig(topic_resource("a.b"), "compression.type", value))
+    (command,) = commands(edit.SetConfig(topic_resource("a.b"), "compression.type", value))
     option, text = command.words[-4:-2]
     if option == "--add-config":
         assert parse_added(text) == {"compression.type": value}
@@ -70,7 +70,7 @@ def test_a_property_reads_back(key: str, value: str) -> None:
 
 @given(name=TEXT.filter(lambda text: text and "\0" not in text and text != "<default>"))
 def test_a_shell_reads_the_words_that_were_meant_and_a_terminal_sees_no_control(name: str) -> None:
-    (command,) = commands(plan_edits.SetQuota(QuotaEntity.of({"user": name}), "producer_byte_rate", 1e6))
+    (command,) = commands(edit.SetQuota(QuotaEntity.of({"user": name}), "producer_byte_rate", 1e6))
     text = shell_text([command])
     assert text.replace("\n", "").isprintable()
     run = subprocess.run(
@@ -84,7 +84,7 @@ def test_a_shell_reads_the_words_that_were_meant_and_a_terminal_sees_no_control(
 
 def test_values_that_the_command_line_would_spoil_come_from_standard_input() -> None:
     topic = topic_resource("a.b")
-    text = shell_text(commands(plan_edits.SetConfig(topic, "leader.replication.throttled.replicas", "[0:1]")))
+    text = shell_text(commands(edit.SetConfig(topic, "leader.replication.throttled.replicas", "[0:1]")))
     assert text == (
         "kafka-configs --alter --entity-type topics --entity-name a.b \\\n"
         "  --add-config-file /dev/stdin --bootstrap-server broker:9092 <<'EOF'\n"
@@ -93,21 +93,13 @@ def test_values_that_the_command_line_would_spoil_come_from_standard_input() -> 
 
 
 def test_what_comes_first_is_sent_first_and_a_name_is_no_pattern() -> None:
-    acl = Acl(
-        AclResourceType.parse("TRANSACTIONAL_ID"),
-        "t-",
-        PatternType.parse("PREFIXED"),
-        "User:alice",
-        "*",
-        AclOperation.parse("DESCRIBE_CONFIGS"),
-        Permission.parse("DENY"),
-    )
+    acl = worlds.acl("User:alice", "t-", "DESCRIBE_CONFIGS", "DENY", on="TRANSACTIONAL_ID", pattern="PREFIXED")
     quota = QuotaEntity.of({"user": None, "client-id": "c"})
     assert words(
-        plan_edits.DeleteTopic("a.b"),
-        plan_edits.SetQuota(quota, "request_percentage", 12.5),
-        plan_edits.AddAcl(acl),
-        plan_edits.CreateTopic(NewTopic("new", 3, 2, configs={"cleanup.policy": "compact,delete", "flush.ms": "7"})),
+        edit.DeleteTopic("a.b"),
+        edit.SetQuota(quota, "request_percentage", 12.5),
+        edit.AddAcl(acl),
+        edit.CreateTopic(NewTopic("new", 3, 2, configs={"cleanup.policy": "compact,delete", "flush.ms": "7"})),
     ) == [
         "kafka-topics --create --topic new --partitions 3 --replication-factor 2 "
         "--config cleanup.policy=compact,delete --config flush.ms=7",
@@ -121,12 +113,12 @@ def test_what_comes_first_is_sent_first_and_a_name_is_no_pattern() -> None:
 
 def test_brokers_growth_and_removals() -> None:
     assert words(
-        plan_edits.GrowTopic("a.b", 6),
-        plan_edits.UnsetConfig(topic_resource("a.b"), "retention.ms"),
-        plan_edits.SetConfig(topic_resource("a.b"), "cleanup.policy", "compact,delete"),
-        plan_edits.SetConfig(CLUSTER_DEFAULT, "log.cleaner.threads", "2"),
-        plan_edits.SetConfig(broker_resource(1), "max.connections", "100"),
-        plan_edits.UnsetQuota(QuotaEntity.of({"user": "alice"}), "producer_byte_rate"),
+        edit.GrowTopic("a.b", 6),
+        edit.UnsetConfig(topic_resource("a.b"), "retention.ms"),
+        edit.SetConfig(topic_resource("a.b"), "cleanup.policy", "compact,delete"),
+        edit.SetConfig(CLUSTER_DEFAULT, "log.cleaner.threads", "2"),
+        edit.SetConfig(broker_resource(1), "max.connections", "100"),
+        edit.UnsetQuota(QuotaEntity.of({"user": "alice"}), "producer_byte_rate"),
     ) == [
         "kafka-topics --alter --topic 'a\\.b' --partitions 6",
         "kafka-configs --alter --entity-type topics --entity-name a.b --add-config 'cleanup.policy=[compact,delete]'",
@@ -142,8 +134,8 @@ def test_no_secret_is_in_it() -> None:
     resource: ConfigResource = broker_resource(1)
     text = shell_text(
         commands(
-            plan_edits.UpsertScram(user, 4096, Secret(PASSWORD)),
-            plan_edits.SetConfig(resource, "listener.name.x.ssl.key.password", Secret(PASSWORD)),
+            edit.UpsertScram(user, 4096, Secret(PASSWORD)),
+            edit.SetConfig(resource, "listener.name.x.ssl.key.password", Secret(PASSWORD)),
         )
     )
     assert PASSWORD not in text
@@ -158,23 +150,15 @@ def test_no_secret_is_in_it() -> None:
 
 
 def test_what_no_command_can_say_is_told() -> None:
-    (command,) = commands(plan_edits.SetQuota(QuotaEntity.of({"user": "<default>"}), "producer_byte_rate", 1.0))
+    (command,) = commands(edit.SetQuota(QuotaEntity.of({"user": "<default>"}), "producer_byte_rate", 1.0))
     assert command.words == ()
     assert "no command can name" in shell_text([command])
 
 
 def test_an_acl_is_removed_without_a_question() -> None:
-    snapshot_acl = Acl(
-        AclResourceType.parse("CLUSTER"),
-        "kafka-cluster",
-        PatternType.parse("LITERAL"),
-        "User:-odd",
-        "10.0.0.1",
-        AclOperation.parse("ALL"),
-        Permission.parse("ALLOW"),
-    )
+    snapshot_acl = worlds.acl("User:-odd", "kafka-cluster", "ALL", on="CLUSTER", host="10.0.0.1")
     snapshot = ModelCluster(acls=[snapshot_acl]).describe()
-    plan = stage(EMPTY, [plan_edits.RemoveAcl(snapshot_acl)], snapshot).plan
+    plan = stage(EMPTY, [edit.RemoveAcl(snapshot_acl)], snapshot).plan
     (command,) = runbook(diff(plan, snapshot), ())
     assert shlex.join(command.words) == (
         "kafka-acls --remove --force --allow-principal User:-odd --allow-host 10.0.0.1 --operation All --cluster "

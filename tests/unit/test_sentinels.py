@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from console.answers.snapshot_json import write_snapshot
-from console.model import cluster as model_cluster
+from console.model import cluster as model
 from console.model.numbers import Data
 from console.model.records import BatchFacts, Record
 from console.model.snapshot import Snapshot
@@ -31,14 +31,14 @@ LONG_MAX, INT_MAX = 2**63 - 1, 2**31 - 1
 NOT_SAID = {-1, -2, -3, -4, -5, LONG_MAX, INT_MAX}
 """NONE, EARLIEST and LATEST of ListOffsets and the like, and Java's largest numbers for "without limit"."""
 
-PARTITION = PartitionRow(model_cluster.Partition(0, -1, (1,), ()), tiered=model_cluster.TieredOffsets(5, -1, -1))
-GROUP = GroupRow(model_cluster.Group("g", "Empty", "consumer", ""))
-LAG = LagRow(model_cluster.PartitionLag("t", 0, -1, -1, -1))
-REPLICA = QuorumRow(model_cluster.QuorumReplica(1, -1, -1, -1, -1), "voter", "")
+PARTITION = PartitionRow(model.Partition(0, -1, (1,), ()), tiered=model.TieredOffsets(5, -1, -1))
+GROUP = GroupRow(model.Group("g", "Empty", "consumer", ""))
+LAG = LagRow(model.PartitionLag("t", 0, -1, -1, -1))
+REPLICA = QuorumRow(model.QuorumReplica(1, -1, -1, -1, -1), "voter", "")
 TRANSACTION = TransactionRow(("t", 0), transaction=Transaction("tx", -1, "Empty"))
-TOKEN = model_cluster.DelegationToken("id", "User:a", "User:a", -1, LONG_MAX, LONG_MAX)
-MEMBER = model_cluster.GroupMember("m", "c", "/1.1.1.1", ())
-DOWN = BrokerRow(model_cluster.Broker(5, "", -1))
+TOKEN = model.DelegationToken("id", "User:a", "User:a", -1, LONG_MAX, LONG_MAX)
+MEMBER = model.GroupMember("m", "c", "/1.1.1.1", ())
+DOWN = BrokerRow(model.Broker(5, "", -1))
 
 TABLE: tuple[tuple[Columns[Any], object, str, str, Data], ...] = (
     (PARTITIONS, PARTITION, "leader", "–", None),
@@ -53,7 +53,7 @@ TABLE: tuple[tuple[Columns[Any], object, str, str, Data], ...] = (
     (QUORUM, REPLICA, "lag", "–", None),
     (QUORUM, REPLICA, "last_fetch", "", None),
     (QUORUM, REPLICA, "last_caught_up", "", None),
-    (QUORUM, QuorumRow(model_cluster.QuorumReplica(1, 0, 0, LONG_MAX, 0), "voter", ""), "last_fetch", "", None),
+    (QUORUM, QuorumRow(model.QuorumReplica(1, 0, 0, LONG_MAX, 0), "voter", ""), "last_fetch", "", None),
     (TRANSACTIONS, TRANSACTION, "producer", "–", None),
     (TRANSACTIONS, TRANSACTION, "epoch", "–", None),
     (TRANSACTIONS, TRANSACTION, "age_ms", "–", None),
@@ -128,17 +128,11 @@ def test_a_record_whose_time_no_date_holds() -> None:
 
 
 def leaderless() -> Snapshot:
-    quorum = model_cluster.Quorum(
-        -1,
-        4,
-        -1,
-        (model_cluster.QuorumReplica(1, -1, -1), model_cluster.QuorumReplica(2, 5, 3)),
-        (model_cluster.QuorumReplica(4, -1, -1),),
+    quorum = model.Quorum(
+        -1, 4, -1, (model.QuorumReplica(1, -1, -1), model.QuorumReplica(2, 5, 3)), (model.QuorumReplica(4, -1, -1),)
     )
-    topics = {"t": model_cluster.Topic("t", (model_cluster.Partition(0, -1, (1,), ()),))}
-    cluster = model_cluster.ClusterInfo(
-        "id", -1, (model_cluster.Broker(1, "h", 9092), model_cluster.Broker(4, "h", 9093))
-    )
+    topics = {"t": model.Topic("t", (model.Partition(0, -1, (1,), ()),))}
+    cluster = model.ClusterInfo("id", -1, (model.Broker(1, "h", 9092), model.Broker(4, "h", 9093)))
     return Snapshot(cluster=cluster, topics=topics, quorum=quorum)
 
 

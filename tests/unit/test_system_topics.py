@@ -17,7 +17,7 @@ from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym
 from console.model.snapshot import Snapshot
 from console.model.system_topics import SystemTopic, is_kafkas_own, system_topic
 from console.model.topic_readers import TopicReaders
-from console.plan import edits as plan_edits
+from console.plan import edits as do
 from console.plan.kinds.registry import KINDS, kind_of
 from console.plan.plan import EMPTY, stage
 from console.plan.risk_rules import Risk, RiskFacts
@@ -76,7 +76,7 @@ def snapshot(policies: Mapping[str, str], partitions: int = 1, **own: str) -> Sn
     )
 
 
-def warned(known: Snapshot, *edits: plan_edits.Edit, facts: RiskFacts | None = None) -> tuple[Risk, ...]:
+def warned(known: Snapshot, *edits: do.Edit, facts: RiskFacts | None = None) -> tuple[Risk, ...]:
     staged = stage(EMPTY, edits, known)
     assert not staged.refused
     return risks(staged.plan.staged, known, facts)
@@ -87,24 +87,24 @@ def empty(*names: str, **readers: int) -> RiskFacts:
     return RiskFacts(dict.fromkeys(names, 0), readers=dict.fromkeys(names, nobody))
 
 
-HURTS: Mapping[type[plan_edits.Edit], Callable[[str, str], list[plan_edits.Edit]]] = {
-    plan_edits.DeleteTopic: lambda name, _: [plan_edits.DeleteTopic(name)],
-    plan_edits.GrowTopic: lambda name, _: [plan_edits.GrowTopic(name, 60)] if _owner(name).grown else [],
-    plan_edits.TrimLog: lambda name, _: [plan_edits.TrimLog(name, 0, 50)],
-    plan_edits.SetConfig: lambda name, policy: [
-        *_policy(name, plan_edits.SetConfig(topic_resource(name), "cleanup.policy", _other(policy))),
-        *_kept(name, plan_edits.SetConfig(topic_resource(name), "retention.ms", "60000")),
-        *_kept(name, plan_edits.SetConfig(topic_resource(name), "retention.bytes", "2000000")),
+HURTS: Mapping[type[do.Edit], Callable[[str, str], list[do.Edit]]] = {
+    do.DeleteTopic: lambda name, _: [do.DeleteTopic(name)],
+    do.GrowTopic: lambda name, _: [do.GrowTopic(name, 60)] if _owner(name).grown else [],
+    do.TrimLog: lambda name, _: [do.TrimLog(name, 0, 50)],
+    do.SetConfig: lambda name, policy: [
+        *_policy(name, do.SetConfig(topic_resource(name), "cleanup.policy", _other(policy))),
+        *_kept(name, do.SetConfig(topic_resource(name), "retention.ms", "60000")),
+        *_kept(name, do.SetConfig(topic_resource(name), "retention.bytes", "2000000")),
     ],
-    plan_edits.AppendConfig: lambda name, policy: _policy(
-        name, plan_edits.AppendConfig(topic_resource(name), "cleanup.policy", _other(policy))
+    do.AppendConfig: lambda name, policy: _policy(
+        name, do.AppendConfig(topic_resource(name), "cleanup.policy", _other(policy))
     ),
     # What delete is needed for inherits it.
-    plan_edits.UnsetConfig: lambda name, policy: (
-        _policy(name, plan_edits.UnsetConfig(topic_resource(name), "cleanup.policy")) if policy == "compact" else []
+    do.UnsetConfig: lambda name, policy: (
+        _policy(name, do.UnsetConfig(topic_resource(name), "cleanup.policy")) if policy == "compact" else []
     ),
-    plan_edits.SubtractConfig: lambda name, policy: _policy(
-        name, plan_edits.SubtractConfig(topic_resource(name), "cleanup.policy", policy)
+    do.SubtractConfig: lambda name, policy: _policy(
+        name, do.SubtractConfig(topic_resource(name), "cleanup.policy", policy)
     ),
 }
 """Class of edit -> the edits of it by which the owner of a topic loses something."""
@@ -120,17 +120,17 @@ def _owner(name: str) -> SystemTopic:
     return found
 
 
-def _policy(name: str, edit: plan_edits.Edit) -> list[plan_edits.Edit]:
+def _policy(name: str, edit: do.Edit) -> list[do.Edit]:
     return [edit] if _owner(name).policy else []
 
 
-def _kept(name: str, edit: plan_edits.Edit) -> list[plan_edits.Edit]:
+def _kept(name: str, edit: do.Edit) -> list[do.Edit]:
     return [edit] if _owner(name).keeps else []
 
 
 @given(st.sampled_from(sorted(SYSTEM)), st.sampled_from(sorted(HURTS, key=lambda each: each.__name__)))
 def test_no_edit_hurts_a_topic_of_other_machinery_unless_its_name_is_typed(
-    name: str, edit_class: type[plan_edits.Edit]
+    name: str, edit_class: type[do.Edit]
 ) -> None:
     known = snapshot(SYSTEM)
     for edit in HURTS[edit_class](name, SYSTEM[name]):
@@ -146,19 +146,20 @@ def test_every_kind_of_edit_of_a_topic_is_tried() -> None:
     assert changes_data == HURTS.keys()
 
 
-def _takes_records(edit_class: type[plan_edits.Edit]) -> bool:
+def _takes_records(edit_class: type[do.Edit]) -> bool:
     """Return whether edits of a class name a topic as a whole, its records or its configs, and do not make it."""
     names = {each.__name__ for each in (ConfigResource, TopicTarget, LogTarget)}
     said = edit_class.target.fget.__annotations__.get("return", "")  # type: ignore[attr-defined]
-    return said in names and edit_class is not plan_edits.CreateTopic
+    return said in names and edit_class is not do.CreateTopic
 
 
 @pytest.mark.parametrize("name", KAFKAS_OWN)
 def test_kafkas_own_topics_are_never_grown_nor_emptied(name: str) -> None:
     known = snapshot(SYSTEM)
     assert is_kafkas_own(name)
-    for edit in (plan_edits.GrowTopic(name, 60), plan_edits.TrimLog(name, 0, 50)):
-        assert isinstance(kind_of(edit).judge(edit, Draft((), known)), Refused)
+    for edit in (do.GrowTopic(name, 60), do.TrimLog(name, 0, 50)):
+        with pytest.raises(Refused):
+            kind_of(edit).judge(edit, Draft((), known))
 
 
 @pytest.mark.parametrize("name", ANYBODYS)
@@ -166,8 +167,8 @@ def test_names_that_look_alike_are_anybodys(name: str) -> None:
     policy, partitions = ANYBODYS[name]
     assert system_topic(name, partitions, policy, {"shop"}) is None
     known = snapshot({name: policy}, partitions)
-    assert warned(known, plan_edits.DeleteTopic(name), facts=empty(name)) == ()
-    assert warned(known, plan_edits.GrowTopic(name, 60), facts=empty(name)) == ()
+    assert warned(known, do.DeleteTopic(name), facts=empty(name)) == ()
+    assert warned(known, do.GrowTopic(name, 60), facts=empty(name)) == ()
 
 
 def test_streams_topics_are_known_by_the_name_of_a_group() -> None:
@@ -181,22 +182,22 @@ def test_streams_topics_are_known_by_the_name_of_a_group() -> None:
 
 def test_an_empty_topic_that_nobody_reads_is_deleted_without_a_warning() -> None:
     known = snapshot({"t": "delete"})
-    assert warned(known, plan_edits.DeleteTopic("t"), facts=empty("t")) == ()
-    assert risk_needs(stage(EMPTY, [plan_edits.DeleteTopic("t")], known).added).newest_of == {"t"}
+    assert warned(known, do.DeleteTopic("t"), facts=empty("t")) == ()
+    assert risk_needs(stage(EMPTY, [do.DeleteTopic("t")], known).added).newest_of == {"t"}
 
 
 def test_a_topic_with_records_or_readers_says_so_and_is_typed() -> None:
     known = snapshot({"t": "delete"})
     readers = TopicReaders({("audit", 0): 7}, 2, 2, "", {"billing": 3}, frozenset({"audit", "billing"}))
     facts = RiskFacts({"t": 36 << 30}, readers={"t": readers}, ages={"t": 3.0})
-    (found,) = warned(known, plan_edits.DeleteTopic("t"), facts=facts)
+    (found,) = warned(known, do.DeleteTopic("t"), facts=facts)
     assert found.accepted_as == "topic-deleted=t"
     assert found.text == ("36 GiB go for good, the newest record is 3 s old; read by groups billing (3 members), audit")
-    (ahead,) = warned(known, plan_edits.DeleteTopic("t"), facts=replace(facts, ages={"t": -2e9}))
+    (ahead,) = warned(known, do.DeleteTopic("t"), facts=replace(facts, ages={"t": -2e9}))
     assert ", the newest record's time lies in the future; read by" in ahead.text
-    (idle,) = warned(known, plan_edits.DeleteTopic("t"), facts=empty("t", audit=1))
+    (idle,) = warned(known, do.DeleteTopic("t"), facts=empty("t", audit=1))
     assert idle.text == "it holds no records; read by group audit (1 member)"
-    (unread,) = warned(known, plan_edits.DeleteTopic("t"))
+    (unread,) = warned(known, do.DeleteTopic("t"))
     assert unread.text == "how much it holds could not be read; who reads it was not read"
 
 
@@ -204,7 +205,7 @@ def test_a_topic_with_records_or_readers_says_so_and_is_typed() -> None:
 def test_of_many_topics_their_number_is_typed_but_for_those_of_others(many: int, also: bool) -> None:
     names = [f"tmp-{number}" for number in range(many)]
     known = snapshot({**dict.fromkeys(names, "delete"), "_schemas": "compact"})
-    edits = [*map(plan_edits.DeleteTopic, names), *([plan_edits.DeleteTopic("_schemas")] if also else [])]
+    edits = [*map(do.DeleteTopic, names), *([do.DeleteTopic("_schemas")] if also else [])]
     accepted = {risk.accepted_as for risk in warned(known, *edits)}
     mine = {f"topic-deleted={many}"} if many > 3 else {f"topic-deleted={name}" for name in names}
     assert accepted == mine | ({"topic-deleted=_schemas"} if also else set())
@@ -213,7 +214,7 @@ def test_of_many_topics_their_number_is_typed_but_for_those_of_others(many: int,
 @pytest.mark.parametrize("name", [name for name, policy in OTHERS.items() if policy == "compact"])
 def test_nobody_is_sent_to_empty_a_compacted_topic_of_other_machinery(name: str) -> None:
     known = snapshot({name: "compact", "mine": "compact"})
-    (other,) = stage(EMPTY, [plan_edits.TrimLog(name, 0, 50)], known).refused
+    (other,) = stage(EMPTY, [do.TrimLog(name, 0, 50)], known).refused
     assert other.remedy.startswith("Leave them: they belong to ")
-    (mine,) = stage(EMPTY, [plan_edits.TrimLog("mine", 0, 50)], known).refused
+    (mine,) = stage(EMPTY, [do.TrimLog("mine", 0, 50)], known).refused
     assert "append topic mine cleanup.policy=delete" in mine.remedy

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.model import time_lag as model_time_lag
+from console.model import time_lag
 from console.model.cluster import GroupLag, PartitionLag
 from console.model.lag_trend import LagTrend, times_to_read, trend_after, with_times
 
@@ -19,16 +19,14 @@ STEPS = st.lists(st.tuples(st.floats(0.5, 30), st.integers(0, 500)), min_size=1,
 """Seconds from one poll to the next, and the records that are written in them."""
 
 
-def watched(
-    steps: list[tuple[float, int]], first: int = 100
-) -> tuple[model_time_lag.EndsSeen, list[tuple[float, int]]]:
+def watched(steps: list[tuple[float, int]], first: int = 100) -> tuple[time_lag.EndsSeen, list[tuple[float, int]]]:
     """What is kept of polls, and all of them: when, and the end then."""
     at, end = START, first
-    polls, seen = [(at, end)], model_time_lag.see_end(None, end, at)
+    polls, seen = [(at, end)], time_lag.see_end(None, end, at)
     for seconds, records in steps:
         at, end = at + seconds, end + records
         polls.append((at, end))
-        seen = model_time_lag.see_end(seen, end, at)
+        seen = time_lag.see_end(seen, end, at)
     return seen, polls
 
 
@@ -43,23 +41,23 @@ def test_a_time_lies_between_the_polls_before_and_after_the_record_was_written(
     seen, polls = watched(steps)
     now, end = polls[-1]
     committed = data.draw(st.integers(0, end))
-    found = model_time_lag.time_lag(row(committed, end), seen, None, now)
+    found = time_lag.time_lag(row(committed, end), seen, None, now)
     if committed == end:
-        assert found == model_time_lag.NOT_BEHIND
+        assert found == time_lag.NOT_BEHIND
         return
     after = bisect_left([offset for _, offset in polls], committed + 1)
     if after == 0:  # it was there at the first poll
-        assert found.least or found == model_time_lag.Behind()
+        assert found.least or found == time_lag.Behind()
         assert found.seconds is None or 0 < found.seconds <= now - polls[0][0]
         return
     earliest, latest = now - polls[after][0], now - polls[after - 1][0]
     if found.least:  # of polls that are older than what is kept
-        assert latest >= model_time_lag.HELD >= (found.seconds or 0) - max(step for step, _ in steps)
+        assert latest >= time_lag.HELD >= (found.seconds or 0) - max(step for step, _ in steps)
         return
     assert found.seconds is not None
     assert found.seconds >= 0
     # Of polls that were thinned out none is further from its neighbour than that.
-    slack = max(model_time_lag.CLOSE, model_time_lag.CLOSE_SHARE * latest)
+    slack = max(time_lag.CLOSE, time_lag.CLOSE_SHARE * latest)
     assert earliest - slack - 1e-5 <= found.seconds <= latest + slack + 1e-5
 
 
@@ -67,9 +65,7 @@ def test_a_time_lies_between_the_polls_before_and_after_the_record_was_written(
 def test_who_has_read_more_is_never_further_behind(steps: list[tuple[float, int]]) -> None:
     seen, polls = watched(steps)
     now, end = polls[-1]
-    found = [
-        model_time_lag.time_lag(row(committed, end), seen, None, now).seconds for committed in range(90, end + 1, 7)
-    ]
+    found = [time_lag.time_lag(row(committed, end), seen, None, now).seconds for committed in range(90, end + 1, 7)]
     known = [seconds for seconds in found if seconds is not None]
     assert all(a >= b for a, b in pairwise(known))
 
@@ -77,41 +73,41 @@ def test_who_has_read_more_is_never_further_behind(steps: list[tuple[float, int]
 @given(STEPS)
 def test_what_is_kept_is_bounded_and_never_falls(steps: list[tuple[float, int]]) -> None:
     seen, polls = watched(steps)
-    assert len(seen.ats) == len(seen.ends) <= model_time_lag.MOST + 1
+    assert len(seen.ats) == len(seen.ends) <= time_lag.MOST + 1
     assert list(seen.ends) == sorted(seen.ends)
     assert list(seen.ats) == sorted(seen.ats)
     assert (seen.ats[-1], seen.ends[-1]) == polls[-1]
     # One poll before what is kept says where that begins.
-    assert sum(at < polls[-1][0] - model_time_lag.HELD for at in seen.ats[:-1]) <= 1
+    assert sum(at < polls[-1][0] - time_lag.HELD for at in seen.ats[:-1]) <= 1
 
 
 @given(st.floats(0.5, 6.0), st.integers(1, 200), st.integers(10, 400), st.integers(1, 1500))
 def test_a_steady_producer_is_told_to_the_second(every: float, rate: int, polls: int, behind: int) -> None:
-    seen, at = model_time_lag.see_end(None, 0, START), START
+    seen, at = time_lag.see_end(None, 0, START), START
     for _ in range(polls):
         at += every
-        seen = model_time_lag.see_end(seen, int((at - START) * rate), at)
+        seen = time_lag.see_end(seen, int((at - START) * rate), at)
     committed = int((at - behind - START) * rate)
-    found = model_time_lag.time_lag(row(committed, seen.ends[-1]), seen, None, at)
-    if committed >= 0 and at - behind > max(START, at - model_time_lag.HELD):
+    found = time_lag.time_lag(row(committed, seen.ends[-1]), seen, None, at)
+    if committed >= 0 and at - behind > max(START, at - time_lag.HELD):
         assert found.seconds == pytest.approx(behind, abs=max(2.0, 0.01 * behind) / 1 + 1 / rate)
         assert not found.least
 
 
 def test_a_log_that_stands_still_is_two_polls() -> None:
-    seen = model_time_lag.see_end(None, 7, START)
+    seen = time_lag.see_end(None, 7, START)
     for number in range(1, 100):
-        seen = model_time_lag.see_end(seen, 7, START + number)
-    assert seen == model_time_lag.EndsSeen((START, START + 99.0), (7, 7))
+        seen = time_lag.see_end(seen, 7, START + number)
+    assert seen == time_lag.EndsSeen((START, START + 99.0), (7, 7))
     # The record that comes next was written between the last two polls, however long none was.
-    seen = model_time_lag.see_end(seen, 8, START + 100)
-    assert model_time_lag.waits_since(seen, 7) == START + 100
+    seen = time_lag.see_end(seen, 8, START + 100)
+    assert time_lag.waits_since(seen, 7) == START + 100
 
 
 def test_a_log_that_was_cut_and_a_clock_that_went_back_begin_again() -> None:
-    seen = model_time_lag.see_end(model_time_lag.see_end(None, 7, START), 9, START + 1)
-    assert model_time_lag.see_end(seen, 8, START + 2) == model_time_lag.EndsSeen((START + 2,), (8,))
-    assert model_time_lag.see_end(seen, 9, START) == model_time_lag.EndsSeen((START,), (9,))
+    seen = time_lag.see_end(time_lag.see_end(None, 7, START), 9, START + 1)
+    assert time_lag.see_end(seen, 8, START + 2) == time_lag.EndsSeen((START + 2,), (8,))
+    assert time_lag.see_end(seen, 9, START) == time_lag.EndsSeen((START,), (9,))
 
 
 # -- what the record itself says ---------------------------------------------------------------------------------------
@@ -119,84 +115,73 @@ def test_a_log_that_was_cut_and_a_clock_that_went_back_begin_again() -> None:
 
 def test_a_record_says_since_when_it_waits_where_the_polls_do_not() -> None:
     now = START + 10
-    seen = model_time_lag.see_end(model_time_lag.see_end(None, 50, START), 60, now)
-    assert model_time_lag.time_lag(row(40, 60), seen, None, now) == model_time_lag.Behind(10.0, least=True)
-    assert model_time_lag.time_lag(
-        row(40, 60), seen, model_time_lag.Written(40, round((now - 300) * 1000)), now
-    ) == model_time_lag.Behind(300.0)
+    seen = time_lag.see_end(time_lag.see_end(None, 50, START), 60, now)
+    assert time_lag.time_lag(row(40, 60), seen, None, now) == time_lag.Behind(10.0, least=True)
+    assert time_lag.time_lag(
+        row(40, 60), seen, time_lag.Written(40, round((now - 300) * 1000)), now
+    ) == time_lag.Behind(300.0)
     # Of another offset it says nothing; and what was seen to wait does so, whatever its producer's clock said.
-    assert model_time_lag.time_lag(
-        row(41, 60), seen, model_time_lag.Written(40, round((now - 300) * 1000)), now
-    ) == model_time_lag.Behind(10.0, least=True)
-    assert model_time_lag.time_lag(
-        row(40, 60), seen, model_time_lag.Written(40, round((now - 3) * 1000)), now
-    ) == model_time_lag.Behind(10.0)
-    assert model_time_lag.time_lag(row(55, 60), seen, None, now).seconds == pytest.approx(4.0)
+    assert time_lag.time_lag(
+        row(41, 60), seen, time_lag.Written(40, round((now - 300) * 1000)), now
+    ) == time_lag.Behind(10.0, least=True)
+    assert time_lag.time_lag(row(40, 60), seen, time_lag.Written(40, round((now - 3) * 1000)), now) == time_lag.Behind(
+        10.0
+    )
+    assert time_lag.time_lag(row(55, 60), seen, None, now).seconds == pytest.approx(4.0)
 
 
 def test_what_holds_no_record_makes_nobody_wait() -> None:
     """As a transaction's marker, which is all that is left for a group of a still topic, for hours."""
-    marker = model_time_lag.Written(40, why="no record is there", until=41)
-    long_ago = model_time_lag.EndsSeen((START,), (41,))
-    assert model_time_lag.time_lag(row(40, 41), long_ago, None, START + 900) == model_time_lag.Behind(900.0, least=True)
-    assert model_time_lag.time_lag(row(40, 41), long_ago, marker, START + 900) == model_time_lag.NOT_BEHIND
+    marker = time_lag.Written(40, why="no record is there", until=41)
+    long_ago = time_lag.EndsSeen((START,), (41,))
+    assert time_lag.time_lag(row(40, 41), long_ago, None, START + 900) == time_lag.Behind(900.0, least=True)
+    assert time_lag.time_lag(row(40, 41), long_ago, marker, START + 900) == time_lag.NOT_BEHIND
     # The first record comes after it, between two polls.
-    later = model_time_lag.EndsSeen((START + 890, START + 892), (41, 42))
-    assert model_time_lag.time_lag(row(40, 42), later, marker, START + 900) == model_time_lag.Behind(8.0)
-    assert model_time_lag.time_lag(row(39, 41), long_ago, marker, START + 900) == model_time_lag.Behind(
-        900.0, least=True
-    ), "of another offset"
+    later = time_lag.EndsSeen((START + 890, START + 892), (41, 42))
+    assert time_lag.time_lag(row(40, 42), later, marker, START + 900) == time_lag.Behind(8.0)
+    assert time_lag.time_lag(row(39, 41), long_ago, marker, START + 900) == time_lag.Behind(900.0, least=True), (
+        "of another offset"
+    )
 
 
 @pytest.mark.parametrize(
     ("written", "why"),
     [
-        (model_time_lag.Written(40, -1), model_time_lag.NO_TIMESTAMP),
-        (model_time_lag.Written(40, round((START + 3600) * 1000)), model_time_lag.IN_FUTURE),
-        (model_time_lag.Written(40, why="no record is there"), "no record is there"),
+        (time_lag.Written(40, -1), time_lag.NO_TIMESTAMP),
+        (time_lag.Written(40, round((START + 3600) * 1000)), time_lag.IN_FUTURE),
+        (time_lag.Written(40, why="no record is there"), "no record is there"),
         (
-            model_time_lag.Written(1, why="Fetch: TOPIC_AUTHORIZATION_FAILED", refused=True),
+            time_lag.Written(1, why="Fetch: TOPIC_AUTHORIZATION_FAILED", refused=True),
             "Fetch: TOPIC_AUTHORIZATION_FAILED",
         ),
     ],
 )
-def test_a_record_whose_time_is_worth_nothing_leaves_it_unknown(written: model_time_lag.Written, why: str) -> None:
-    seen = model_time_lag.see_end(None, 60, START)
-    assert model_time_lag.time_lag(row(40, 60), seen, written, START) == model_time_lag.Behind(why=why)
-    assert model_time_lag.time_lag(row(40, 60), seen, written, START + 90) == model_time_lag.Behind(
-        90.0, least=True, why=why
-    )
-    assert model_time_lag.time_lag(row(60, 60), seen, written, START) == model_time_lag.NOT_BEHIND
+def test_a_record_whose_time_is_worth_nothing_leaves_it_unknown(written: time_lag.Written, why: str) -> None:
+    seen = time_lag.see_end(None, 60, START)
+    assert time_lag.time_lag(row(40, 60), seen, written, START) == time_lag.Behind(why=why)
+    assert time_lag.time_lag(row(40, 60), seen, written, START + 90) == time_lag.Behind(90.0, least=True, why=why)
+    assert time_lag.time_lag(row(60, 60), seen, written, START) == time_lag.NOT_BEHIND
 
 
 def test_it_is_unknown_without_a_commit_and_at_the_first_poll() -> None:
+    assert time_lag.time_lag(row(-1, 60), time_lag.see_end(None, 60, START), None, START + 5) == time_lag.Behind()
+    assert time_lag.time_lag(row(10, 60), None, None, START) == time_lag.Behind()
     assert (
-        model_time_lag.time_lag(row(-1, 60), model_time_lag.see_end(None, 60, START), None, START + 5)
-        == model_time_lag.Behind()
-    )
-    assert model_time_lag.time_lag(row(10, 60), None, None, START) == model_time_lag.Behind()
-    assert (
-        model_time_lag.time_lag(
-            row(10, 60), model_time_lag.see_end(None, 60, START), None, START + model_time_lag.LEAST / 2
-        )
-        == model_time_lag.Behind()
+        time_lag.time_lag(row(10, 60), time_lag.see_end(None, 60, START), None, START + time_lag.LEAST / 2)
+        == time_lag.Behind()
     )
 
 
 def test_a_group_is_as_far_behind_as_its_worst_partition() -> None:
-    assert model_time_lag.longest(
-        [model_time_lag.Behind(3.0), model_time_lag.Behind(300.0), model_time_lag.NOT_BEHIND]
-    ) == model_time_lag.Behind(300.0)
-    assert model_time_lag.longest(
-        [model_time_lag.Behind(300.0), model_time_lag.Behind(10.0, least=True)]
-    ) == model_time_lag.Behind(300.0, least=True)
-    assert model_time_lag.longest([model_time_lag.Behind(300.0), model_time_lag.Behind()]) == model_time_lag.Behind(
+    assert time_lag.longest([time_lag.Behind(3.0), time_lag.Behind(300.0), time_lag.NOT_BEHIND]) == time_lag.Behind(
+        300.0
+    )
+    assert time_lag.longest([time_lag.Behind(300.0), time_lag.Behind(10.0, least=True)]) == time_lag.Behind(
         300.0, least=True
     )
-    assert model_time_lag.longest([model_time_lag.NOT_BEHIND, model_time_lag.Behind(why="w")]) == model_time_lag.Behind(
-        why="w"
-    )
-    assert model_time_lag.longest([model_time_lag.Behind()]) == model_time_lag.longest([]) == model_time_lag.Behind()
+    assert time_lag.longest([time_lag.Behind(300.0), time_lag.Behind()]) == time_lag.Behind(300.0, least=True)
+    assert time_lag.longest([time_lag.NOT_BEHIND, time_lag.Behind(why="w")]) == time_lag.Behind(why="w")
+    assert time_lag.longest([time_lag.Behind()]) == time_lag.longest([]) == time_lag.Behind()
 
 
 # -- of a group --------------------------------------------------------------------------------------------------------
@@ -213,40 +198,38 @@ def trend_of(*polls: tuple[float, tuple[PartitionLag, ...]]) -> LagTrend:
 def test_records_are_asked_for_once_the_largest_lag_first_and_the_groups_in_turn() -> None:
     one = trend_of((START, (row(5, 9), row(5, 50, 1), row(9, 9, 2), row(-1, 9, 3))))
     two = trend_of((START, (row(5, 9), row(4, 9, 1))))
-    assert times_to_read([one], 10) == [model_time_lag.Spot("t", 1, 5), model_time_lag.Spot("t", 0, 5)]
+    assert times_to_read([one], 10) == [time_lag.Spot("t", 1, 5), time_lag.Spot("t", 0, 5)]
     assert times_to_read([one, two], 3) == [
-        model_time_lag.Spot("t", 1, 5),
-        model_time_lag.Spot("t", 1, 4),
-        model_time_lag.Spot("t", 0, 5),
+        time_lag.Spot("t", 1, 5),
+        time_lag.Spot("t", 1, 4),
+        time_lag.Spot("t", 0, 5),
     ]
     found = {
-        model_time_lag.Spot("t", 1, 5): model_time_lag.Written(5, round((START - 60) * 1000)),
-        model_time_lag.Spot("t", 0, 5): model_time_lag.Written(5, -1),
+        time_lag.Spot("t", 1, 5): time_lag.Written(5, round((START - 60) * 1000)),
+        time_lag.Spot("t", 0, 5): time_lag.Written(5, -1),
     }
     known = with_times({"one": one}, found)["one"]
     assert times_to_read([known], 10) == []
-    assert known.longest_behind == model_time_lag.Behind(60.0, least=True, why=model_time_lag.NO_TIMESTAMP)
+    assert known.longest_behind == time_lag.Behind(60.0, least=True, why=time_lag.NO_TIMESTAMP)
 
 
 def test_a_record_counts_while_the_commit_stands_and_then_what_was_seen() -> None:
     first = trend_of((START, (row(5, 9),)))
-    known = with_times(
-        {"g": first}, {model_time_lag.Spot("t", 0, 5): model_time_lag.Written(5, round((START - 60) * 1000))}
-    )["g"]
+    known = with_times({"g": first}, {time_lag.Spot("t", 0, 5): time_lag.Written(5, round((START - 60) * 1000))})["g"]
     later = trend_after(known, GroupLag((row(5, 19),)), START + 10)
-    assert later.longest_behind == model_time_lag.Behind(70.0)
+    assert later.longest_behind == time_lag.Behind(70.0)
     moved = trend_after(later, GroupLag((row(12, 19),)), START + 12)
     assert moved.longest_behind.seconds == pytest.approx(12 - 10 * 4 / 10, abs=0.5)
     assert not moved.written
     caught_up = trend_after(moved, GroupLag((row(19, 19),)), START + 14)
-    assert caught_up.longest_behind == model_time_lag.NOT_BEHIND
+    assert caught_up.longest_behind == time_lag.NOT_BEHIND
 
 
 def test_nothing_is_kept_of_who_has_read_everything_but_the_last_poll() -> None:
     well = trend_of((START, (row(9, 9),)), (START + 5, (row(9, 9),)))
     assert not well.seen
-    assert well.longest_behind == model_time_lag.NOT_BEHIND
+    assert well.longest_behind == time_lag.NOT_BEHIND
     later = trend_after(well, GroupLag((row(9, 19),)), START + 15)
     # Ten records came in ten seconds, and the first of them is what is read next.
-    assert later.longest_behind == model_time_lag.Behind(pytest.approx(9.0))  # type: ignore[arg-type]
+    assert later.longest_behind == time_lag.Behind(pytest.approx(9.0))  # type: ignore[arg-type]
     assert not trend_after(later, GroupLag((row(19, 19),)), START + 20).seen

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.language.completion import complete
-from console.model import transactions as model_transactions
+from console.model import transactions as txns
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.plan.edits import EndTransaction
 from console.plan.plan import EMPTY, stage
 from console.plan.risks import risks
-from console.plan.staged import Dropped, Refused
+from console.plan.staged import Dropped, Refusal
 from console.present.text import plain
 from console.present.transactions import detail_lines, transaction_rows
 
@@ -24,7 +24,7 @@ MAX = 900_000
 GAP = Failure("TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "not all ids may be described", "Grant DESCRIBE.")
 
 producers = st.builds(
-    model_transactions.Producer,
+    txns.Producer,
     id=st.integers(0, 3),
     epoch=st.integers(0, 3),
     last_timestamp=st.one_of(st.just(-1), st.integers(NOW - 3 * MAX, NOW + MAX)),
@@ -32,10 +32,10 @@ producers = st.builds(
     start_offset=st.integers(0, 50),
 )
 transactions = st.builds(
-    model_transactions.Transaction,
+    txns.Transaction,
     id=st.sampled_from(["a", "b", "c"]),
     producer_id=st.integers(0, 3),
-    state=st.sampled_from(["Empty", "CompleteCommit", "CompleteAbort", *sorted(model_transactions.UNFINISHED)]),
+    state=st.sampled_from(["Empty", "CompleteCommit", "CompleteAbort", *sorted(txns.UNFINISHED)]),
     timeout_ms=st.sampled_from([-1, 1000, MAX]),
     start_ms=st.one_of(st.just(-1), st.integers(NOW - 3 * MAX, NOW)),
     partitions=st.one_of(st.none(), st.frozensets(st.sampled_from([PLACE, (T, 4), ("other", 3)]))),
@@ -43,12 +43,12 @@ transactions = st.builds(
 
 
 @st.composite
-def polled(draw: st.DrawFn) -> tuple[model_transactions.OpenTransaction, model_transactions.Transactions]:
+def polled(draw: st.DrawFn) -> tuple[txns.OpenTransaction, txns.Transactions]:
     """A poll with one open transaction."""
     found = draw(st.lists(transactions, max_size=3, unique_by=(lambda each: each.id, lambda each: each.producer_id)))
-    open_ = model_transactions.OpenTransaction(*PLACE, draw(producers), draw(st.booleans()))
-    return open_, model_transactions.Transactions(
-        {PLACE: model_transactions.StableOffsets(open_.producer.start_offset, open_.producer.start_offset + 5)},
+    open_ = txns.OpenTransaction(*PLACE, draw(producers), draw(st.booleans()))
+    return open_, txns.Transactions(
+        {PLACE: txns.StableOffsets(open_.producer.start_offset, open_.producer.start_offset + 5)},
         (open_,),
         {each.id: each for each in found},
         gaps=draw(st.sampled_from([(), (GAP,)])),
@@ -56,7 +56,7 @@ def polled(draw: st.DrawFn) -> tuple[model_transactions.OpenTransaction, model_t
     )
 
 
-def as_kafka_finds(each: model_transactions.OpenTransaction, seen: model_transactions.Transactions) -> bool:
+def as_kafka_finds(each: txns.OpenTransaction, seen: txns.Transactions) -> bool:
     """TransactionsCommand.FindHangingTransactionsCommand: older than the longest timeout, and either no transactional
     id has the producer, or the description of its transaction does not name the partition."""
     if seen.at_ms - each.producer.last_timestamp <= seen.max_timeout_ms:
@@ -67,13 +67,13 @@ def as_kafka_finds(each: model_transactions.OpenTransaction, seen: model_transac
 
 @given(polled())
 def test_what_hangs_here_hangs_for_kafkas_command_too(
-    case: tuple[model_transactions.OpenTransaction, model_transactions.Transactions],
+    case: tuple[txns.OpenTransaction, txns.Transactions],
 ) -> None:
     each, seen = case
-    hangs = model_transactions.verdict(each, seen).standing is model_transactions.Standing.HANGS
+    hangs = txns.verdict(each, seen).standing is txns.Standing.HANGS
     assert not hangs or as_kafka_finds(each, seen)
     known = seen.by_producer.get(each.producer.id)
-    if known is not None and known.state in model_transactions.DECIDED:
+    if known is not None and known.state in txns.DECIDED:
         assert not hangs, "a marker may still come, and an abort would undo a part of a commit"
         return
     sure = each.confirmed and not seen.gaps and all(t.partitions is not None for t in seen.transactions.values())
@@ -83,21 +83,21 @@ def test_what_hangs_here_hangs_for_kafkas_command_too(
 
 @given(polled(), st.integers(0, 10 * MAX))
 def test_what_a_coordinator_will_end_never_hangs_however_old(
-    case: tuple[model_transactions.OpenTransaction, model_transactions.Transactions], later: int
+    case: tuple[txns.OpenTransaction, txns.Transactions], later: int
 ) -> None:
     each, seen = case
-    kept = model_transactions.Transaction("kept", each.producer.id, "Ongoing", 1, 0, MAX, NOW - MAX, frozenset({PLACE}))
+    kept = txns.Transaction("kept", each.producer.id, "Ongoing", 1, 0, MAX, NOW - MAX, frozenset({PLACE}))
     others = {id_: t for id_, t in seen.transactions.items() if t.producer_id != each.producer.id}
     seen = replace(seen, transactions={**others, "kept": kept}, at_ms=NOW + later)
-    found = model_transactions.verdict(each, seen)
-    assert found.standing in (model_transactions.Standing.HEALTHY, model_transactions.Standing.SLOW)
-    assert (found.standing is model_transactions.Standing.SLOW) is (later > 0)
+    found = txns.verdict(each, seen)
+    assert found.standing in (txns.Standing.HEALTHY, txns.Standing.SLOW)
+    assert (found.standing is txns.Standing.SLOW) is (later > 0)
     assert found.transactional_id == "kept"
 
 
-@given(polled(), st.sampled_from(sorted(model_transactions.DECIDED)), st.integers(0, 10 * MAX), st.booleans())
+@given(polled(), st.sampled_from(sorted(txns.DECIDED)), st.integers(0, 10 * MAX), st.booleans())
 def test_what_is_decided_is_never_aborted(
-    case: tuple[model_transactions.OpenTransaction, model_transactions.Transactions],
+    case: tuple[txns.OpenTransaction, txns.Transactions],
     state: str,
     later: int,
     named: bool,
@@ -105,15 +105,11 @@ def test_what_is_decided_is_never_aborted(
     """Whether or not the coordinator still names the partition, and however long it takes."""
     each, seen = case
     places = frozenset({PLACE}) if named else frozenset({("other", 0)})
-    kept = model_transactions.Transaction("kept", each.producer.id, state, 1, 0, MAX, NOW - MAX, places)
+    kept = txns.Transaction("kept", each.producer.id, state, 1, 0, MAX, NOW - MAX, places)
     others = {id_: t for id_, t in seen.transactions.items() if t.producer_id != each.producer.id}
     seen = replace(seen, transactions={**others, "kept": kept}, at_ms=NOW + later)
-    found = model_transactions.verdict(each, seen)
-    assert found.standing is (
-        model_transactions.Standing.UNDELIVERED
-        if later > model_transactions.MARKERS_MS
-        else model_transactions.Standing.HEALTHY
-    )
+    found = txns.verdict(each, seen)
+    assert found.standing is (txns.Standing.UNDELIVERED if later > txns.MARKERS_MS else txns.Standing.HEALTHY)
     assert "by itself" not in f"{found.why} {found.remedy}"
     report = stage(EMPTY, [EndTransaction(*PLACE, each.producer.id)], Snapshot(transactions={PLACE: seen}))
     assert not report.plan.staged
@@ -123,18 +119,18 @@ def test_what_is_decided_is_never_aborted(
 
 @given(polled(), st.sampled_from(["CompleteCommit", "CompleteAbort", "Ongoing"]), st.integers(-MAX, MAX))
 def test_what_its_producer_takes_as_committed_is_named_so(
-    case: tuple[model_transactions.OpenTransaction, model_transactions.Transactions], state: str, began: int
+    case: tuple[txns.OpenTransaction, txns.Transactions], state: str, began: int
 ) -> None:
     """A coordinator leaves out the marker of a partition that has no leader at the commit."""
     each, seen = case
     each = each._replace(confirmed=True, producer=replace(each.producer, last_timestamp=NOW - 2 * MAX))
     # Records may be older than their transaction by the difference of two clocks.
     start = NOW - 2 * MAX + began
-    kept = model_transactions.Transaction("kept", each.producer.id, state, 1, 0, MAX, start, frozenset())
+    kept = txns.Transaction("kept", each.producer.id, state, 1, 0, MAX, start, frozenset())
     seen = replace(seen, transactions={"kept": kept}, open=(each,), gaps=())
-    found = model_transactions.verdict(each, seen)
-    assert found.standing is model_transactions.Standing.HANGS
-    assert found.was_committed is (state == "CompleteCommit" and began <= model_transactions.MARKERS_MS)
+    found = txns.verdict(each, seen)
+    assert found.standing is txns.Standing.HANGS
+    assert found.was_committed is (state == "CompleteCommit" and began <= txns.MARKERS_MS)
     assert ("Copy its records first" in found.remedy) is found.was_committed
     report = stage(EMPTY, [EndTransaction(*PLACE, each.producer.id)], Snapshot(transactions={PLACE: seen}))
     (warning,) = risks(report.plan.staged, Snapshot(transactions={PLACE: seen}))
@@ -143,34 +139,34 @@ def test_what_its_producer_takes_as_committed_is_named_so(
 
 @given(polled())
 def test_what_is_unseen_is_possible_at_most(
-    case: tuple[model_transactions.OpenTransaction, model_transactions.Transactions],
+    case: tuple[txns.OpenTransaction, txns.Transactions],
 ) -> None:
     each, seen = case
     unknown = {id_: t for id_, t in seen.transactions.items() if t.producer_id != each.producer.id}
     hidden = replace(seen, transactions=unknown, gaps=(GAP,))
-    found = model_transactions.verdict(each, hidden)
-    assert found.standing in (model_transactions.Standing.POSSIBLE, model_transactions.Standing.YOUNG)
-    if found.standing is model_transactions.Standing.POSSIBLE and each.producer.last_timestamp <= NOW:
+    found = txns.verdict(each, hidden)
+    assert found.standing in (txns.Standing.POSSIBLE, txns.Standing.YOUNG)
+    if found.standing is txns.Standing.POSSIBLE and each.producer.last_timestamp <= NOW:
         assert found.remedy == GAP.remedy
-    moved = model_transactions.verdict(each._replace(confirmed=False), replace(seen, gaps=()))
-    assert moved.standing is not model_transactions.Standing.HANGS
+    moved = txns.verdict(each._replace(confirmed=False), replace(seen, gaps=()))
+    assert moved.standing is not txns.Standing.HANGS
 
 
 @given(polled())
 def test_only_what_hangs_is_staged(
-    case: tuple[model_transactions.OpenTransaction, model_transactions.Transactions],
+    case: tuple[txns.OpenTransaction, txns.Transactions],
 ) -> None:
     each, seen = case
     snapshot = Snapshot(transactions={PLACE: seen})
     edit = EndTransaction(*PLACE, each.producer.id)
     report = stage(EMPTY, [edit], snapshot)
-    hangs = model_transactions.verdict(each, seen).standing is model_transactions.Standing.HANGS
+    hangs = txns.verdict(each, seen).standing is txns.Standing.HANGS
     assert bool(report.plan.staged) is hangs
     if hangs:
-        assert report.plan.staged[0].was == model_transactions.seen_transaction(*PLACE, each.producer.id, seen)
+        assert report.plan.staged[0].was == txns.seen_transaction(*PLACE, each.producer.id, seen)
     else:
         (refused,) = report.refused
-        assert isinstance(refused, Refused)
+        assert isinstance(refused, Refusal)
         assert refused.reason
         assert refused.remedy
     other = stage(EMPTY, [EndTransaction(*PLACE, each.producer.id + 10)], snapshot)
@@ -181,7 +177,7 @@ def test_what_was_not_looked_at_is_refused_and_says_why() -> None:
     edit = EndTransaction(*PLACE, 1)
     (refused,) = stage(EMPTY, [edit], Snapshot()).refused
     assert "were not read" in refused.reason
-    denied = model_transactions.Transactions(
+    denied = txns.Transactions(
         failures={PLACE: Failure("TOPIC_AUTHORIZATION_FAILED", "orders-3", "Grant READ.")}, at_ms=NOW
     )
     (refused,) = stage(EMPTY, [edit], Snapshot(transactions={PLACE: denied})).refused
@@ -193,7 +189,7 @@ def test_what_was_not_looked_at_is_refused_and_says_why() -> None:
 
 @given(polled(), st.integers(30, 120))
 def test_a_row_for_each_open_transaction_and_its_details_fit(
-    case: tuple[model_transactions.OpenTransaction, model_transactions.Transactions], width: int
+    case: tuple[txns.OpenTransaction, txns.Transactions], width: int
 ) -> None:
     each, seen = case
     rows = transaction_rows(Snapshot(transactions={PLACE: seen}))
@@ -207,24 +203,22 @@ def test_a_row_for_each_open_transaction_and_its_details_fit(
 
 def test_a_partition_is_judged_by_the_poll_that_it_was_in() -> None:
     """A later poll of another partition saw the coordinators at another time."""
-    each = model_transactions.OpenTransaction(
-        *PLACE, model_transactions.Producer(1, 0, last_timestamp=NOW - 2 * MAX, start_offset=7), confirmed=True
+    each = txns.OpenTransaction(
+        *PLACE, txns.Producer(1, 0, last_timestamp=NOW - 2 * MAX, start_offset=7), confirmed=True
     )
-    known = model_transactions.Transaction("a", 1, "Ongoing", 1, 0, MAX, NOW - 1000, frozenset({PLACE}))
-    first = model_transactions.Transactions(
-        {PLACE: model_transactions.StableOffsets(7, 9)}, (each,), {"a": known}, at_ms=NOW
-    )
-    later = model_transactions.Transactions({(T, 4): model_transactions.StableOffsets(9, 9)}, (), {}, at_ms=NOW + 1000)
+    known = txns.Transaction("a", 1, "Ongoing", 1, 0, MAX, NOW - 1000, frozenset({PLACE}))
+    first = txns.Transactions({PLACE: txns.StableOffsets(7, 9)}, (each,), {"a": known}, at_ms=NOW)
+    later = txns.Transactions({(T, 4): txns.StableOffsets(9, 9)}, (), {}, at_ms=NOW + 1000)
     rows = transaction_rows(Snapshot(transactions={PLACE: first, (T, 4): later}))
     assert [row.word for row in rows] == ["healthy"]
 
 
 def test_producers_are_completed() -> None:
     """The open ones of the partition, with how they stand."""
-    each = model_transactions.OpenTransaction(
-        *PLACE, model_transactions.Producer(4012, 0, last_timestamp=NOW - 2 * MAX, start_offset=7), confirmed=True
+    each = txns.OpenTransaction(
+        *PLACE, txns.Producer(4012, 0, last_timestamp=NOW - 2 * MAX, start_offset=7), confirmed=True
     )
-    seen = model_transactions.Transactions({PLACE: model_transactions.StableOffsets(7, 9)}, (each,), at_ms=NOW)
+    seen = txns.Transactions({PLACE: txns.StableOffsets(7, 9)}, (each,), at_ms=NOW)
     text = "abort transaction topic orders partition 3 producer "
     found = complete(text, len(text), Snapshot(transactions={PLACE: seen}))
     assert [(one.text, one.meta) for one in found] == [("4012", "hangs")]
@@ -232,7 +226,7 @@ def test_producers_are_completed() -> None:
 
 
 def test_durations() -> None:
-    assert [model_transactions.minutes(ms) for ms in (0, 119_000, 120_000, 7_199_000, 7_200_000, 11_100_000)] == [
+    assert [txns.minutes(ms) for ms in (0, 119_000, 120_000, 7_199_000, 7_200_000, 11_100_000)] == [
         "0 s",
         "119 s",
         "2 min",

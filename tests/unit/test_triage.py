@@ -15,9 +15,8 @@ from console.language.grammar import parse
 from console.language.interpret import command_of
 from console.language.statements import Where
 from console.model import cluster
-from console.model.acl import Acl
 from console.model.certificates import Certificate, Listener, advertised_with_tls
-from console.model.codes import AclOperation, AclResourceType, ConfigSource, PatternType, Permission
+from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.disk_trend import DirSample, seconds_left
 from console.model.failure import WRONG_BROKER, WRONG_CLUSTER, Failure
@@ -35,17 +34,13 @@ from console.triage.facts import Facts, opened
 from console.triage.observations import Observations, after, begin
 from console.triage.symptoms import WORK, Poll, Subject
 from console.tui.panes.now import evidence_of
+from tests.support import worlds
 
 START = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 PARTS = ("cluster", "quorum", "topics", "groups", "reassignments", "log_dirs", "configs")
 TICK = timedelta(seconds=5)
 
 Change = Callable[[Snapshot, int], Snapshot]
-
-
-def of_whom(principal: str) -> Acl:
-    where = AclResourceType.parse("TOPIC"), "orders", PatternType.parse("LITERAL")
-    return Acl(*where, principal, "*", AclOperation.parse("READ"), Permission.parse("ALLOW"))
 
 
 def healthy(brokers: int = 3, racks: int = 3) -> Snapshot:
@@ -84,12 +79,33 @@ def now_ms(tick: int) -> int:
     return int((START + tick * TICK).timestamp() * 1000)
 
 
+def with_quorum(snapshot: Snapshot, **changed: object) -> Snapshot:
+    """The snapshot with these fields of its quorum, if it has one."""
+    return replace(snapshot, quorum=snapshot.quorum and replace(snapshot.quorum, **changed))  # type: ignore[arg-type]
+
+
+def caught_up(snapshot: Snapshot, at_ms: int, **changed: object) -> Snapshot:
+    """Voters that caught up at a time."""
+    voters = snapshot.quorum.voters if snapshot.quorum is not None else ()
+    moved = tuple(replace(voter, last_caught_up_ms=at_ms, **changed) for voter in voters)  # type: ignore[arg-type]
+    return with_quorum(snapshot, voters=moved)
+
+
 def fresh(snapshot: Snapshot, tick: int) -> Snapshot:
     """Voters that caught up just now."""
-    if snapshot.quorum is None:
-        return snapshot
-    voters = tuple(replace(voter, last_caught_up_ms=now_ms(tick)) for voter in snapshot.quorum.voters)
-    return replace(snapshot, quorum=replace(snapshot.quorum, voters=voters))
+    return caught_up(snapshot, now_ms(tick))
+
+
+def each_of_orders(snapshot: Snapshot, change: Callable[[cluster.Partition], cluster.Partition]) -> Snapshot:
+    """The snapshot with its partitions of orders changed."""
+    topic = snapshot.topics["orders"]
+    changed = replace(topic, partitions=tuple(map(change, topic.partitions)))
+    return replace(snapshot, topics={**snapshot.topics, "orders": changed})
+
+
+def first_of_orders(snapshot: Snapshot, **changed: object) -> Snapshot:
+    """The snapshot with these fields of orders/0."""
+    return each_of_orders(snapshot, lambda each: each if each.number else each._replace(**changed))  # type: ignore[arg-type]
 
 
 def watched(
@@ -147,7 +163,7 @@ def moved(
 
 
 def config(key: str, value: str, source: int) -> ConfigSet:
-    return ConfigSet((ConfigEntry(key, value, ConfigSource(source)),))
+    return worlds.config_set({key: value}, ConfigSource(source))
 
 
 BROKER = {n: Subject(broker=n) for n in range(1, 7)}
@@ -160,15 +176,14 @@ def _flapping(snapshot: Snapshot, tick: int) -> Snapshot:
 
 
 def _epochs(snapshot: Snapshot, tick: int) -> Snapshot:
-    assert snapshot.quorum is not None
-    return replace(snapshot, quorum=replace(snapshot.quorum, leader_id=1 + tick % 3, leader_epoch=7 + tick))
+    return with_quorum(snapshot, leader_id=1 + tick % 3, leader_epoch=7 + tick)
 
 
 def _behind(snapshot: Snapshot, _tick: int) -> Snapshot:
     assert snapshot.quorum is not None
     first, second, third = snapshot.quorum.voters
     late = replace(third, lag=50, last_caught_up_ms=now_ms(0) - 60_000)
-    return replace(snapshot, quorum=replace(snapshot.quorum, voters=(first, second, late)))
+    return with_quorum(snapshot, voters=(first, second, late))
 
 
 def _formatted_again(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -179,18 +194,15 @@ def _formatted_again(snapshot: Snapshot, tick: int) -> Snapshot:
     first, second, third = (replace(each, last_fetch_ms=now, directory_id=f"of-{each.id}") for each in behind.voters)
     voters = (replace(first, last_caught_up_ms=now), second, replace(third, last_fetch_ms=now - 60_000))
     again = cluster.QuorumReplica(3, 100, 0, now, now, "another")
-    return replace(snapshot, quorum=replace(behind, voters=voters, observers=(again,)))
+    return with_quorum(snapshot, voters=voters, observers=(again,))
 
 
 def _no_leader(snapshot: Snapshot, _tick: int) -> Snapshot:
-    assert snapshot.quorum is not None
-    return replace(snapshot, quorum=replace(snapshot.quorum, leader_id=-1))
+    return with_quorum(snapshot, leader_id=-1)
 
 
 def _skewed(snapshot: Snapshot, _tick: int) -> Snapshot:
-    topic = snapshot.topics["orders"]
-    led = tuple(each._replace(leader=each.replicas[1]) if each.leader == 3 else each for each in topic.partitions)
-    return replace(snapshot, topics={"orders": replace(topic, partitions=led)})
+    return each_of_orders(snapshot, lambda p: p._replace(leader=p.replicas[1]) if p.leader == 3 else p)
 
 
 def _min_isr(snapshot: Snapshot, _tick: int) -> Snapshot:
@@ -208,18 +220,11 @@ def _throttle(snapshot: Snapshot, _tick: int) -> Snapshot:
 
 
 def _out_of_isr(snapshot: Snapshot, _tick: int) -> Snapshot:
-    topic = snapshot.topics["orders"]
-    lost = tuple(
-        each._replace(isr=tuple(b for b in each.isr if b != 2)) if each.leader == 1 else each
-        for each in topic.partitions
-    )
-    return replace(snapshot, topics={"orders": replace(topic, partitions=lost)})
+    return each_of_orders(snapshot, lambda p: p._replace(isr=tuple(b for b in p.isr if b != 2)) if p.leader == 1 else p)
 
 
 def _leaderless(snapshot: Snapshot, _tick: int) -> Snapshot:
-    topic = snapshot.topics["orders"]
-    first, *rest = topic.partitions
-    return replace(snapshot, topics={"orders": replace(topic, partitions=(first._replace(leader=-1, isr=()), *rest))})
+    return first_of_orders(snapshot, leader=-1, isr=())
 
 
 def _no_coordinator(snapshot: Snapshot, _tick: int) -> Snapshot:
@@ -233,23 +238,24 @@ def _failed_dir(snapshot: Snapshot, _tick: int) -> Snapshot:
 
 
 def _filling(snapshot: Snapshot, tick: int) -> Snapshot:
-    return replace(
-        snapshot,
-        log_dirs={**snapshot.log_dirs, 2: (cluster.LogDir("/data", cluster.ReplicaSizes(), 1_000, 900 - 20 * tick),)},
-    )
+    return replace(snapshot, log_dirs={**snapshot.log_dirs, 2: (worlds.held(total=1_000, usable=900 - 20 * tick),)})
 
 
 def _move_to_the_dead(snapshot: Snapshot, _tick: int) -> Snapshot:
     return replace(snapshot, reassignments=(cluster.Reassignment("orders", 0, (1, 2, 9), (9,), (3,)),))
 
 
-def logs_at(tick: int, states: Mapping[int, LogOffsets]) -> ObservedLogs:
-    """The log of orders/0 read at each tick, in the state of the last of these ticks."""
+def logs_seen(tick: int, at: Callable[[int], Mapping[tuple[str, int], LogOffsets]]) -> ObservedLogs:
+    """The logs as polls up to a tick saw them. at: what is seen at each."""
     observations = ObservedLogs()
     for each in range(tick + 1):
-        state = states[max(at for at in states if at <= each)]
-        observations = logs_after(observations, {("orders", 0): state}, (START + each * TICK).timestamp())
+        observations = logs_after(observations, at(each), (START + each * TICK).timestamp())
     return observations
+
+
+def logs_at(tick: int, states: Mapping[int, LogOffsets]) -> ObservedLogs:
+    """The log of orders/0 read at each tick, in the state of the last of these ticks."""
+    return logs_seen(tick, lambda each: {("orders", 0): states[max(at for at in states if at <= each)]})
 
 
 LATE = OpenTransaction("orders", 0, Producer(4012, 5, 2, now_ms(0) - 3_600_000, 3, 40), confirmed=True)
@@ -280,8 +286,8 @@ def _deleted(tick: int) -> Facts:
 def kept_for(snapshot: Snapshot, retention_ms: int) -> Snapshot:
     """The topic with this retention."""
     values = {"cleanup.policy": "delete", "retention.bytes": "-1", "retention.ms": str(retention_ms)}
-    entries = tuple(ConfigEntry(key, value, ConfigSource(TOPIC_CONFIG)) for key, value in values.items())
-    return replace(snapshot, configs={topic_resource("orders"): ConfigSet(entries)})
+    configs = {topic_resource("orders"): worlds.config_set(values, ConfigSource(TOPIC_CONFIG))}
+    return replace(snapshot, configs=configs)
 
 
 DAY_MS = 24 * 3_600_000
@@ -289,16 +295,13 @@ DAY_MS = 24 * 3_600_000
 
 def _unclean(snapshot: Snapshot, tick: int) -> Snapshot:
     """The last of the ISR goes; two polls later another replica leads."""
-    topic = snapshot.topics["orders"]
-    first, *rest = topic.partitions
-    lonely = first._replace(isr=(9,), leader=9, replicas=(9, 2, 3), leader_epoch=4)
+    alone = {"isr": (9,), "leader": 9, "replicas": (9, 2, 3), "leader_epoch": 4}
     if tick >= 2:
-        lonely = lonely._replace(leader=-1, offline=(9,), leader_epoch=5)
+        alone |= {"leader": -1, "offline": (9,), "leader_epoch": 5}
     if tick >= 4:
-        lonely = lonely._replace(leader=2, isr=(2,), leader_epoch=6)
+        alone |= {"leader": 2, "isr": (2,), "leader_epoch": 6}
     brokers = (*snapshot.cluster.brokers, cluster.Broker(9, "127.0.0.1", 9009, fenced=tick >= 2))
-    changed = {"orders": replace(topic, partitions=(lonely, *rest))}
-    return replace(snapshot, topics=changed, cluster=replace(snapshot.cluster, brokers=brokers))
+    return replace(first_of_orders(snapshot, **alone), cluster=replace(snapshot.cluster, brokers=brokers))
 
 
 def _ending(_tick: int) -> Facts:
@@ -331,71 +334,46 @@ def set_by(snapshot: Snapshot, **changes: str) -> Snapshot:
     configs = {}
     for broker in (1, 2, 3):
         values = {"num.replica.fetchers": "4", "log.cleaner.enable": "true"} | (changes if broker == 2 else {})
-        entries = tuple(ConfigEntry(key, value, ConfigSource(BROKER_CONFIG)) for key, value in values.items())
-        configs[broker_resource(broker)] = ConfigSet(entries)
+        configs[broker_resource(broker)] = worlds.config_set(values, ConfigSource(BROKER_CONFIG))
     return replace(snapshot, configs={**snapshot.configs, **configs})
 
 
 def _two_replicas_away(snapshot: Snapshot, tick: int) -> Snapshot:
     """Two followers leave an ISR after their leader's patience was cut."""
-    topic = snapshot.topics["orders"]
-    first, *rest = topic.partitions
-    lonely = first._replace(isr=(first.leader,)) if tick >= 3 else first
+    leader = snapshot.topics["orders"].partitions[0].leader
     patience = config("replica.lag.time.max.ms", "100" if tick >= 2 else "30000", BROKER_CONFIG)
-    topics = {"orders": replace(topic, partitions=(lonely, *rest))}
-    return replace(snapshot, topics=topics, configs={broker_resource(first.leader): patience})
+    lonely = first_of_orders(snapshot, isr=(leader,)) if tick >= 3 else snapshot
+    return replace(lonely, configs={broker_resource(leader): patience})
 
 
 def _uncleaned(snapshot: Snapshot, _tick: int) -> Snapshot:
     """Broker 2 holds 100 times as much of a compacted partition."""
-    entries = (("cleanup.policy", "compact"), ("segment.bytes", "1000"))
-    values = tuple(ConfigEntry(key, value, ConfigSource(TOPIC_CONFIG)) for key, value in entries)
-    dirs = {
-        broker: (
-            cluster.LogDir(
-                "/data", cluster.ReplicaSizes([cluster.ReplicaSize("orders", 0, size, 0, False)]), 10**9, 9 * 10**8
-            ),
-        )
-        for broker, size in ((1, 3_000), (2, 300_000), (3, 3_500))
-    }
-    return replace(snapshot, configs={topic_resource("orders"): ConfigSet(values)}, log_dirs=dirs)
+    values = {"cleanup.policy": "compact", "segment.bytes": "1000"}
+    configs = {topic_resource("orders"): worlds.config_set(values, ConfigSource(TOPIC_CONFIG))}
+    return replace(snapshot, configs=configs, log_dirs=sized(3_000, 300_000, 3_500))
+
+
+def sized(*sizes: int) -> dict[int, tuple[cluster.LogDir, ...]]:
+    """The directories of brokers 1, 2 and 3 whose replicas of orders/0 have these sizes."""
+    return {broker: (worlds.held(("orders", 0, size)),) for broker, size in enumerate(sizes, 1)}
 
 
 def _at_its_quota(snapshot: Snapshot, tick: int) -> Snapshot:
     """The group reads one record of 100 bytes a second from a broker, and its client may read 100 bytes a second."""
     snapshot = moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)})
-    dirs = {
-        broker: (
-            cluster.LogDir(
-                "/data", cluster.ReplicaSizes([cluster.ReplicaSize("orders", 0, 60_000, 0, False)]), 10**9, 9 * 10**8
-            ),
-        )
-        for broker in (1, 2, 3)
-    }
     quotas = {QuotaEntity.of({"client-id": "c"}): {"consumer_byte_rate": 100.0}}
-    return replace(snapshot, log_dirs=dirs, quotas=quotas)
+    return replace(snapshot, log_dirs=sized(60_000, 60_000, 60_000), quotas=quotas)
 
 
 def _whole_logs(tick: int) -> Facts:
     """Six partitions with 100 records each."""
-    observations = ObservedLogs()
-    for each in range(tick + 1):
-        found = {("orders", number): LogOffsets(0, 100, 100) for number in range(6)}
-        observations = logs_after(observations, found, (START + each * TICK).timestamp())
-    return Facts(observations)
+    found = {("orders", number): LogOffsets(0, 100, 100) for number in range(6)}
+    return Facts(logs_seen(tick, lambda _: found))
 
 
 def _moves(snapshot: Snapshot, tick: int, grows_to: int = 100) -> Snapshot:
     """Partition 0 moves to broker 3, which gets bytes up to some tick."""
-    copied = 100_000 * min(tick, grows_to)
-    dirs = {
-        broker: (
-            cluster.LogDir(
-                "/data", cluster.ReplicaSizes([cluster.ReplicaSize("orders", 0, size, 0, False)]), 10**9, 9 * 10**8
-            ),
-        )
-        for broker, size in ((1, 10_000_000), (2, 10_000_000), (3, copied))
-    }
+    dirs = sized(10_000_000, 10_000_000, 100_000 * min(tick, grows_to))
     moves = (cluster.Reassignment("orders", 0, (1, 2, 3), (3,), (2,)),)
     return replace(snapshot, log_dirs=dirs, reassignments=moves)
 
@@ -473,7 +451,7 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
     (
         "acl-without-type",
         Subject(entity="ACLs of 'alice' and 1 more"),
-        lambda s, _: replace(s, acls=(of_whom("alice"), of_whom("bob"), of_whom("User:bob"), of_whom(":c"))),
+        lambda s, _: replace(s, acls=tuple(map(worlds.acl, ("alice", "bob", "User:bob", ":c")))),
         {},
     ),
     ("certificate-expiring", Subject(broker=1, listener="127.0.0.1:9001"), lambda s, _: s, {"facts": _ending}),
@@ -585,9 +563,7 @@ def test_no_retention_applies_to_an_empty_cleanup_policy() -> None:
 
     def gone(policy: str) -> set[tuple[str, Subject]]:
         entries = {"cleanup.policy": policy, "retention.bytes": "-1", "retention.ms": "1000"}
-        configs = ConfigSet(
-            tuple(ConfigEntry(key, value, ConfigSource(TOPIC_CONFIG)) for key, value in entries.items())
-        )
+        configs = worlds.config_set(entries, ConfigSource(TOPIC_CONFIG))
         before = replace(healthy(), configs={topic_resource("orders"): configs})
         return named(diagnose(watched(lambda s, _: moved(s, {0: (50, 100)}), facts=_deleted, before=before)))
 
@@ -672,9 +648,8 @@ def test_markers_that_too_few_replicas_take_are_no_fault_of_the_coordinator() ->
     """They are written with acks=all: another coordinator would not get them written either."""
 
     def short(snapshot: Snapshot, _tick: int) -> Snapshot:
-        first, *rest = snapshot.topics["orders"].partitions
-        alone = replace(snapshot.topics["orders"], partitions=(first._replace(isr=(first.leader,)), *rest))
-        return replace(snapshot, topics={"orders": alone}, configs=TWO_IN_SYNC)
+        leader = snapshot.topics["orders"].partitions[0].leader
+        return replace(first_of_orders(snapshot, isr=(leader,)), configs=TWO_IN_SYNC)
 
     verdict = diagnose(watched(short, facts=prepared("PrepareCommit")))
     (claim,) = (each.claim for each in verdict.causes if each.claim.cause == "transaction-undelivered")
@@ -727,13 +702,10 @@ def test_a_leader_that_joined_the_isr_in_between_is_no_unclean_one() -> None:
     """The ISR grew and its leader left between two polls, on a topic that refuses unclean elections."""
 
     def led(snapshot: Snapshot, tick: int) -> Snapshot:
-        topic = snapshot.topics["orders"]
-        first, *rest = topic.partitions
-        alone = first._replace(isr=(1,), leader=1, leader_epoch=4)
-        if tick >= 2:
-            alone = first._replace(isr=(2,), leader=2, leader_epoch=5, offline=(1,))
-        away = without_broker(replace(snapshot, topics={}), [1]) if tick >= 2 else snapshot
-        return replace(away, topics={"orders": replace(topic, partitions=(alone, *rest))})
+        if tick < 2:
+            return first_of_orders(snapshot, isr=(1,), leader=1, leader_epoch=4)
+        away = replace(without_broker(replace(snapshot, topics={}), [1]), topics=snapshot.topics)
+        return first_of_orders(away, isr=(2,), leader=2, leader_epoch=5, offline=(1,))
 
     assert "unclean-election" not in {each.claim.cause for each in diagnose(watched(led)).causes}
 
@@ -742,10 +714,7 @@ def test_the_clock_of_this_host_makes_no_voter_late() -> None:
     """Voters are compared with the leader's clock: an hour's difference to ours says nothing."""
 
     def other_clock(snapshot: Snapshot, tick: int) -> Snapshot:
-        assert snapshot.quorum is not None
-        moment = now_ms(tick) - 3_600_000
-        voters = tuple(replace(each, lag=1, last_caught_up_ms=moment) for each in snapshot.quorum.voters)
-        return replace(snapshot, quorum=replace(snapshot.quorum, voters=voters))
+        return caught_up(snapshot, now_ms(tick) - 3_600_000, lag=1)
 
     assert diagnose(watched(other_clock)).is_healthy
 
@@ -754,10 +723,7 @@ def test_the_clock_of_this_host_ends_no_certificate() -> None:
     """It is a year ahead of the controller's."""
 
     def behind(snapshot: Snapshot, tick: int) -> Snapshot:
-        assert snapshot.quorum is not None
-        moment = now_ms(tick) - 365 * DAY_MS
-        voters = tuple(replace(each, last_caught_up_ms=moment) for each in snapshot.quorum.voters)
-        return replace(snapshot, quorum=replace(snapshot.quorum, voters=voters))
+        return caught_up(snapshot, now_ms(tick) - 365 * DAY_MS)
 
     assert diagnose(watched(behind, facts=_ending)).is_healthy
 
@@ -824,14 +790,12 @@ def test_a_reassignment_that_gets_bytes_is_work() -> None:
 
 def _all_move(snapshot: Snapshot, tick: int) -> Snapshot:
     """Each partition of orders moves to broker 3, as a replacement moves them: it is in no ISR until all is copied."""
-    moved = _moves(snapshot, tick)
-    partitions = tuple(
-        each._replace(leader=1, replicas=(1, 2, 3), isr=(1, 2), offline=())
-        for each in snapshot.topics["orders"].partitions
+    moving = each_of_orders(
+        _moves(snapshot, tick), lambda p: p._replace(leader=1, replicas=(1, 2, 3), isr=(1, 2), offline=())
     )
-    moves = tuple(cluster.Reassignment("orders", each.number, (1, 2, 3), (3,), (2,)) for each in partitions)
-    orders = replace(snapshot.topics["orders"], partitions=partitions)
-    return replace(moved, topics={**snapshot.topics, "orders": orders}, reassignments=moves)
+    numbers = range(len(snapshot.topics["orders"].partitions))
+    moves = tuple(cluster.Reassignment("orders", number, (1, 2, 3), (3,), (2,)) for number in numbers)
+    return replace(moving, reassignments=moves)
 
 
 def test_a_broker_that_replicas_move_to_is_not_out_of_sync() -> None:
@@ -849,9 +813,7 @@ def test_an_announced_restart_is_no_trouble() -> None:
 
 def test_one_election_and_one_restart_are_no_trouble() -> None:
     def restarted(snapshot: Snapshot, tick: int) -> Snapshot:
-        assert snapshot.quorum is not None
-        epoch = 7 if tick < 3 else 8
-        snapshot = replace(snapshot, quorum=replace(snapshot.quorum, leader_epoch=epoch))
+        snapshot = with_quorum(snapshot, leader_epoch=7 if tick < 3 else 8)
         return without_broker(snapshot, [3]) if tick in (3, 4) else snapshot
 
     assert diagnose(watched(restarted)).is_healthy
@@ -867,10 +829,7 @@ def test_a_symptom_without_a_cause_is_said() -> None:
     """A replica is out of sync, and so is another of the partition: no single follower is to blame."""
 
     def two(snapshot: Snapshot, _tick: int) -> Snapshot:
-        topic = snapshot.topics["orders"]
-        first, *rest = topic.partitions
-        lonely = first._replace(isr=(first.leader,))
-        return replace(snapshot, topics={"orders": replace(topic, partitions=(lonely, *rest))})
+        return first_of_orders(snapshot, isr=(snapshot.topics["orders"].partitions[0].leader,))
 
     verdict = diagnose(watched(two))
     assert [each.symptom for each in verdict.unexplained] == ["under-replicated"]
@@ -1012,9 +971,9 @@ def test_a_throttle_that_is_taken_away_or_raised_is_no_change_before(
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         away = _two_replicas_away(snapshot, tick)
-        values = became if tick >= 2 else was
-        entries = tuple(ConfigEntry(key, value, ConfigSource(BROKER_CONFIG)) for key, value in sorted(values.items()))
-        return replace(away, configs=dict.fromkeys(away.configs, ConfigSet(entries)))
+        values = dict(sorted((became if tick >= 2 else was).items()))
+        entries = worlds.config_set(values, ConfigSource(BROKER_CONFIG))
+        return replace(away, configs=dict.fromkeys(away.configs, entries))
 
     claims = [each.claim for each in diagnose(watched(change)).causes if each.claim.cause == "changed-lately"]
     assert len(claims) == is_named
@@ -1026,8 +985,7 @@ def test_what_holds_up_a_copy_comes_first_among_its_fixes() -> None:
     """A throttle is raised for a time; a move to a broker that is down is cancelled."""
 
     def throttled(snapshot: Snapshot, tick: int) -> Snapshot:
-        entries = (ConfigEntry("follower.replication.throttled.rate", "1000", ConfigSource(BROKER_CONFIG)),)
-        configs = {**snapshot.configs, broker_resource(3): ConfigSet(entries)}
+        configs = {**snapshot.configs, broker_resource(3): config(RATE, "1000", BROKER_CONFIG)}
         return replace(_moves(snapshot, tick, grows_to=2), configs=configs)
 
     def fixes(change: Change) -> tuple[Next, ...]:

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from console.language.interpret import command_of
 from console.model.acl import Acl, acl_differences
 from console.model.authorizer import pattern_of, patterns_on, within_whole
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
+from console.model.codes import AclOperation, Permission
+from console.model.observed_logs import LogOffsets
 from console.model.snapshot import Snapshot
 from console.plan.edits import AddAcl, RemoveAcl
 from console.triage import past
@@ -24,6 +24,8 @@ from console.triage.diagnosis import diagnose
 from console.triage.facts import AclKey, Author, Facts
 from console.triage.past import DENY, NOTHING, past_after
 from console.triage.symptoms import Poll
+from tests.support import worlds
+from tests.unit import test_triage
 from tests.unit.test_triage import START, TICK, healthy, moved, watched
 
 WHEN = 6
@@ -31,15 +33,7 @@ WHEN = 6
 
 
 def acl(permission: str, operation: str, name: str = "orders", type_: str = "TOPIC", pattern: str = "LITERAL") -> Acl:
-    return Acl(
-        AclResourceType.parse(type_),
-        name,
-        PatternType.parse(pattern),
-        "User:app",
-        "*",
-        AclOperation.parse(operation),
-        Permission.parse(permission),
-    )
+    return worlds.acl("User:app", name, operation, permission, on=type_, pattern=pattern)
 
 
 OTHER = acl("ALLOW", "READ", "payments")
@@ -61,11 +55,11 @@ def seen(
         return replace(snapshot, acls=acls, read_at={**snapshot.read_at, "acls": at})
 
     def facts(tick: int) -> Facts:
-        logs = ObservedLogs()
-        for each in range(tick + 1):
+        def seen(each: int) -> dict[tuple[str, int], LogOffsets]:
             end = 100 + 10 * (min(each, WHEN) if stops else each)
-            logs = logs_after(logs, {("orders", 0): LogOffsets(0, end, end)}, (START + each * TICK).timestamp())
-        return Facts(logs, acl_authors=authors)
+            return {("orders", 0): LogOffsets(0, end, end)}
+
+        return Facts(test_triage.logs_seen(tick, seen), acl_authors=authors)
 
     first = replace(healthy(), acls=tuple(sorted(before)), read_at={**healthy().read_at, "acls": START})
     return [each.claim for each in diagnose(watched(change, ticks, before=first, facts=facts)).causes]

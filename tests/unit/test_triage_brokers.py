@@ -16,7 +16,8 @@ from console.triage.cause import Certainty, Severity
 from console.triage.diagnosis import diagnose
 from console.triage.observations import after, begin
 from console.triage.symptoms import Poll, Subject
-from tests.unit import test_triage
+from tests.support import worlds
+from tests.unit import test_triage as triage
 
 
 @pytest.mark.parametrize("fenced", [True, False])
@@ -24,13 +25,13 @@ def test_a_rack_is_known_when_its_brokers_are_listed_no_more(*, fenced: bool) ->
     """Kafka before 4 does not list brokers that are down; brokers that were never listed have no rack."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        return test_triage.without_broker(snapshot, [2, 4, 6], fenced=fenced) if tick >= 2 else snapshot
+        return triage.without_broker(snapshot, [2, 4, 6], fenced=fenced) if tick >= 2 else snapshot
 
-    observations = test_triage.watched(change, before=test_triage.healthy(brokers=6, racks=2))
-    assert test_triage.named(diagnose(observations)) == {("rack-down", Subject(rack="rack-0"))}
-    away = {("broker-down", test_triage.BROKER[n]) for n in (2, 4, 6)}
-    later = test_triage.watched(lambda snapshot, _: snapshot, before=observations.last.snapshot)
-    assert test_triage.named(diagnose(later)) == ({("rack-down", Subject(rack="rack-0"))} if fenced else away)
+    observations = triage.watched(change, before=triage.healthy(brokers=6, racks=2))
+    assert triage.named(diagnose(observations)) == {("rack-down", Subject(rack="rack-0"))}
+    away = {("broker-down", triage.BROKER[n]) for n in (2, 4, 6)}
+    later = triage.watched(lambda snapshot, _: snapshot, before=observations.last.snapshot)
+    assert triage.named(diagnose(later)) == ({("rack-down", Subject(rack="rack-0"))} if fenced else away)
 
 
 @pytest.mark.parametrize(("ticks", "is_slow"), [(5, False), (7, True)])
@@ -38,22 +39,22 @@ def test_a_lag_after_a_broker_went_is_a_consumers_only_if_it_stays(ticks: int, i
     """The broker goes with the second poll, 5 s apart; 20 s later the lag still grows."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        lagging = test_triage.moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)})
-        return test_triage.without_broker(lagging, [3]) if tick >= 2 else lagging
+        lagging = triage.moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)})
+        return triage.without_broker(lagging, [3]) if tick >= 2 else lagging
 
-    verdict = diagnose(test_triage.watched(change, ticks=ticks))
+    verdict = diagnose(triage.watched(change, ticks=ticks))
     slow = {("consumer-slow", Subject(group="billing"))} if is_slow else set()
-    assert test_triage.named(verdict) == {("broker-down", test_triage.BROKER[3]), *slow}
+    assert triage.named(verdict) == {("broker-down", triage.BROKER[3]), *slow}
     assert not verdict.unexplained
 
 
 def test_a_broker_that_was_away_from_the_first_poll_holds_back_no_lag() -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        return test_triage.without_broker(test_triage.moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)}), [3])
+        return triage.without_broker(triage.moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)}), [3])
 
-    first = change(test_triage.watched(lambda s, _: s, ticks=1).last.snapshot, 0)
-    verdict = diagnose(test_triage.watched(change, ticks=4, before=first))
-    assert ("consumer-slow", Subject(group="billing")) in test_triage.named(verdict)
+    first = change(triage.watched(lambda s, _: s, ticks=1).last.snapshot, 0)
+    verdict = diagnose(triage.watched(change, ticks=4, before=first))
+    assert ("consumer-slow", Subject(group="billing")) in triage.named(verdict)
 
 
 @pytest.mark.parametrize(("ticks", "certainty"), [(6, Certainty.POSSIBLE), (70, Certainty.LIKELY)])
@@ -61,16 +62,16 @@ def test_a_broker_that_came_back_may_be_catching_up(ticks: int, certainty: Certa
     """It is away for two polls and out of the ISRs from then on; a poll every 5 s."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        away = test_triage.without_broker(snapshot, [3])
+        away = triage.without_broker(snapshot, [3])
         if tick <= 3:
             return away if tick >= 2 else snapshot
         topic = away.topics["orders"]
         behind = replace(topic, partitions=tuple(each._replace(offline=()) for each in topic.partitions))
         return replace(away, cluster=snapshot.cluster, topics={"orders": behind})
 
-    verdict = diagnose(test_triage.watched(change, ticks=ticks))
+    verdict = diagnose(triage.watched(change, ticks=ticks))
     found = {each.claim.cause: each.claim for each in verdict.causes}
-    assert found["replication-broken"].subject == test_triage.BROKER[3]
+    assert found["replication-broken"].subject == triage.BROKER[3]
     assert found["replication-broken"].certainty is certainty
 
 
@@ -82,17 +83,15 @@ def test_a_trend_of_a_disk_is_believed_for_a_while(a_poll: int, *, is_named: boo
         shrunk = cluster.LogDir("/data", cluster.ReplicaSizes(), 1_000, 900 - a_poll * tick)
         return replace(snapshot, log_dirs={**snapshot.log_dirs, 2: (shrunk,)})
 
-    found = test_triage.named(diagnose(test_triage.watched(change)))
+    found = triage.named(diagnose(triage.watched(change)))
     assert found == ({("disk-filling", Subject(broker=2, dir="/data"))} if is_named else set())
 
 
 @pytest.mark.parametrize(("a_poll", "is_named"), [(0, True), (10, False)])
 def test_a_commit_beyond_the_end_is_out_of_range_if_it_stands(a_poll: int, *, is_named: bool) -> None:
     """One that moves was read a moment after the end."""
-    verdict = diagnose(
-        test_triage.watched(lambda s, t: test_triage.moved(s, {0: (500 + a_poll * t, 490 + a_poll * t)}))
-    )
-    assert (("offsets-out-of-range", test_triage.AT_0) in test_triage.named(verdict)) is is_named
+    verdict = diagnose(triage.watched(lambda s, t: triage.moved(s, {0: (500 + a_poll * t, 490 + a_poll * t)})))
+    assert (("offsets-out-of-range", triage.AT_0) in triage.named(verdict)) is is_named
     assert verdict.is_healthy is not is_named
 
 
@@ -104,16 +103,16 @@ def test_without_a_majority_of_voters_the_quorum_is_lost(state: str, seconds: in
     """Nobody is there who says so: the last answer about the quorum names a leader. seconds: for which brokers
     answered since and the quorum was not described. Silent voters may be on a host that is busy."""
     for away in ((2, 3), (3,)):
-        late = {**test_triage.healthy().read_at, "cluster": test_triage.START + timedelta(seconds=seconds)}
-        known = replace(test_triage.healthy(), read_at=late)
+        late = {**triage.healthy().read_at, "cluster": triage.START + timedelta(seconds=seconds)}
+        known = replace(triage.healthy(), read_at=late)
         poll = Poll(
-            test_triage.START + timedelta(seconds=seconds),
-            test_triage.without_broker(known, away) if state == "fenced" else known,
+            triage.START + timedelta(seconds=seconds),
+            triage.without_broker(known, away) if state == "fenced" else known,
             frozenset(away) if state != "fenced" else frozenset(),
             frozenset(away) if state == "refusing" else frozenset(),
         )
-        observations = after(begin(Poll(test_triage.START - timedelta(seconds=1), test_triage.healthy())), poll)
-        assert (("quorum-lost", Subject()) in test_triage.named(diagnose(observations))) is (is_lost and away == (2, 3))
+        observations = after(begin(Poll(triage.START - timedelta(seconds=1), triage.healthy())), poll)
+        assert (("quorum-lost", Subject()) in triage.named(diagnose(observations))) is (is_lost and away == (2, 3))
 
 
 LEADS, ALL, OTHERS = "controller 1 leads", "every broker answers in time", "every other broker answers in time"
@@ -127,11 +126,9 @@ def test_what_does_not_answer_rules_nothing_out(
     silent: tuple[int, ...], fenced: tuple[int, ...], said: set[str]
 ) -> None:
     """An active controller that led when it was described; brokers that are fenced, and asked no more."""
-    known = test_triage.without_broker(test_triage.healthy(), fenced) if fenced else test_triage.healthy()
-    poll = Poll(test_triage.START, known, frozenset(silent), frozenset())
-    reasons = [
-        each.why for each in diagnose(after(begin(Poll(test_triage.START, test_triage.healthy())), poll)).ruled_out
-    ]
+    known = triage.without_broker(triage.healthy(), fenced) if fenced else triage.healthy()
+    poll = Poll(triage.START, known, frozenset(silent), frozenset())
+    reasons = [each.why for each in diagnose(after(begin(Poll(triage.START, triage.healthy())), poll)).ruled_out]
     assert {text for text in (LEADS, ALL, OTHERS) for why in reasons if why.startswith(text)} == said
 
 
@@ -140,11 +137,9 @@ def test_a_quorum_that_is_not_described_while_brokers_answer_is_lost(seconds: in
     """As where its controllers are no brokers."""
 
     def change(snapshot: Snapshot, _tick: int) -> Snapshot:
-        return replace(
-            snapshot, read_at={**snapshot.read_at, "cluster": test_triage.START + timedelta(seconds=seconds)}
-        )
+        return replace(snapshot, read_at={**snapshot.read_at, "cluster": triage.START + timedelta(seconds=seconds)})
 
-    assert (("quorum-lost", Subject()) in test_triage.named(diagnose(test_triage.watched(change)))) is is_lost
+    assert (("quorum-lost", Subject()) in triage.named(diagnose(triage.watched(change)))) is is_lost
 
 
 @pytest.mark.parametrize(("seconds", "is_lost"), [(10, False), (16, True)])
@@ -156,35 +151,33 @@ def test_a_quorum_that_was_never_described_is_lost_if_it_was_asked_about(seconds
         asked = read_at["cluster"] - timedelta(seconds=seconds) if is_asked else None
         return replace(snapshot, quorum=None, quorum_asked=asked, read_at=read_at)
 
-    asked = diagnose(test_triage.watched(lambda snapshot, _: unknown(snapshot, is_asked=True)))
-    refused = diagnose(test_triage.watched(lambda snapshot, _: unknown(snapshot, is_asked=False)))
-    assert (("quorum-lost", Subject()) in test_triage.named(asked)) is is_lost
-    assert ("quorum-lost", Subject()) not in test_triage.named(refused)
+    asked = diagnose(triage.watched(lambda snapshot, _: unknown(snapshot, is_asked=True)))
+    refused = diagnose(triage.watched(lambda snapshot, _: unknown(snapshot, is_asked=False)))
+    assert (("quorum-lost", Subject()) in triage.named(asked)) is is_lost
+    assert ("quorum-lost", Subject()) not in triage.named(refused)
     assert (asked.is_healthy, refused.is_healthy) == (False, True), "nobody knows yet whether there is a leader"
 
 
 @pytest.mark.parametrize(("seconds", "is_healthy"), [(4, True), (7, False)])
 def test_brokers_that_wait_for_a_leader_are_not_called_healthy(seconds: int, *, is_healthy: bool) -> None:
     """An election takes a second or two."""
-    late = {**test_triage.healthy().read_at, "cluster": test_triage.START + timedelta(seconds=seconds)}
+    late = {**triage.healthy().read_at, "cluster": triage.START + timedelta(seconds=seconds)}
     known = with_failures(
-        replace(test_triage.healthy(), read_at=late), "quorum", [("quorum", Failure("TIMED_OUT", "no answer"))]
+        replace(triage.healthy(), read_at=late), "quorum", [("quorum", Failure("TIMED_OUT", "no answer"))]
     )
-    verdict = diagnose(begin(Poll(test_triage.START + timedelta(seconds=seconds), known)))
+    verdict = diagnose(begin(Poll(triage.START + timedelta(seconds=seconds), known)))
     assert verdict.is_healthy is is_healthy
     assert verdict.blind == (() if is_healthy else ("quorum",))
 
 
 def test_a_lag_that_can_not_be_read_is_no_trend() -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        lagging = test_triage.moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)})
+        lagging = triage.moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)})
         failure = Failure("UNREACHABLE", "broker 1 is away")
         return with_failures(lagging, "lag of billing", [("", failure)]) if tick > 6 else lagging
 
-    assert ("consumer-slow", Subject(group="billing")) in test_triage.named(
-        diagnose(test_triage.watched(change, ticks=6))
-    )
-    assert diagnose(test_triage.watched(change, ticks=7)).is_healthy
+    assert ("consumer-slow", Subject(group="billing")) in triage.named(diagnose(triage.watched(change, ticks=6)))
+    assert diagnose(triage.watched(change, ticks=7)).is_healthy
 
 
 def test_replicas_that_are_offline_on_a_broker_that_is_up_are_of_a_failed_directory() -> None:
@@ -195,8 +188,8 @@ def test_replicas_that_are_offline_on_a_broker_that_is_up_are_of_a_failed_direct
         offline = first._replace(isr=others, leader=others[0], offline=(3,))
         return replace(snapshot, topics={"orders": replace(topic, partitions=(offline, *rest))})
 
-    verdict = diagnose(test_triage.watched(change))
-    assert test_triage.named(verdict) == {("log-dir-failed", test_triage.BROKER[3])}
+    verdict = diagnose(triage.watched(change))
+    assert triage.named(verdict) == {("log-dir-failed", triage.BROKER[3])}
     assert not verdict.unexplained
 
 
@@ -215,12 +208,10 @@ def test_a_group_that_rebalances_half_of_a_minute_is_named(at: Sequence[int], ti
     """A poll every 5 s."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        return test_triage.moved(
-            snapshot, {0: (100 * tick, 100 * tick)}, "PreparingRebalance" if tick in at else "Stable"
-        )
+        return triage.moved(snapshot, {0: (100 * tick, 100 * tick)}, "PreparingRebalance" if tick in at else "Stable")
 
-    verdict = diagnose(test_triage.watched(change, ticks=ticks))
-    assert test_triage.named(verdict) == ({("group-rebalancing", Subject(group="billing"))} if is_named else set())
+    verdict = diagnose(triage.watched(change, ticks=ticks))
+    assert triage.named(verdict) == ({("group-rebalancing", Subject(group="billing"))} if is_named else set())
     # One that does not end is not many.
     titles = [each.claim.title for each in verdict.causes]
     assert titles == ([f"group billing rebalances {'for long' if 3 in at else 'again and again'}"] if is_named else [])
@@ -229,18 +220,16 @@ def test_a_group_that_rebalances_half_of_a_minute_is_named(at: Sequence[int], ti
 def test_rebalances_that_may_be_a_deployment_are_a_possible_cause_of_lag() -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         state = "PreparingRebalance" if tick in (2, 8, 14) else "Stable"
-        return test_triage.moved(snapshot, {0: (100, 100 + 50 * tick)}, state)
+        return triage.moved(snapshot, {0: (100, 100 + 50 * tick)}, state)
 
-    observations = test_triage.watched(change, ticks=14)
+    observations = triage.watched(change, ticks=14)
     found = [each.claim for each in diagnose(observations).causes if each.claim.cause == "group-rebalancing"]
     assert [each.certainty for each in found] == [Certainty.POSSIBLE]
 
 
 def test_a_group_that_rebalances_once_is_no_trouble() -> None:
     verdict = diagnose(
-        test_triage.watched(
-            lambda s, t: test_triage.moved(s, {0: (100, 100)}, state="PreparingRebalance" if t > 7 else "Stable")
-        )
+        triage.watched(lambda s, t: triage.moved(s, {0: (100, 100)}, state="PreparingRebalance" if t > 7 else "Stable"))
     )
     assert verdict.is_healthy
     assert not verdict.causes
@@ -256,12 +245,10 @@ def test_partitions_that_stand_still_all_at_once_are_less_surely_stuck(
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         end, at = 100 + 50 * tick, 100 + 50 * min(tick, 8)
-        return test_triage.moved(snapshot, {0: (at, end), 1: (at, end)} | ({2: (end, end)} if moves else {}))
+        return triage.moved(snapshot, {0: (at, end), 1: (at, end)} | ({2: (end, end)} if moves else {}))
 
     found = [
-        each.claim
-        for each in diagnose(test_triage.watched(change, ticks=14)).causes
-        if each.claim.cause == "consumer-stuck"
+        each.claim for each in diagnose(triage.watched(change, ticks=14)).causes if each.claim.cause == "consumer-stuck"
     ]
     assert [each.certainty for each in found] == certainties
     skips = [step.command for each in found for step in each.next if step.command.startswith("skip")]
@@ -280,11 +267,11 @@ def test_a_coordinator_without_a_leader_is_named_beside_the_broker_that_is_away(
         name = "__consumer_offsets"
         topics = {**snapshot.topics, name: replace(snapshot.topics["orders"], name=name, partitions=alone)}
         changed = replace(snapshot, topics=topics)
-        return test_triage.without_broker(changed, [3]) if tick > 2 else changed
+        return triage.without_broker(changed, [3]) if tick > 2 else changed
 
-    verdict = diagnose(test_triage.watched(change))
+    verdict = diagnose(triage.watched(change))
     subjects = {Subject(topic="__consumer_offsets", partition=number) for number in partitions}
-    assert test_triage.named(verdict) == {("broker-down", test_triage.BROKER[3])} | {
+    assert triage.named(verdict) == {("broker-down", triage.BROKER[3])} | {
         ("coordinator-unavailable", each) for each in subjects
     }
     assert not verdict.unexplained
@@ -292,13 +279,13 @@ def test_a_coordinator_without_a_leader_is_named_beside_the_broker_that_is_away(
 
 def test_a_lag_in_partitions_that_stand_still_is_possibly_slowness_until_they_are_stuck() -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        return test_triage.moved(snapshot, {0: (100, 100 + 50 * tick), 1: (5 + 10 * tick, 5 + 10 * tick)})
+        return triage.moved(snapshot, {0: (100, 100 + 50 * tick), 1: (5 + 10 * tick, 5 + 10 * tick)})
 
-    early = diagnose(test_triage.watched(change, ticks=2))
+    early = diagnose(triage.watched(change, ticks=2))
     assert {(each.claim.cause, each.claim.certainty) for each in early.causes} == {
         ("consumer-slow", Certainty.POSSIBLE)
     }
-    assert test_triage.named(diagnose(test_triage.watched(change))) == {("consumer-stuck", test_triage.AT_0)}
+    assert triage.named(diagnose(triage.watched(change))) == {("consumer-stuck", triage.AT_0)}
 
 
 @pytest.mark.parametrize(
@@ -316,14 +303,12 @@ def test_who_is_written_more_than_its_quota_is_throttled_and_not_stuck(
     """Fifty records of 100 bytes are written every 5 s."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        sized = test_triage._at_its_quota(snapshot, tick)
+        sized = triage._at_its_quota(snapshot, tick)
         entity = QuotaEntity.of({"client-id": "c"})
         limits = {entity: {"consumer_byte_rate": float(quota)}} if quota is not None else {}
-        return replace(test_triage.moved(sized, {0: (100, 100 + 50 * tick)}), quotas=limits)
+        return replace(triage.moved(sized, {0: (100, 100 + 50 * tick)}), quotas=limits)
 
-    stuck = [
-        each.claim for each in diagnose(test_triage.watched(change, ticks=30, facts=test_triage._whole_logs)).causes
-    ]
+    stuck = [each.claim for each in diagnose(triage.watched(change, ticks=30, facts=triage._whole_logs)).causes]
     assert [(each.cause, each.certainty) for each in stuck] == [(cause, certainty)]
 
 
@@ -333,9 +318,9 @@ def test_a_lag_is_slowness_only_where_commits_go_on(*, commits: bool, is_slow: b
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         committed = 100 + 50 * min(tick, 4) + (5 * (tick - 4) if commits and tick > 4 else 0)
-        return test_triage.moved(snapshot, {0: (committed, 100 + 50 * tick)})
+        return triage.moved(snapshot, {0: (committed, 100 + 50 * tick)})
 
-    claims = [each.claim for each in diagnose(test_triage.watched(change, ticks=6)).causes]
+    claims = [each.claim for each in diagnose(triage.watched(change, ticks=6)).causes]
     certainty = Certainty.LIKELY if is_slow else Certainty.POSSIBLE
     assert [(each.cause, each.certainty) for each in claims] == [("consumer-slow", certainty)]
 
@@ -343,8 +328,8 @@ def test_a_lag_is_slowness_only_where_commits_go_on(*, commits: bool, is_slow: b
 @pytest.mark.parametrize(("read", "grows"), [(97, False), (80, True)])
 def test_a_lag_that_grows_by_little_of_what_is_written_is_noise(read: int, *, grows: bool) -> None:
     """A hundred records a poll are written."""
-    verdict = diagnose(test_triage.watched(lambda s, t: test_triage.moved(s, {0: (100 + read * t, 100 + 100 * t)})))
-    assert (("consumer-slow", Subject(group="billing")) in test_triage.named(verdict)) is grows
+    verdict = diagnose(triage.watched(lambda s, t: triage.moved(s, {0: (100 + read * t, 100 + 100 * t)})))
+    assert (("consumer-slow", Subject(group="billing")) in triage.named(verdict)) is grows
     assert verdict.is_healthy is not grows
 
 
@@ -355,12 +340,10 @@ def test_a_group_without_members_is_stopped_once_its_commits_rest(ended: int, *,
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         state, member = ("Empty", "") if tick >= 5 else ("Stable", "m1")
-        return test_triage.moved(snapshot, {0: (100 + 10 * min(tick, ended), 100 + 50 * tick)}, state, member)
+        return triage.moved(snapshot, {0: (100 + 10 * min(tick, ended), 100 + 50 * tick)}, state, member)
 
-    verdict = diagnose(test_triage.watched(change))
-    assert test_triage.named(verdict) == {
-        ("group-stopped" if is_stopped else "consumer-slow", Subject(group="billing"))
-    }
+    verdict = diagnose(triage.watched(change))
+    assert triage.named(verdict) == {("group-stopped" if is_stopped else "consumer-slow", Subject(group="billing"))}
     assert not verdict.unexplained
     assert verdict.causes[0].claim.certainty is (Certainty.CERTAIN if is_stopped else Certainty.POSSIBLE)
 
@@ -368,9 +351,9 @@ def test_a_group_without_members_is_stopped_once_its_commits_rest(ended: int, *,
 def test_a_lag_while_members_join_is_possibly_slowness() -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         state = "PreparingRebalance" if tick == 3 else "Stable"
-        return test_triage.moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)}, state)
+        return triage.moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)}, state)
 
-    found = [diagnose(test_triage.watched(change, ticks=ticks)).causes for ticks in (4, 14)]
+    found = [diagnose(triage.watched(change, ticks=ticks)).causes for ticks in (4, 14)]
     assert [[each.claim.certainty for each in causes] for causes in found] == [
         [Certainty.POSSIBLE],
         [Certainty.LIKELY],
@@ -379,58 +362,51 @@ def test_a_lag_while_members_join_is_possibly_slowness() -> None:
 
 def _rolling(snapshot: Snapshot, tick: int) -> Snapshot:
     """Each broker in turn is away for two polls, and the quorum elects when it goes."""
-    assert snapshot.quorum is not None
-    epoch = 7 + (tick + 2) // 4
     away = [1 + tick // 4] if tick % 4 in (2, 3) and tick < 12 else []
-    return test_triage.without_broker(replace(snapshot, quorum=replace(snapshot.quorum, leader_epoch=epoch)), away)
+    return triage.without_broker(triage.with_quorum(snapshot, leader_epoch=7 + (tick + 2) // 4), away)
 
 
 def test_elections_of_a_rolling_restart_are_announced_with_it() -> None:
-    observations = test_triage.watched(_rolling, ticks=14)
-    assert diagnose(observations, test_triage.BROKER.values()).is_healthy
-    assert ("quorum-unstable", Subject()) in test_triage.named(diagnose(observations))
-    assert ("quorum-unstable", Subject()) in test_triage.named(diagnose(observations, [test_triage.BROKER[1]]))
+    observations = triage.watched(_rolling, ticks=14)
+    assert diagnose(observations, triage.BROKER.values()).is_healthy
+    assert ("quorum-unstable", Subject()) in triage.named(diagnose(observations))
+    assert ("quorum-unstable", Subject()) in triage.named(diagnose(observations, [triage.BROKER[1]]))
 
 
 def test_what_an_announced_broker_explains_is_no_trouble_by_another_name() -> None:
     """A partition has its only replica there: it has no leader, and that is announced."""
 
     def lonely(snapshot: Snapshot, tick: int) -> Snapshot:
-        topic = snapshot.topics["orders"]
-        first, *rest = topic.partitions
-        alone = first._replace(replicas=(3,), isr=(3,), leader=3)
-        changed = replace(snapshot, topics={"orders": replace(topic, partitions=(alone, *rest))})
-        return test_triage.without_broker(changed, [3]) if tick > 2 else changed
+        changed = triage.first_of_orders(snapshot, replicas=(3,), isr=(3,), leader=3)
+        return triage.without_broker(changed, [3]) if tick > 2 else changed
 
-    observations = test_triage.watched(lonely)
-    assert diagnose(observations, [test_triage.BROKER[3]]).is_healthy
+    observations = triage.watched(lonely)
+    assert diagnose(observations, [triage.BROKER[3]]).is_healthy
     assert not diagnose(observations).is_healthy
 
 
-def _alone(partition: cluster.Partition, leader: int) -> cluster.Partition:
-    return partition._replace(isr=(leader,)) if partition.leader == leader else partition
-
-
 def _with(snapshot: Snapshot, leader: int, *, spared: int | None = None) -> Snapshot:
-    topic = snapshot.topics["orders"]
-    partitions = tuple(each if each.number == spared else _alone(each, leader) for each in topic.partitions)
-    return replace(snapshot, topics={"orders": replace(topic, partitions=partitions)})
+    def changed(each: cluster.Partition) -> cluster.Partition:
+        is_alone = each.leader == leader and each.number != spared
+        return each._replace(isr=(leader,)) if is_alone else each
+
+    return triage.each_of_orders(snapshot, changed)
 
 
 def test_a_leader_that_nobody_follows_is_named_and_not_its_followers() -> None:
-    verdict = diagnose(test_triage.watched(lambda snapshot, _: _with(snapshot, 1)))
-    assert test_triage.named(verdict) == {("replication-broken", test_triage.BROKER[1])}
+    verdict = diagnose(triage.watched(lambda snapshot, _: _with(snapshot, 1)))
+    assert triage.named(verdict) == {("replication-broken", triage.BROKER[1])}
     assert not verdict.unexplained
 
 
 def test_a_leader_that_is_followed_somewhere_is_not_named() -> None:
     led = next(
         each.number
-        for each in test_triage.watched(lambda s, _: s).last.snapshot.topics["orders"].partitions
+        for each in triage.watched(lambda s, _: s).last.snapshot.topics["orders"].partitions
         if each.leader == 1
     )
-    verdict = diagnose(test_triage.watched(lambda snapshot, _: _with(snapshot, 1, spared=led)))
-    assert not test_triage.named(verdict)
+    verdict = diagnose(triage.watched(lambda snapshot, _: _with(snapshot, 1, spared=led)))
+    assert not triage.named(verdict)
     assert [each.symptom for each in verdict.unexplained] == ["under-replicated"]
 
 
@@ -442,14 +418,14 @@ def test_a_burst_that_arrives_for_three_seconds_is_no_trouble() -> None:
     read = [50 * tick for tick in range(12)] + [600 + 250 * tick for tick in range(23)]
     observations, trends, told = None, {}, set()
     for tick, (end, offset) in enumerate(zip(written, read, strict=True)):
-        at = test_triage.START + tick * second
-        snapshot = test_triage.moved(test_triage.fresh(test_triage.healthy(), tick), {0: (min(end, offset), end)})
+        at = triage.START + tick * second
+        snapshot = triage.moved(triage.fresh(triage.healthy(), tick), {0: (min(end, offset), end)})
         trends = trends_after(trends, snapshot.lags, at)
         poll = Poll(at, replace(snapshot, lag_trends=trends))
         observations = begin(poll) if observations is None else after(observations, poll)
         verdict = diagnose(observations)
-        assert verdict.is_healthy, (tick, test_triage.named(verdict))
-        told |= test_triage.named(verdict)
+        assert verdict.is_healthy, (tick, triage.named(verdict))
+        told |= triage.named(verdict)
     assert told == {("consumer-slow", Subject(group="billing"))}
 
 
@@ -465,22 +441,22 @@ def test_a_broker_without_replicas_that_is_shut_down_alarms_nobody() -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return _with_spare(snapshot, fenced=tick >= 2)
 
-    verdict = diagnose(test_triage.watched(change))
-    assert test_triage.named(verdict) == {("broker-down", test_triage.BROKER[4])}
+    verdict = diagnose(triage.watched(change))
+    assert triage.named(verdict) == {("broker-down", triage.BROKER[4])}
     assert verdict.is_healthy
     (down,) = (each.claim for each in verdict.causes)
     assert down.title == "broker 4 is down, and has no replicas"
     assert down.next[-1].command == "unregister broker 4"
 
-    silent = diagnose(test_triage.watched(lambda snapshot, _: _with_spare(snapshot, fenced=False), silent=[4]))
-    assert test_triage.named(silent) == {("broker-unresponsive", test_triage.BROKER[4])}, "while it shuts down"
+    silent = diagnose(triage.watched(lambda snapshot, _: _with_spare(snapshot, fenced=False), silent=[4]))
+    assert triage.named(silent) == {("broker-unresponsive", triage.BROKER[4])}, "while it shuts down"
     assert silent.is_healthy
 
     def comes_and_goes(snapshot: Snapshot, tick: int) -> Snapshot:
         return _with_spare(snapshot, fenced=tick % 2 == 1)
 
-    verdict = diagnose(test_triage.watched(comes_and_goes, 8))
-    assert ("broker-flapping", test_triage.BROKER[4]) in test_triage.named(verdict)
+    verdict = diagnose(triage.watched(comes_and_goes, 8))
+    assert ("broker-flapping", triage.BROKER[4]) in triage.named(verdict)
     assert verdict.is_healthy
 
 
@@ -490,17 +466,12 @@ def test_a_broker_without_replicas_that_is_shut_down_alarms_nobody() -> None:
 def test_a_broker_that_somebody_may_miss_is_a_trouble(how: str) -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         snapshot = _with_spare(snapshot, fenced=tick >= 2)
-        topic = snapshot.topics["orders"]
-        first, *rest = topic.partitions
         match how:
             case "a replica":
-                held = first._replace(replicas=(*first.replicas, 4))
-                return replace(snapshot, topics={"orders": replace(topic, partitions=(held, *rest))})
+                replicas = snapshot.topics["orders"].partitions[0].replicas
+                return triage.first_of_orders(snapshot, replicas=(*replicas, 4))
             case "some topics":
-                others = cluster.LogDir(
-                    "/data", cluster.ReplicaSizes([cluster.ReplicaSize("hidden", 0, 1, 0, False)]), 10**9, 9 * 10**8
-                )
-                return replace(snapshot, log_dirs={**snapshot.log_dirs, 2: (others,)})
+                return replace(snapshot, log_dirs={**snapshot.log_dirs, 2: (worlds.held(("hidden", 0, 1)),)})
             case "no quorum":
                 return replace(snapshot, quorum=None)
             case "no directories":
@@ -508,28 +479,28 @@ def test_a_broker_that_somebody_may_miss_is_a_trouble(how: str) -> None:
             case "a vote":
                 assert snapshot.quorum is not None
                 voters = (*snapshot.quorum.voters, replace(snapshot.quorum.voters[0], id=4))
-                return replace(snapshot, quorum=replace(snapshot.quorum, voters=voters))
+                return triage.with_quorum(snapshot, voters=voters)
             case "topics unseen":
                 return with_failures(snapshot, "topics", [("", Failure("TOPIC_AUTHORIZATION_FAILED"))])
             case _:
                 return replace(snapshot, topics={})
 
-    verdict = diagnose(test_triage.watched(change))
+    verdict = diagnose(triage.watched(change))
     (down,) = (each.claim for each in verdict.causes if each.claim.cause == "broker-down")
-    assert (down.subject, down.severity) == (test_triage.BROKER[4], Severity.CRITICAL)
+    assert (down.subject, down.severity) == (triage.BROKER[4], Severity.CRITICAL)
 
 
 def test_a_member_that_stays_behind_the_groups_epoch_is_evidence() -> None:
     """KIP-848: the others wait for the partitions that it still has."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        known = test_triage.moved(snapshot, {0: (100 * tick, 100 * tick)}, "Reconciling")
+        known = triage.moved(snapshot, {0: (100 * tick, 100 * tick)}, "Reconciling")
         group = known.groups["billing"]
         late = cluster.GroupMember("m-9", "app-9", "/10.0.0.9", epoch=4)
         members = tuple(replace(each, epoch=9) for each in group.members or ())
         newer = replace(group, type="consumer", members=(*members, late), epoch=9, assignment_epoch=9)
         return replace(known, groups={**known.groups, "billing": newer})
 
-    (found,) = diagnose(test_triage.watched(change, ticks=9)).causes
+    (found,) = diagnose(triage.watched(change, ticks=9)).causes
     assert found.claim.cause == "group-rebalancing"
     assert "app-9@10.0.0.9 is at epoch 4 of 9" in [each.fact for each in found.claim.evidence]

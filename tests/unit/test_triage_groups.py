@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from console.answers.triage import exit_code, text_lines
 from console.model import cluster
 from console.model.acl import Acl
-from console.model.codes import AclOperation, AclResourceType, ConfigSource, PatternType, Permission
+from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, broker_resource
 from console.model.lag_trend import trend_after
 from console.model.snapshot import Snapshot, with_group_polls, with_groups
@@ -22,6 +22,7 @@ from console.triage.diagnosis import Verdict, diagnose
 from console.triage.readers import left_behind
 from console.triage.symptoms import Poll, Subject
 from console.triage.trouble import troubles
+from tests.support import worlds
 from tests.unit.test_triage import START, TICK, healthy, watched
 
 Rows = Mapping[str, tuple[str, list[tuple[str, int, int, int, str]]]]
@@ -303,8 +304,7 @@ TRANSACTION_FACTOR = "transaction.state.log.replication.factor"
 
 def allowing(*types: str) -> tuple[Acl, ...]:
     """An ACL for `pay` on each of these types."""
-    literal, write, allow = PatternType.parse("LITERAL"), AclOperation.parse("WRITE"), Permission.parse("ALLOW")
-    return tuple(Acl(AclResourceType.parse(each), "pay", literal, "User:pay", "*", write, allow) for each in types)
+    return tuple(worlds.acl("User:pay", "pay", "WRITE", on=each) for each in types)
 
 
 def test_transactions_need_their_own_topic_once_somebody_may_begin_one() -> None:

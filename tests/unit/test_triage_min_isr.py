@@ -8,26 +8,23 @@ import pytest
 from msgspec.structs import replace
 
 from console.model.config import topic_resource
-from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
+from console.model.observed_logs import LogOffsets
 from console.model.snapshot import Snapshot
 from console.triage.cause import Claim, Severity
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
 from console.triage.symptoms import Subject
-from tests.unit import test_triage
+from tests.unit import test_triage as triage
 
 
 def written(until: int, tick: int) -> Facts:
     """The log of orders/3 grows at each tick until this one."""
-    observations = ObservedLogs()
-    for each in range(tick + 1):
+
+    def seen(each: int) -> dict[tuple[str, int], LogOffsets]:
         end = 100 + 7 * min(each, until)
-        observations = logs_after(
-            observations,
-            {("orders", 3): LogOffsets(0, end, end)},
-            (test_triage.START + each * test_triage.TICK).timestamp(),
-        )
-    return Facts(observations)
+        return {("orders", 3): LogOffsets(0, end, end)}
+
+    return Facts(triage.logs_seen(tick, seen))
 
 
 def wanting(snapshot: Snapshot, number: int, topics: Iterable[str] = ("orders",)) -> Snapshot:
@@ -35,8 +32,7 @@ def wanting(snapshot: Snapshot, number: int, topics: Iterable[str] = ("orders",)
     first = snapshot.topics["orders"]
     made = {name: replace(first, name=name) for name in topics}
     configs = {
-        topic_resource(name): test_triage.config("min.insync.replicas", str(number), test_triage.TOPIC_CONFIG)
-        for name in topics
+        topic_resource(name): triage.config("min.insync.replicas", str(number), triage.TOPIC_CONFIG) for name in topics
     }
     return replace(snapshot, topics={**snapshot.topics, **made}, configs=configs)
 
@@ -55,7 +51,7 @@ def min_isr_of(verdict: Verdict) -> list[Claim]:
     ],
 )
 def test_it_is_critical_where_writes_are_seen_to_stop(until: int, severity: Severity) -> None:
-    observations = test_triage.watched(
+    observations = triage.watched(
         lambda s, t: wanting(s, 5) if t >= 4 else s, ticks=12, facts=lambda tick: written(until, tick)
     )
     (claim,) = min_isr_of(diagnose(observations))
@@ -66,7 +62,7 @@ def test_it_is_critical_where_writes_are_seen_to_stop(until: int, severity: Seve
 def test_every_replica_wanted_and_one_away_is_said_beside_it() -> None:
     """Once for all topics."""
     names = [f"t{n}" for n in range(40)]
-    verdict = diagnose(test_triage.watched(lambda s, _: test_triage.without_broker(wanting(s, 3, names), [2])))
+    verdict = diagnose(triage.watched(lambda s, _: triage.without_broker(wanting(s, 3, names), [2])))
     assert {each.claim.cause for each in verdict.causes} == {"broker-down", "min-isr-impossible"}
     (claim,) = min_isr_of(verdict)
     assert (claim.severity, claim.subject) == (Severity.HIGH, Subject(key="min.insync.replicas"))
@@ -75,20 +71,18 @@ def test_every_replica_wanted_and_one_away_is_said_beside_it() -> None:
 
 
 def test_one_topic_is_named_itself() -> None:
-    (claim,) = min_isr_of(diagnose(test_triage.watched(lambda s, _: test_triage.without_broker(wanting(s, 3), [2]))))
+    (claim,) = min_isr_of(diagnose(triage.watched(lambda s, _: triage.without_broker(wanting(s, 3), [2]))))
     assert claim.subject == Subject(topic="orders")
     assert "orders has 3 replicas and min.insync.replicas=3" in claim.evidence[0].fact
 
 
 def test_a_min_isr_with_room_is_the_brokers_trouble_alone() -> None:
     """Two of three have to be in sync; two brokers are away: it is they."""
-    assert (
-        min_isr_of(diagnose(test_triage.watched(lambda s, _: test_triage.without_broker(wanting(s, 2), [2, 3])))) == []
-    )
+    assert min_isr_of(diagnose(triage.watched(lambda s, _: triage.without_broker(wanting(s, 2), [2, 3])))) == []
 
 
 def test_an_announced_restart_is_none() -> None:
-    observations = test_triage.watched(lambda s, _: test_triage.without_broker(wanting(s, 3), [2]))
+    observations = triage.watched(lambda s, _: triage.without_broker(wanting(s, 3), [2]))
     assert diagnose(observations, [Subject(broker=2)]).is_healthy
 
 
@@ -97,15 +91,15 @@ def test_one_replica_is_a_partition_without_a_leader() -> None:
         topic = snapshot.topics["orders"]
         alone = tuple(each._replace(replicas=each.replicas[:1], isr=each.replicas[:1]) for each in topic.partitions)
         known = replace(snapshot, topics={"orders": replace(topic, partitions=alone)})
-        return test_triage.without_broker(wanting(known, 1), [2])
+        return triage.without_broker(wanting(known, 1), [2])
 
-    assert min_isr_of(diagnose(test_triage.watched(single, before=test_triage.healthy()))) == []
+    assert min_isr_of(diagnose(triage.watched(single, before=triage.healthy()))) == []
 
 
 def test_what_passes_is_what_brokers_let_pass() -> None:
     """All replicas in sync are enough for them, whatever is asked for; with one less nothing is."""
-    (whole,) = min_isr_of(diagnose(test_triage.watched(lambda s, _: wanting(s, 9))))
+    (whole,) = min_isr_of(diagnose(triage.watched(lambda s, _: wanting(s, 9))))
     assert "as soon as one is not in sync" in whole.title
-    (broken,) = min_isr_of(diagnose(test_triage.watched(lambda s, _: test_triage.without_broker(wanting(s, 9), [3]))))
+    (broken,) = min_isr_of(diagnose(triage.watched(lambda s, _: triage.without_broker(wanting(s, 9), [3]))))
     assert broken.title.endswith("no acks=all write passes")
     assert {whole.severity, broken.severity} == {Severity.HIGH}

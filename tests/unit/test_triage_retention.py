@@ -23,7 +23,7 @@ from console.triage.facts import Facts
 from console.triage.observations import Observations, after, begin
 from console.triage.past import _is_tighter
 from console.triage.symptoms import Poll
-from tests.unit import test_triage
+from tests.unit import test_triage as triage
 
 TOPIC, BROKER, DEFAULT, STATIC = (ConfigSource(n) for n in (1, 2, 3, 4))
 ORDERS = config.topic_resource("orders")
@@ -53,7 +53,7 @@ def configured(snapshot: Snapshot, own: Own) -> Snapshot:
             for key in keys
         )
         configs[config.broker_resource(broker)] = config.ConfigSet(tuple(entries))
-    of_topic = {"cleanup.policy": "delete", "retention.bytes": "-1", "retention.ms": str(test_triage.DAY_MS)}
+    of_topic = {"cleanup.policy": "delete", "retention.bytes": "-1", "retention.ms": str(triage.DAY_MS)}
     topics_own = own.get(ORDERS, {})
     configs[ORDERS] = config.ConfigSet(
         tuple(
@@ -69,11 +69,8 @@ def observed(states: Mapping[int, Own], logs: Mapping[int, LogOffsets], ticks: i
 
     def poll(tick: int) -> Poll:
         own = states[max(at for at in states if at <= tick)]
-        facts = Facts(test_triage.logs_at(tick, {0: LogOffsets(0, 900, 900), **logs}))
-        known, at = (
-            configured(test_triage.fresh(test_triage.healthy(), tick), own),
-            test_triage.START + tick * test_triage.TICK,
-        )
+        facts = Facts(triage.logs_at(tick, {0: LogOffsets(0, 900, 900), **logs}))
+        known, at = configured(triage.fresh(triage.healthy(), tick), own), triage.START + tick * triage.TICK
         return Poll(at, replace(known, read_at={**known.read_at, "configs": at}), facts=facts)
 
     observations = begin(poll(0))
@@ -87,7 +84,7 @@ def deletions(verdict: Verdict) -> list[tuple[str, Severity, list[str]]]:
     found = [each.claim for each in verdict.causes if each.claim.cause == "records-deleted"]
     return [
         (cause_id(each), each.severity, [command_of(edit) for step in each.next for edit in step.edits])
-        for each in sorted(found, key=lambda claim: claim.since or test_triage.START)
+        for each in sorted(found, key=lambda claim: claim.since or triage.START)
     ]
 
 
@@ -127,7 +124,7 @@ def test_a_cut_counts_wherever_the_value_is_from(before: Own, then: Own, undone:
     "then",
     [
         {config.broker_resource(2): {"log.retention.ms": "1000"}},  # another leads the partition
-        {config.CLUSTER_DEFAULT: {"log.retention.ms": str(7 * test_triage.DAY_MS)}},  # longer
+        {config.CLUSTER_DEFAULT: {"log.retention.ms": str(7 * triage.DAY_MS)}},  # longer
         {config.CLUSTER_DEFAULT: {"log.retention.hours": "24"}},  # as before
         {config.CLUSTER_DEFAULT: {"log.cleaner.threads": "2"}},
     ],
@@ -137,7 +134,7 @@ def test_what_does_not_reach_the_log_is_not_to_blame(then: Own) -> None:
 
 
 def test_a_topics_own_value_shields_it() -> None:
-    own = {ORDERS: {"retention.ms": str(test_triage.DAY_MS)}}
+    own = {ORDERS: {"retention.ms": str(triage.DAY_MS)}}
     assert (
         deletions(diagnose(observed({0: own, 3: {**own, config.CLUSTER_DEFAULT: {"log.retention.ms": "1"}}}, CUT)))
         == []
@@ -227,7 +224,7 @@ def test_of_two_values_at_most_one_way_is_shorter(key: str, one: str | None, oth
 @given(st.lists(st.integers(0, 3), max_size=8))
 def test_of_changes_of_which_none_is_in_force_none_is_to_mend(settings: Iterable[int]) -> None:
     """Whatever shorter retentions were set, at the end none is: no cause that is left has something to stage."""
-    lengths = ("1", "1000", "60000", str(test_triage.DAY_MS - 1))
+    lengths = ("1", "1000", "60000", str(triage.DAY_MS - 1))
     states: dict[int, Own] = {0: {}}
     for place, each in enumerate(settings):
         states[2 + 2 * place] = {config.CLUSTER_DEFAULT: {"log.retention.ms": lengths[each]}}
@@ -240,16 +237,16 @@ def test_of_changes_of_which_none_is_in_force_none_is_to_mend(settings: Iterable
 def test_what_was_read_of_other_resources_does_not_move_the_time_of_a_change() -> None:
     """A pane reads one topic again and again: the default was read a minute ago, and was changed since then."""
     base, cut = (
-        configured(test_triage.healthy(), {}),
-        configured(test_triage.healthy(), {config.CLUSTER_DEFAULT: {"log.retention.ms": "1"}}),
+        configured(triage.healthy(), {}),
+        configured(triage.healthy(), {config.CLUSTER_DEFAULT: {"log.retention.ms": "1"}}),
     )
-    minute = dict.fromkeys(base.configs, test_triage.START)
+    minute = dict.fromkeys(base.configs, triage.START)
 
     def poll(tick: int, configs: Snapshot) -> Poll:
-        at = test_triage.START + tick * test_triage.TICK
+        at = triage.START + tick * triage.TICK
         read_at = {**configs.read_at, "configs": at}
-        known = replace(test_triage.fresh(configs, tick), configs_at=minute, read_at=read_at)
-        return Poll(at, known, facts=Facts(test_triage.logs_at(tick, {0: LogOffsets(0, 900, 900), **CUT})))
+        known = replace(triage.fresh(configs, tick), configs_at=minute, read_at=read_at)
+        return Poll(at, known, facts=Facts(triage.logs_at(tick, {0: LogOffsets(0, 900, 900), **CUT})))
 
     observations = begin(poll(0, base))
     for tick in range(1, 9):
@@ -260,14 +257,14 @@ def test_what_was_read_of_other_resources_does_not_move_the_time_of_a_change() -
 
 def test_a_mute_ends_with_the_next_unclean_election() -> None:
     """Of two of one partition there is one row, which is the last one's."""
-    observations = test_triage.watched(test_triage._unclean)
+    observations = triage.watched(triage._unclean)
     (led,) = observations.past.unclean
     (row,) = [each for each in cause_rows(diagnose(observations), {}) if each.claim.cause == "unclean-election"]
-    muted = {cause_id(row.claim): led.at + test_triage.TICK + MUTED_FOR}
+    muted = {cause_id(row.claim): led.at + triage.TICK + MUTED_FOR}
     assert [
         each.muted is not None for each in cause_rows(diagnose(observations), muted) if each.claim == row.claim
     ] == [True]
-    second = led._replace(leader=3, epoch=9, at=led.at + 2 * test_triage.TICK)
+    second = led._replace(leader=3, epoch=9, at=led.at + 2 * triage.TICK)
     later = diagnose(replace(observations, past=replace(observations.past, unclean=(led, second))))
     (again,) = [each for each in cause_rows(later, muted) if each.claim.cause == "unclean-election"]
     assert (again.muted, again.claim.times, again.claim.since) == (None, 2, second.at)

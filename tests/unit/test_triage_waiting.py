@@ -17,7 +17,7 @@ from console.triage.cause import Claim, Severity
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts, opened
 from console.triage.symptoms import Subject
-from tests.unit import test_triage
+from tests.unit import test_triage as triage
 
 PLACE = ("orders", 0)
 TICKS = 30
@@ -31,27 +31,24 @@ def held(
     tick: int, *, quiet_since: int = 0, known: bool = True, stable: int = 100, place: tuple[str, int] = PLACE
 ) -> Facts:
     """A transaction of five minutes' timeout that began at the first poll, its last record at a tick."""
-    logs = ObservedLogs()
-    for each in range(tick + 1):
-        at = (test_triage.START + each * test_triage.TICK).timestamp()
-        logs = logs_after(logs, {place: LogOffsets(0, stable, 110 + 50 * each)}, at)
-    last = test_triage.now_ms(min(tick, quiet_since) if quiet_since >= 0 else tick)
+    logs = triage.logs_seen(tick, lambda each: {place: LogOffsets(0, stable, 110 + 50 * each)})
+    last = triage.now_ms(min(tick, quiet_since) if quiet_since >= 0 else tick)
     one = OpenTransaction(*place, Producer(77, 3, 9, last, 2, stable), confirmed=True)
-    id_ = Transaction("tx-dead", 77, "Ongoing", 1, 3, 300_000, test_triage.now_ms(0), frozenset({place}))
+    id_ = Transaction("tx-dead", 77, "Ongoing", 1, 3, 300_000, triage.now_ms(0), frozenset({place}))
     end = 110 + 50 * tick
     transactions = {"tx-dead": id_} if known else {}
-    seen = Transactions({place: StableOffsets(stable, end)}, (one,), transactions, at_ms=test_triage.now_ms(tick))
+    seen = Transactions({place: StableOffsets(stable, end)}, (one,), transactions, at_ms=triage.now_ms(tick))
     return Facts(logs, seen, opened(seen))
 
 
 def reads_committed(snapshot: Snapshot, tick: int) -> Snapshot:
     """The group reads up to the transaction of partition 0, and all of partition 1."""
-    return test_triage.moved(snapshot, {0: (100, 110 + 50 * tick), 1: (5 + 10 * tick, 5 + 10 * tick)})
+    return triage.moved(snapshot, {0: (100, 110 + 50 * tick), 1: (5 + 10 * tick, 5 + 10 * tick)})
 
 
 def test_a_group_behind_an_open_transaction_waits_for_it() -> None:
     """Its producer writes on: that is work."""
-    verdict = diagnose(test_triage.watched(reads_committed, TICKS, facts=lambda tick: held(tick, quiet_since=-1)))
+    verdict = diagnose(triage.watched(reads_committed, TICKS, facts=lambda tick: held(tick, quiet_since=-1)))
     assert verdict.is_healthy
     assert not verdict.unexplained
     (only,) = verdict.causes
@@ -59,24 +56,24 @@ def test_a_group_behind_an_open_transaction_waits_for_it() -> None:
     assert only.claim.title.startswith(
         "read_committed readers of orders/0 wait for transaction tx-dead, open for 2 min"
     )
-    assert only.claim.title.endswith(f"it ends by itself at {time_of_day(test_triage.START + timedelta(minutes=5))}")
+    assert only.claim.title.endswith(f"it ends by itself at {time_of_day(triage.START + timedelta(minutes=5))}")
     assert any("groups that stand at it: billing" in each.fact for each in only.claim.evidence)
     assert only.explains == {"lag-grows": 1, "commit-stands-still": 1}
     assert not any("skip" in step.command for step in only.claim.next)
 
 
 def test_a_producer_that_wrote_nothing_for_long_is_a_warning_where_somebody_waits() -> None:
-    verdict = diagnose(test_triage.watched(reads_committed, TICKS, facts=held))
+    verdict = diagnose(triage.watched(reads_committed, TICKS, facts=held))
     (only,) = verdict.causes
     assert (only.claim.cause, only.claim.severity) == ("transaction-open", Severity.WARNING)
-    alone = diagnose(test_triage.watched(lambda s, _: s, TICKS, facts=held))
+    alone = diagnose(triage.watched(lambda s, _: s, TICKS, facts=held))
     assert [each.claim.severity for each in alone.causes] == [Severity.INFO]
 
 
 def test_a_commit_before_the_transaction_is_stuck() -> None:
     """It does not stand at the last stable offset."""
     verdict = diagnose(
-        test_triage.watched(reads_committed, TICKS, facts=lambda tick: held(tick, quiet_since=-1, stable=105))
+        triage.watched(reads_committed, TICKS, facts=lambda tick: held(tick, quiet_since=-1, stable=105))
     )
     (stuck,) = claims(verdict, "consumer-stuck")
     poll, skip = stuck.next
@@ -88,13 +85,13 @@ def test_a_transaction_that_cannot_be_looked_into_is_waited_for() -> None:
     def facts(tick: int) -> Facts:
         return replace(held(tick), transactions=Transactions(), open_before=frozenset())
 
-    (only,) = diagnose(test_triage.watched(reads_committed, TICKS, facts=facts)).causes
+    (only,) = diagnose(triage.watched(reads_committed, TICKS, facts=facts)).causes
     assert (only.claim.cause, only.claim.certainty.value) == ("transaction-open", "likely")
     assert only.claim.title == "read_committed readers of orders/0 wait for an open transaction"
 
 
 def test_who_waits_for_one_that_hangs_is_named() -> None:
-    verdict = diagnose(test_triage.watched(reads_committed, TICKS, facts=lambda tick: held(tick, known=False)))
+    verdict = diagnose(triage.watched(reads_committed, TICKS, facts=lambda tick: held(tick, known=False)))
     (hangs,) = claims(verdict, "transaction-hanging")
     assert hangs.evidence[0].fact == "groups that stand at it: billing"
     assert not claims(verdict, "consumer-stuck")
@@ -115,7 +112,7 @@ def test_groups_whose_offsets_are_behind_one_that_hangs_are_named() -> None:
         return replace(snapshot, groups=groups, lags=lags, topics=topics)
 
     verdict = diagnose(
-        test_triage.watched(change, TICKS, facts=lambda tick: held(tick, known=False, place=(OFFSETS, number)))
+        triage.watched(change, TICKS, facts=lambda tick: held(tick, known=False, place=(OFFSETS, number)))
     )
     (hangs,) = claims(verdict, "transaction-hanging")
     assert hangs.subject == Subject(topic=OFFSETS, partition=number)
@@ -139,24 +136,20 @@ def test_many_transactions_at_work_are_one_line() -> None:
         places = [("orders", number) for number in range(6)]
         logs = ObservedLogs()
         for each in range(tick + 1):
-            at = (test_triage.START + each * test_triage.TICK).timestamp()
+            at = (triage.START + each * triage.TICK).timestamp()
             logs = logs_after(logs, {place: LogOffsets(0, 40, 100 + each) for place in places}, at)
-        last = test_triage.now_ms(tick)
+        last = triage.now_ms(tick)
         open_ = tuple(
             OpenTransaction(*place, Producer(n, 0, 0, last, 0, 40), confirmed=True) for n, place in enumerate(places)
         )
         known = {
-            f"sink-{n}": Transaction(
-                f"sink-{n}", n, "Ongoing", 1, 0, 900_000, test_triage.now_ms(0), frozenset({place})
-            )
+            f"sink-{n}": Transaction(f"sink-{n}", n, "Ongoing", 1, 0, 900_000, triage.now_ms(0), frozenset({place}))
             for n, place in enumerate(places)
         }
-        seen = Transactions(
-            {p: StableOffsets(40, 100 + tick) for p in places}, open_, known, at_ms=test_triage.now_ms(tick)
-        )
+        seen = Transactions({p: StableOffsets(40, 100 + tick) for p in places}, open_, known, at_ms=triage.now_ms(tick))
         return Facts(logs, seen, opened(seen))
 
-    verdict = diagnose(test_triage.watched(lambda s, _: s, facts=facts, before=test_triage.healthy()))
+    verdict = diagnose(triage.watched(lambda s, _: s, facts=facts, before=triage.healthy()))
     assert verdict.is_healthy
     (only,) = verdict.causes
     assert only.claim.title == "6 transactions are open: readers with read_committed wait for them"
@@ -170,27 +163,27 @@ def test_readers_of_a_topic_are_told_before_groups_whose_offsets_are_in_the_tran
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         topics = {**snapshot.topics, OFFSETS: Topic(OFFSETS, partitions, internal=True)}
-        return replace(test_triage.moved(snapshot, {0: (100, 110 + 50 * tick)}), topics=topics)
+        return replace(triage.moved(snapshot, {0: (100, 110 + 50 * tick)}), topics=topics)
 
     def facts(tick: int) -> Facts:
         logs = ObservedLogs()
         for each in range(tick + 1):
             found = {place: LogOffsets(0, 100, 110 + 50 * each) for place in places}
-            logs = logs_after(logs, found, (test_triage.START + each * test_triage.TICK).timestamp())
-        producer = Producer(77, 3, 9, test_triage.now_ms(tick), 2, 100)
+            logs = logs_after(logs, found, (triage.START + each * triage.TICK).timestamp())
+        producer = Producer(77, 3, 9, triage.now_ms(tick), 2, 100)
         open_ = tuple(OpenTransaction(*place, producer, confirmed=True) for place in places)
-        known = Transaction("tx", 77, "Ongoing", 1, 3, 300_000, test_triage.now_ms(0), frozenset(places))
+        known = Transaction("tx", 77, "Ongoing", 1, 3, 300_000, triage.now_ms(0), frozenset(places))
         offsets = {place: StableOffsets(100, 110 + 50 * tick) for place in places}
-        seen = Transactions(offsets, open_, {"tx": known}, at_ms=test_triage.now_ms(tick))
+        seen = Transactions(offsets, open_, {"tx": known}, at_ms=triage.now_ms(tick))
         return Facts(logs, seen, opened(seen))
 
-    verdict = diagnose(test_triage.watched(change, 6, before=change(test_triage.healthy(), 0), facts=facts))
+    verdict = diagnose(triage.watched(change, 6, before=change(triage.healthy(), 0), facts=facts))
     (only,) = verdict.causes
     assert only.claim.title.startswith(
         "read_committed readers of orders/0 and 1 more partition wait for transaction tx"
     )
     assert not [each for each in verdict.unknowable if "billing" in each.what]
-    without = diagnose(test_triage.watched(change, 6, before=change(test_triage.healthy(), 0)))
+    without = diagnose(triage.watched(change, 6, before=change(triage.healthy(), 0)))
     assert [each for each in without.unknowable if "billing" in each.what]
 
 
@@ -203,6 +196,6 @@ def test_a_stuck_group_is_not_explained_by_a_transaction_that_runs_where_its_off
         return replace(reads_committed(snapshot, tick), topics=topics)
 
     verdict = diagnose(
-        test_triage.watched(change, TICKS, facts=lambda tick: held(tick, quiet_since=-1, place=(OFFSETS, number)))
+        triage.watched(change, TICKS, facts=lambda tick: held(tick, quiet_since=-1, place=(OFFSETS, number)))
     )
     assert [each.claim.cause for each in verdict.causes] == ["consumer-stuck", "transaction-open"]

@@ -27,6 +27,7 @@ from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.model.certificates import Listener
 from tests.support.certificates import Authority
+from tests.support.http_server import Answer, Asked, answering
 
 
 @contextmanager
@@ -113,28 +114,15 @@ def test_a_thread_and_a_destructor_that_fail_write_into_the_log(tmp_path: Path) 
 
 
 @contextmanager
-def answering(status: int, location: str, asked: list[str]) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def _answer(self) -> None:
-            asked.append(self.headers.get("Authorization", ""))
-            self.send_response(status)
-            if location:
-                self.send_header("Location", location)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+def noting(status: int, location: str, asked: list[str]) -> Iterator[str]:
+    """A service that notes who asks, and sends them on."""
 
-        do_GET = do_PUT = _answer  # noqa: N815 - names of http.server's
+    def answer(request: Asked) -> Answer:
+        asked.append(request.headers.get("authorization", ""))
+        return Answer(status, headers={"Location": location} if location else {})
 
-        def log_message(self, *_: object) -> None:
-            """Quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with answering(answer) as url:
+        yield f"{url}/"
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -147,7 +135,7 @@ def test_a_redirect_gets_no_authorization(
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "let me in")
     monkeypatch.setattr(ContainerMetadataFetcher, "SLEEP_TIME", 0)
-    with answering(200, "", second) as elsewhere, answering(status, elsewhere, first) as url:
+    with noting(200, "", second) as elsewhere, noting(status, elsewhere, first) as url:
         monkeypatch.setenv(name, url)
         with pytest.raises(AuthenticationFailed):
             AwsSource(None, 5).keys()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -19,13 +20,17 @@ from kio.schema.errors import ErrorCode
 from console.admin.link import Link, decode
 from console.admin.settings import ConnectionSettings
 from console.wire.aiokafka_request import Exchange
-from console.wire.schemas import for_version
+from tests.support.acl_filters import EVERY_ACL
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import jars, java, major
+from tests.support.kafka_messages import with_fields
 from tests.support.patience import PATIENCE
-from tests.wire import recorded_requests
 from tests.wire.recordings import VERSIONS, Recorded, Recording, write
 
+TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
+SET, SUBTRACT = 0, 3
+LIMIT = 10
+"""Seconds."""
 CLASSIC_GROUP = "billing"
 NEW_GROUP = "shipping"
 
@@ -42,9 +47,7 @@ class Recorder:
         step, api = self._step
         self.kept.append(Recorded(step, api, exchange))
 
-    async def ask(
-        self, step: str, api: str, build: recorded_requests.Build, until: Callable[[Any], bool] = lambda _: True
-    ) -> Any:
+    async def ask(self, step: str, api: str, *, until: Callable[[Any], bool] = lambda _: True, **fields: Any) -> Any:
         """The answer to one request, which is kept under that name.
 
         until: ask again until this holds of the answer, and keep that exchange: in KRaft a broker takes a moment to see
@@ -52,7 +55,7 @@ class Recorder:
         """
         self._step = (step, api)
         async with asyncio.timeout(PATIENCE):
-            while not until(answer := await self.link.call(api, build, change=True)):
+            while not until(answer := await self.link.call(api, with_fields(**fields), change=True)):
                 self.kept.pop()
                 await asyncio.sleep(0.05)
         return answer
@@ -82,167 +85,125 @@ async def record(cluster: KafkaCluster) -> Recording:
 
 
 Ask = Callable[..., Awaitable[Any]]
+SOFTWARE = {"client_software_name": "kac", "client_software_version": "1"}
+CLUSTER = {"include_cluster_authorized_operations": True, "include_fenced_brokers": True}
+NAMED = {"allow_auto_topic_creation": False, "include_topic_authorized_operations": True}
+DESCRIBED = {"include_synonyms": True, "include_documentation": False}
+ORDERS = ("orders", 3, 1, [], [("retention.ms", "86400000"), ("cleanup.policy", "compact,delete")])
+FETCHED = {
+    "replica_id": -1,
+    "max_wait": 0,
+    "min_bytes": 0,
+    "max_bytes": 1 << 16,
+    "isolation_level": 1,
+    "forgotten_topics_data": [],
+}
 
 
 async def _the_cluster(ask: Ask) -> None:
-    await ask("versions", "api_versions", recorded_requests.api_versions)
-    await ask("cluster", "describe_cluster", recorded_requests.describe_cluster)
-    log = "__cluster_metadata"
-    await ask(
-        "quorum",
-        "describe_quorum",
-        lambda kio: kio.DescribeQuorumRequest(
-            topics=(kio.TopicData(topic_name=log, partitions=(kio.PartitionData(partition_index=0),)),)
-        ),
-    )
+    await ask("versions", "api_versions", **SOFTWARE)
+    await ask("cluster", "describe_cluster", **CLUSTER)
+    await ask("quorum", "describe_quorum", topics=[("__cluster_metadata", [0])])
 
 
 async def _topics(ask: Ask) -> UUID:
     """The id of orders."""
-    orders = {"orders": (3, 1, {"retention.ms": "86400000", "cleanup.policy": "compact,delete"})}
-    await ask(
-        "topics checked", "create_topics", recorded_requests.create_topics({"orders": (3, 9, {})}, validate_only=True)
-    )
-    await ask(
-        "topics made",
-        "create_topics",
-        recorded_requests.create_topics(orders | {"audit.log": (1, 1, {}), "bad name!": (1, 1, {})}),
-    )
-    await ask("topic there already", "create_topics", recorded_requests.create_topics(orders))
-    await ask("partitions", "create_partitions", recorded_requests.partitions_of)
-    await ask(
-        "all topics",
-        "metadata",
-        recorded_requests.metadata(None),
-        until=lambda answer: sum(len(t.partitions) for t in answer.topics) == 7,
-    )
-    named = await ask("named topics", "metadata", recorded_requests.metadata(["orders", "missing"]))
-    both = ("orders", "missing")
-    await ask("partitions, first page", "describe_topic_partitions", recorded_requests.topic_partitions(*both, limit=2))
-    await ask(
-        "partitions, next page",
-        "describe_topic_partitions",
-        recorded_requests.topic_partitions(*both, limit=2, cursor=("orders", 2)),
-    )
+    make = {"timeout": LIMIT, "validate_only": False}
+    checked = ("orders", 3, 9, [], [])
+    await ask("topics checked", "create_topics", topics=[checked], timeout=LIMIT, validate_only=True)
+    others = [(name, 1, 1, [], []) for name in ("audit.log", "bad name!")]
+    await ask("topics made", "create_topics", topics=[ORDERS, *others], **make)
+    await ask("topic there already", "create_topics", topics=[ORDERS], **make)
+    await ask("partitions", "create_partitions", topics=[("audit.log", 4, None), ("orders", 1, None)], **make)
+    there = partial(ask, "all topics", "metadata", topics=None, **NAMED)
+    await there(until=lambda answer: sum(len(t.partitions) for t in answer.topics) == 7)
+    both = [{"name": name, "topic_id": None} for name in ("orders", "missing")]
+    named = await ask("named topics", "metadata", topics=both, **NAMED)
+    page = {"topics": ["orders", "missing"], "response_partition_limit": 2}
+    await ask("partitions, first page", "describe_topic_partitions", **page, cursor=None)
+    await ask("partitions, next page", "describe_topic_partitions", **page, cursor=("orders", 2))
     (found,) = (topic.topic_id for topic in named.topics if topic.name == "orders")
     assert isinstance(found, UUID)
     return found
 
 
 async def _configs(ask: Ask) -> None:
-    changes = {
-        (recorded_requests.TOPIC, "orders"): [
-            ("min.insync.replicas", recorded_requests.SET, "1"),
-            ("cleanup.policy", recorded_requests.SUBTRACT, "compact"),
-        ],
-        (recorded_requests.TOPIC, "missing"): [("retention.ms", recorded_requests.SET, "1")],
-        (recorded_requests.BROKER, ""): [("log.cleaner.threads", recorded_requests.SET, "2")],
-        (recorded_requests.BROKER, "1"): [("log.retention.ms", recorded_requests.SET, "5000000")],
-        (recorded_requests.METRICS, "fleet"): [("interval.ms", recorded_requests.SET, "60000")],
-    }
-    await ask("configs altered", "incremental_alter_configs", recorded_requests.incremental(changes))
-    wrong = {
-        (recorded_requests.TOPIC, "orders"): [("no.such.key", recorded_requests.SET, "1")],
-        (recorded_requests.TOPIC, "audit.log"): [("retention.ms", recorded_requests.SET, "soon")],
-        (recorded_requests.BROKER, "1"): [("log.dirs", recorded_requests.SET, "/elsewhere")],
-    }
-    await ask("configs refused", "incremental_alter_configs", recorded_requests.incremental(wrong, validate_only=True))
-    await ask(
-        "configs replaced", "alter_configs", recorded_requests.legacy_alter("audit.log", {"retention.bytes": "1000"})
-    )
-    await ask(
-        "topic configs",
-        "describe_configs",
-        recorded_requests.describe_configs(
-            (recorded_requests.TOPIC, "orders"),
-            (recorded_requests.TOPIC, "audit.log"),
-            (recorded_requests.TOPIC, "missing"),
+    changes = [
+        (TOPIC, "orders", [("min.insync.replicas", SET, "1"), ("cleanup.policy", SUBTRACT, "compact")]),
+        (TOPIC, "missing", [("retention.ms", SET, "1")]),
+        (BROKER, "", [("log.cleaner.threads", SET, "2")]),
+        (BROKER, "1", [("log.retention.ms", SET, "5000000")]),
+        (METRICS, "fleet", [("interval.ms", SET, "60000")]),
+    ]
+    await ask("configs altered", "incremental_alter_configs", resources=changes, validate_only=False)
+    wrong = [
+        (TOPIC, "orders", [("no.such.key", SET, "1")]),
+        (TOPIC, "audit.log", [("retention.ms", SET, "soon")]),
+        (BROKER, "1", [("log.dirs", SET, "/elsewhere")]),
+    ]
+    await ask("configs refused", "incremental_alter_configs", resources=wrong, validate_only=True)
+    replaced = [(TOPIC, "audit.log", [("retention.bytes", "1000")])]
+    await ask("configs replaced", "alter_configs", resources=replaced, validate_only=False)
+    for step, resources, overrides in (
+        (
+            "topic configs",
+            [(TOPIC, "orders"), (TOPIC, "audit.log"), (TOPIC, "missing")],
+            ["min.insync.replicas", "retention.bytes"],
         ),
-        until=lambda answer: (
-            has_override(answer, 0, "min.insync.replicas") and has_override(answer, 1, "retention.bytes")
-        ),
-    )
-    await ask(
-        "broker configs",
-        "describe_configs",
-        recorded_requests.describe_configs((recorded_requests.BROKER, "1"), documentation=True),
-        until=lambda answer: has_override(answer, 0, "log.retention.ms"),
-    )
-    await ask(
-        "cluster default",
-        "describe_configs",
-        recorded_requests.describe_configs((recorded_requests.BROKER, "")),
-        until=lambda answer: has_override(answer, 0, "log.cleaner.threads"),
-    )
-    await ask("wrong broker", "describe_configs", recorded_requests.describe_configs((recorded_requests.BROKER, "2")))
-    await ask("loggers", "describe_configs", recorded_requests.describe_configs((recorded_requests.LOGGER, "1")))
-    await ask(
-        "client metrics",
-        "describe_configs",
-        recorded_requests.describe_configs((recorded_requests.METRICS, "fleet")),
-        until=lambda answer: has_override(answer, 0, "interval.ms"),
-    )
-    await ask(
-        "group configs", "describe_configs", recorded_requests.describe_configs((recorded_requests.GROUP, "somebody"))
-    )
-    await ask("config resources", "list_config_resources", lambda kio: kio.ListConfigResourcesRequest())
+        ("broker configs", [(BROKER, "1")], ["log.retention.ms"]),
+        ("cluster default", [(BROKER, "")], ["log.cleaner.threads"]),
+        ("wrong broker", [(BROKER, "2")], []),
+        ("loggers", [(LOGGER, "1")], []),
+        ("client metrics", [(METRICS, "fleet")], ["interval.ms"]),
+        ("group configs", [(GROUP, "somebody")], []),
+    ):
+
+        def has_all(answer: Any, keys: list[str] = overrides) -> bool:
+            return all(has_override(answer, index, key) for index, key in enumerate(keys))
+
+        wanted = [(*each, None) for each in resources]
+        asked = {**DESCRIBED, "include_documentation": step == "broker configs"}
+        await ask(step, "describe_configs", until=has_all, resources=wanted, **asked)
+    await ask("config resources", "list_config_resources")
 
 
 async def _quotas_acls_scram(ask: Ask) -> None:
-    quotas: list[tuple[dict[str, str | None], dict[str, float | None]]] = [
-        ({"user": "alice"}, {"producer_byte_rate": 1048576.0, "request_percentage": 12.5}),
-        ({"user": "alice", "client-id": None}, {"consumer_byte_rate": 2048.0}),
-        ({"user": None}, {"controller_mutation_rate": 0.5}),
-        ({"client-id": "ü"}, {"producer_byte_rate": 1.0}),
-        ({"ip": "10.1.2.3"}, {"connection_creation_rate": 7.0}),
-        ({"user": "carol"}, {"no_such_key": 1.0}),
-        ({"ip": "10.1.2.3", "user": "carol"}, {"producer_byte_rate": 1.0}),
+    quotas = [
+        ([("user", "alice")], {"producer_byte_rate": 1048576.0, "request_percentage": 12.5}),
+        ([("user", "alice"), ("client-id", None)], {"consumer_byte_rate": 2048.0}),
+        ([("user", None)], {"controller_mutation_rate": 0.5}),
+        ([("client-id", "ü")], {"producer_byte_rate": 1.0}),
+        ([("ip", "10.1.2.3")], {"connection_creation_rate": 7.0}),
+        ([("user", "carol")], {"no_such_key": 1.0}),
+        ([("ip", "10.1.2.3"), ("user", "carol")], {"producer_byte_rate": 1.0}),
     ]
-    await ask("quotas checked", "alter_client_quotas", recorded_requests.alter_quotas(quotas[-2:], validate_only=True))
-    await ask("quotas altered", "alter_client_quotas", recorded_requests.alter_quotas(quotas))
-    await ask(
-        "all quotas",
-        "describe_client_quotas",
-        recorded_requests.describe_quotas(),
-        until=lambda answer: len(answer.entries) == 5,
-    )
-    await ask(
-        "quotas of alice alone",
-        "describe_client_quotas",
-        recorded_requests.describe_quotas(("user", 0, "alice"), strict=True),
-    )
-    await ask("quotas of no type", "describe_client_quotas", recorded_requests.describe_quotas(("planet", 2, None)))
-    await ask(
-        "acls made",
-        "create_acls",
-        recorded_requests.create_acls(
-            recorded_requests.ALICE_READS, recorded_requests.BOB_IS_DENIED, recorded_requests.NO_SUCH_CLUSTER
-        ),
-    )
-    await ask(
-        "all acls", "describe_acls", recorded_requests.describe_acls, until=lambda answer: len(answer.resources) == 2
-    )
-    await ask("acls deleted", "delete_acls", recorded_requests.delete_acls)
-    await ask("token refused", "create_delegation_token", recorded_requests.create_token)
-    await ask("scram altered", "alter_user_scram_credentials", recorded_requests.alter_scram)
-    await ask(
-        "all scram",
-        "describe_user_scram_credentials",
-        recorded_requests.describe_scram(),
-        until=lambda answer: answer.results,
-    )
-    await ask("scram of two", "describe_user_scram_credentials", recorded_requests.describe_scram("alice", "nobody"))
-    dirs = await ask(
-        "log dirs",
-        "describe_log_dirs",
-        lambda kio: kio.DescribeLogDirsRequest(topics=None),
-        until=lambda answer: sum(len(t.partitions) for t in answer.results[0].topics) == 7,
-    )
-    await ask(
-        "log dirs altered",
-        "alter_replica_log_dirs",
-        recorded_requests.alter_dirs(dirs.results[0].log_dir, "/elsewhere"),
-    )
+    entries = [(entity, [(key, value, False) for key, value in limits.items()]) for entity, limits in quotas]
+    await ask("quotas checked", "alter_client_quotas", entries=entries[-2:], validate_only=True)
+    await ask("quotas altered", "alter_client_quotas", entries=entries, validate_only=False)
+    five = partial(ask, "all quotas", "describe_client_quotas", components=[], strict=False)
+    await five(until=lambda answer: len(answer.entries) == 5)
+    for step, component in (
+        ("quotas of alice alone", ("user", 0, "alice")),
+        ("quotas of no type", ("planet", 2, None)),
+    ):
+        await ask(step, "describe_client_quotas", components=[component], strict=component[0] == "user")
+    alice_reads = (TOPIC, "orders", 3, "User:alice", "*", 3, 3)
+    bob_is_denied = (TOPIC, "ord", 4, "User:bob", "10.0.0.9", 4, 2)
+    no_such_cluster = (4, "not-the-cluster", 3, "User:alice", "*", 8, 3)
+    await ask("acls made", "create_acls", creations=[alice_reads, bob_is_denied, no_such_cluster])
+    await ask("all acls", "describe_acls", until=lambda answer: len(answer.resources) == 2, **EVERY_ACL)
+    await ask("acls deleted", "delete_acls", filters=[(TOPIC, "ord", 4, "User:bob", None, 1, 1)])
+    nobody = {"owner_principal_type": None, "owner_principal_name": None}
+    await ask("token refused", "create_delegation_token", **nobody, renewers=[], max_lifetime=3600)
+    upserted = [(user, 1, iterations, bytes(16), bytes(32)) for user, iterations in (("alice", 4096), ("bob", 1))]
+    await ask("scram altered", "alter_user_scram_credentials", deletions=[("nobody", 2)], upsertions=upserted)
+    await ask("all scram", "describe_user_scram_credentials", until=lambda answer: answer.results, users=None)
+    await ask("scram of two", "describe_user_scram_credentials", users=["alice", "nobody"])
+    all_there = partial(ask, "log dirs", "describe_log_dirs", topics=None)
+    dirs = await all_there(until=lambda answer: sum(len(t.partitions) for t in answer.results[0].topics) == 7)
+    paths = dirs.results[0].log_dir, "/elsewhere"
+    moved = [(path, [("orders", [number])]) for number, path in enumerate(paths)]
+    await ask("log dirs altered", "alter_replica_log_dirs", dirs=moved)
 
 
 async def _groups(ask: Ask, cluster: KafkaCluster) -> None:
@@ -259,29 +220,17 @@ async def _groups(ask: Ask, cluster: KafkaCluster) -> None:
     for _ in range(5):
         await consumer.getone()
     await consumer.commit()
+    rights = {"include_authorized_operations": False}
+    latest = [{"partition_index": index, "current_leader_epoch": -1, "timestamp": -1} for index in (0, 9)]
+    listed = {"replica_id": -1, "isolation_level": 0, "timeout": LIMIT}
+    all_offsets = {"group_id": CLASSIC_GROUP, "topics": None, "member_id": None, "member_epoch": -1}
     try:
-        await ask(
-            "coordinator",
-            "find_coordinator",
-            lambda kio: kio.FindCoordinatorRequest(key_type=0, coordinator_keys=(CLASSIC_GROUP,)),
-        )
-        await ask("groups", "list_groups", lambda kio: for_version(kio.ListGroupsRequest, states_filter=()))
-        await ask(
-            "group members",
-            "describe_groups",
-            lambda kio: kio.DescribeGroupsRequest(
-                groups=(CLASSIC_GROUP, "missing"), include_authorized_operations=False
-            ),
-        )
-        await ask(
-            "not a new group",
-            "consumer_group_describe",
-            lambda kio: kio.ConsumerGroupDescribeRequest(
-                group_ids=(CLASSIC_GROUP,), include_authorized_operations=False
-            ),
-        )
-        await ask("committed", "offset_fetch", recorded_requests.offsets_of(CLASSIC_GROUP))
-        await ask("latest", "list_offsets", recorded_requests.latest_offsets)
+        await ask("coordinator", "find_coordinator", key_type=0, coordinator_keys=[CLASSIC_GROUP])
+        await ask("groups", "list_groups", states_filter=[])
+        await ask("group members", "describe_groups", groups=[CLASSIC_GROUP, "missing"], **rights)
+        await ask("not a new group", "consumer_group_describe", group_ids=[CLASSIC_GROUP], **rights)
+        await ask("committed", "offset_fetch", groups=[all_offsets], require_stable=True)
+        await ask("latest", "list_offsets", topics=[("orders", latest)], **listed)
     finally:
         await consumer.stop()
 
@@ -294,13 +243,13 @@ async def _group_of_the_new_protocol(ask: Ask, cluster: KafkaCluster) -> None:
         "--consumer-property", "group.protocol=consumer", "--consumer-property", "client.id=shipper",
         stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
+
+    def has_all(answer: Any) -> bool:
+        return answer.groups[0].group_state == "Stable" and assigned(answer.groups[0]) == 3
+
+    asked = {"group_ids": [NEW_GROUP], "include_authorized_operations": False}
     try:
-        await ask(
-            "new group",
-            "consumer_group_describe",
-            lambda kio: kio.ConsumerGroupDescribeRequest(group_ids=(NEW_GROUP,), include_authorized_operations=False),
-            until=lambda answer: answer.groups[0].group_state == "Stable" and assigned(answer.groups[0]) == 3,
-        )
+        await ask("new group", "consumer_group_describe", until=has_all, **asked)
     finally:
         consumer.kill()
         await consumer.wait()
@@ -315,48 +264,49 @@ async def _transactions(ask: Ask, cluster: KafkaCluster, orders: UUID) -> None:
     try:
         await running.begin_transaction()
         await running.send_and_wait("orders", b"paid", partition=0)
-        await ask(
-            "producers",
-            "describe_producers",
-            lambda kio: kio.DescribeProducersRequest(
-                topics=tuple(kio.TopicRequest(name=name, partition_indexes=(0, 7)) for name in ("orders", "missing"))
-            ),
-        )
-        await ask("transactions", "list_transactions", lambda kio: kio.ListTransactionsRequest())
-        await ask(
-            "transactions by id",
-            "describe_transactions",
-            lambda kio: kio.DescribeTransactionsRequest(transactional_ids=("till-1", "till-2", "missing")),
-        )
+        await ask("producers", "describe_producers", topics=[("orders", [0, 7]), ("missing", [0, 7])])
+        await ask("transactions", "list_transactions")
+        ids = ["till-1", "till-2", "missing"]
+        await ask("transactions by id", "describe_transactions", transactional_ids=ids)
         await running.abort_transaction()
     finally:
         await running.stop()
         await idle.stop()
-    await ask(
-        "records",
-        "fetch",
-        recorded_requests.fetch("orders", orders, {0: 0, 1: 0, 2: 99, 9: 0}),
-        until=lambda answer: part_of(answer, 0).last_stable_offset == 6,
-    )
-    await ask("markers", "write_txn_markers", recorded_requests.abort_markers)
+
+    def is_stable(answer: Any) -> bool:
+        return bool(part_of(answer, 0).last_stable_offset == 6)
+
+    await ask("records", "fetch", until=is_stable, **_fetched(orders, {0: 0, 1: 0, 2: 99, 9: 0}))
+    marker = {
+        **{"producer_id": 999_999, "producer_epoch": 0, "transaction_result": False},
+        **{"coordinator_epoch": 0, "transaction_version": 0},
+        "topics": [("orders", [0]), ("missing", [0])],
+    }
+    await ask("markers", "write_txn_markers", markers=[marker])
+
+
+def _fetched(orders: UUID, offsets: dict[int, int]) -> dict[str, Any]:
+    """What is committed of these partitions from these offsets on, at once."""
+    wanted = [
+        {"partition": number, "fetch_offset": offset, "partition_max_bytes": 1 << 16}
+        for number, offset in offsets.items()
+    ]
+    return {**FETCHED, "topics": [{"topic": "orders", "topic_id": orders, "partitions": wanted}]}
 
 
 async def _records_deleted(ask: Ask, orders: UUID) -> None:
     """Partition 0's before offset 3, all of partition 1; more than partition 2 has is refused."""
-    await ask(
-        "records deleted",
-        "delete_records",
-        recorded_requests.delete_records({"orders": {0: 3, 1: -1, 2: 99, 9: 0}, "missing": {0: 0}}),
-    )
-    await ask("records left", "fetch", recorded_requests.fetch("orders", orders, {0: 3, 1: 0}))
+    before = [("orders", [(0, 3), (1, -1), (2, 99), (9, 0)]), ("missing", [(0, 0)])]
+    await ask("records deleted", "delete_records", topics=before, timeout=LIMIT)
+    await ask("records left", "fetch", **_fetched(orders, {0: 3, 1: 0}))
 
 
 async def _features(ask: Ask) -> None:
     """Checks alone: of a level that both releases may go back to, and of a feature that neither knows."""
-    fine = ("group.version", 0, 2)
-    await ask("features checked", "update_features", recorded_requests.check_features(fine))
-    await ask("features refused", "update_features", recorded_requests.check_features(fine, ("nope", 2, 1)))
-    await ask("versions after the checks", "api_versions", recorded_requests.api_versions)
+    fine, check = ("group.version", 0, 2), {"timeout": LIMIT, "validate_only": True}
+    await ask("features checked", "update_features", feature_updates=[fine], **check)
+    await ask("features refused", "update_features", feature_updates=[fine, ("nope", 2, 1)], **check)
+    await ask("versions after the checks", "api_versions", **SOFTWARE)
 
 
 async def _registrations(ask: Ask, cluster: KafkaCluster) -> None:
@@ -364,8 +314,17 @@ async def _registrations(ask: Ask, cluster: KafkaCluster) -> None:
     (controller,) = cluster.controller_addresses
     apart = Link(ConnectionSettings(bootstrap=(controller,)))
     try:
-        versions = await apart.call_apart(controller, "api_versions", recorded_requests.api_versions, PATIENCE)
-        register = recorded_requests.register_broker(2, cluster.cluster_id, versions.supported_features)
+        versions = await apart.call_apart(controller, "api_versions", with_fields(**SOFTWARE), PATIENCE)
+        # As a broker asks the controller when it starts.
+        register = with_fields(
+            broker_id=2,
+            cluster_id=cluster.cluster_id,
+            incarnation_id=UUID(int=2),
+            listeners=[("PLAINTEXT", "127.0.0.1", 9, 0)],
+            features=[(each.name, each.min_version, each.max_version) for each in versions.supported_features],
+            rack="rack-2",
+            log_dirs=[UUID(int=1002)],
+        )
         connection = await apart.routes.connections.open_apart(controller)
         request = connection.prepare("broker_registration", connection.version("broker_registration") or 0, register)
         registered = decode(await connection.send(request))
@@ -374,21 +333,22 @@ async def _registrations(ask: Ask, cluster: KafkaCluster) -> None:
     finally:
         await apart.close()
     if major(cluster.version) >= 4:
-        await ask(
-            "fenced broker",
-            "describe_cluster",
-            recorded_requests.describe_cluster,
-            until=lambda answer: len(answer.brokers) == 2,
-        )
-    await ask("broker unregistered", "unregister_broker", recorded_requests.unregister_broker(2))
-    await ask("unknown broker", "unregister_broker", recorded_requests.unregister_broker(77))
+        await ask("fenced broker", "describe_cluster", until=lambda answer: len(answer.brokers) == 2, **CLUSTER)
+    await ask("broker unregistered", "unregister_broker", broker_id=2)
+    await ask("unknown broker", "unregister_broker", broker_id=77)
     if major(cluster.version) >= 4:
-        await ask(
-            "broker gone",
-            "describe_cluster",
-            recorded_requests.describe_cluster,
-            until=lambda answer: len(answer.brokers) == 1,
-        )
+        await ask("broker gone", "describe_cluster", until=lambda answer: len(answer.brokers) == 1, **CLUSTER)
+
+
+async def _moves_and_deletions(ask: Ask) -> None:
+    await ask("reassignments", "list_partition_reassignments", topics=None, timeout=LIMIT)
+    nothing = [("orders", [(0, None)])]
+    await ask("nothing to cancel", "alter_partition_reassignments", topics=nothing, timeout=LIMIT)
+    await ask("elections", "elect_leaders", election_type=0, topic_partitions=[("orders", [0, 9])], timeout=LIMIT)
+    names = ["audit.log", "missing"]
+    # controller_mutation_rate of the default user is 0.5 a second since the quotas were altered.
+    deleted = partial(ask, "topics deleted", "delete_topics", until=lambda answer: not is_throttled(answer))
+    await deleted(topics=[(name, None) for name in names], topic_names=names, timeout=LIMIT)
 
 
 def part_of(answer: Any, number: int) -> Any:
@@ -411,23 +371,6 @@ def has_override(answer: Any, index: int, key: str) -> bool:
 def assigned(group: Any) -> int:
     """How many partitions the group's members have."""
     return sum(len(topic.partitions) for member in group.members for topic in member.assignment.topic_partitions)
-
-
-async def _moves_and_deletions(ask: Ask) -> None:
-    await ask(
-        "reassignments",
-        "list_partition_reassignments",
-        lambda kio: kio.ListPartitionReassignmentsRequest(topics=None, timeout=recorded_requests.LIMIT),
-    )
-    await ask("nothing to cancel", "alter_partition_reassignments", recorded_requests.cancel_reassignment)
-    await ask("elections", "elect_leaders", recorded_requests.elect)
-    # controller_mutation_rate of the default user is 0.5 a second since the quotas were altered.
-    await ask(
-        "topics deleted",
-        "delete_topics",
-        recorded_requests.delete_topics,
-        until=lambda answer: not is_throttled(answer),
-    )
 
 
 def main() -> int:

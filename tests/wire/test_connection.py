@@ -15,23 +15,21 @@ from console.wire.aiokafka_request import AiokafkaRequest, Exchange
 from console.wire.connection import ConnectFailed, Connection, NotKafka, Stage, connect
 from console.wire.frames import decode_body
 from console.wire.sasl import renewed_after
-from console.wire.schemas import for_version, response_type
-from tests.wire import fake_broker
+from console.wire.schemas import response_type
+from tests.support.kafka_messages import with_fields
+from tests.wire import fake_broker as fake
 
 BROKERS = {1: ("a.example", 9092)}
 PLAIN = {"security_protocol": "PLAINTEXT"}
 
 
-async def opened(broker: fake_broker.FakeBroker, **options: object) -> Connection:
+async def opened(broker: fake.FakeBroker, **options: object) -> Connection:
     return await connect(*broker.address, client_id="kac", limit=5, security=PLAIN, **options)  # type: ignore[arg-type]
 
 
 def metadata(connection: Connection) -> AiokafkaRequest:
-    return connection.prepare(
-        "metadata",
-        connection.version("metadata") or 0,
-        lambda kio: for_version(kio.MetadataRequest, topics=(), include_topic_authorized_operations=False),
-    )
+    asked = with_fields(topics=[], include_topic_authorized_operations=False)
+    return connection.prepare("metadata", connection.version("metadata") or 0, asked)
 
 
 @asynccontextmanager
@@ -46,7 +44,7 @@ async def server(first_bytes: bytes, *, close: bool) -> AsyncIterator[tuple[str,
             await done.wait()
         writer.close()
 
-    listening = await asyncio.start_server(talk, fake_broker.LOOPBACK, 0)
+    listening = await asyncio.start_server(talk, fake.LOOPBACK, 0)
     yield listening.sockets[0].getsockname()
     done.set()
     listening.close()
@@ -54,7 +52,7 @@ async def server(first_bytes: bytes, *, close: bool) -> AsyncIterator[tuple[str,
 
 async def test_versions_are_the_highest_that_both_have() -> None:
     versions = {18: (0, 4), 3: (0, 99), 32: (1, 2), 44: (5, 9), 9: (0, 0)}
-    async with fake_broker.FakeBroker(fake_broker.answering(b""), versions=versions) as broker:
+    async with fake.FakeBroker(fake.answering(b""), versions=versions) as broker:
         connection = await opened(broker)
         assert connection.version("metadata") == 13  # kio's highest
         assert connection.version("describe_configs") == 2  # the broker's highest
@@ -65,16 +63,16 @@ async def test_versions_are_the_highest_that_both_have() -> None:
 
 
 async def test_answers_find_their_requests_when_many_are_under_way() -> None:
-    bodies = [fake_broker.metadata_body({node: ("h", 1)}, node) for node in range(20)]
-    held: list[fake_broker.Received] = []
+    bodies = [fake.metadata_body({node: ("h", 1)}, node) for node in range(20)]
+    held: list[fake.Received] = []
 
-    async def hold_until_all_are_there(conversation: fake_broker.Conversation, request: fake_broker.Received) -> None:
+    async def hold_until_all_are_there(conversation: fake.Conversation, request: fake.Received) -> None:
         held.append(request)
         if len(held) == len(bodies):
             for waiting, body in zip(held, bodies, strict=True):
                 await conversation.answer(waiting, body)
 
-    async with fake_broker.FakeBroker(hold_until_all_are_there) as broker:
+    async with fake.FakeBroker(hold_until_all_are_there) as broker:
         connection = await opened(broker)
         answers = await asyncio.gather(*(connection.send(metadata(connection)) for _ in bodies))
         responses = [decode_body(response_type(raw.api, raw.version), raw.body) for raw in answers]
@@ -84,9 +82,7 @@ async def test_answers_find_their_requests_when_many_are_under_way() -> None:
 
 
 async def test_a_body_that_cant_be_read_leaves_the_connection_as_it_was() -> None:
-    async with fake_broker.FakeBroker(
-        fake_broker.answering(b"\xff" * 9), fake_broker.answering(fake_broker.metadata_body(BROKERS, 1))
-    ) as broker:
+    async with fake.FakeBroker(fake.answering(b"\xff" * 9), fake.answering(fake.metadata_body(BROKERS, 1))) as broker:
         connection = await opened(broker)
         garbage = await connection.send(metadata(connection))
         assert bytes(garbage.body) == b"\xff" * 9
@@ -98,11 +94,11 @@ async def test_a_body_that_cant_be_read_leaves_the_connection_as_it_was() -> Non
 
 @pytest.mark.parametrize("kept", [1, 3, 4, 8, 12])
 async def test_a_frame_cut_off_loses_the_connection_and_all_under_way(kept: int) -> None:
-    async def half(conversation: fake_broker.Conversation, request: fake_broker.Received) -> None:
+    async def half(conversation: fake.Conversation, request: fake.Received) -> None:
         await conversation.send((struct.pack(">ii", 60, request.correlation_id) + bytes(40))[:kept])
         conversation.writer.close()
 
-    async with fake_broker.FakeBroker(half) as broker:
+    async with fake.FakeBroker(half) as broker:
         connection = await opened(broker)
         requests = [metadata(connection), metadata(connection)]
         results = await asyncio.gather(*map(connection.send, requests), return_exceptions=True)
@@ -113,12 +109,12 @@ async def test_a_frame_cut_off_loses_the_connection_and_all_under_way(kept: int)
 
 
 async def test_a_frame_in_pieces_is_one_frame() -> None:
-    async def crumbs(conversation: fake_broker.Conversation, request: fake_broker.Received) -> None:
-        body = fake_broker.metadata_body(BROKERS, 7)
+    async def crumbs(conversation: fake.Conversation, request: fake.Received) -> None:
+        body = fake.metadata_body(BROKERS, 7)
         for byte in struct.pack(">ii", 5 + len(body), request.correlation_id) + b"\x00" + body:
             await conversation.send(bytes([byte]))
 
-    async with fake_broker.FakeBroker(crumbs) as broker:
+    async with fake.FakeBroker(crumbs) as broker:
         connection = await opened(broker)
         raw = await connection.send(metadata(connection))
         assert decode_body(response_type("metadata", raw.version), raw.body).controller_id == 7
@@ -126,10 +122,10 @@ async def test_a_frame_in_pieces_is_one_frame() -> None:
 
 
 async def test_an_answer_to_something_else_ends_the_connection() -> None:
-    async def out_of_step(conversation: fake_broker.Conversation, request: fake_broker.Received) -> None:
+    async def out_of_step(conversation: fake.Conversation, request: fake.Received) -> None:
         await conversation.send(struct.pack(">ii", 5, request.correlation_id + 1) + b"\x00")
 
-    async with fake_broker.FakeBroker(out_of_step) as broker:
+    async with fake.FakeBroker(out_of_step) as broker:
         connection = await opened(broker)
         with pytest.raises(Exception, match="Correlation ids do not match"):
             await connection.send(metadata(connection))
@@ -138,7 +134,7 @@ async def test_an_answer_to_something_else_ends_the_connection() -> None:
 
 
 async def test_nothing_is_sent_on_a_lost_connection() -> None:
-    async with fake_broker.FakeBroker(fake_broker.answering(fake_broker.metadata_body(BROKERS, 1))) as broker:
+    async with fake.FakeBroker(fake.answering(fake.metadata_body(BROKERS, 1))) as broker:
         connection = await opened(broker)
         await connection.close()
         request = metadata(connection)
@@ -181,18 +177,18 @@ async def test_a_port_that_nobody_listens_on_fails_while_opening() -> None:
 
 async def test_the_recorder_sees_what_went_over_the_wire() -> None:
     exchanges: list[Exchange] = []
-    async with fake_broker.FakeBroker(fake_broker.answering(fake_broker.metadata_body(BROKERS, 1))) as broker:
+    async with fake.FakeBroker(fake.answering(fake.metadata_body(BROKERS, 1))) as broker:
         connection = await opened(broker, record=exchanges.append)
         raw = await connection.send(metadata(connection))
         (exchange,) = exchanges
-        assert (exchange.key, exchange.version) == (fake_broker.METADATA, raw.version)
+        assert (exchange.key, exchange.version) == (fake.METADATA, raw.version)
         assert exchange.request == broker.received[0].frame
         assert exchange.response == struct.pack(">i", broker.received[0].correlation_id) + b"\x00" + bytes(raw.body)
         await connection.close()
 
 
 async def test_the_textual_form_of_a_request_tells_nothing_of_its_contents() -> None:
-    async with fake_broker.FakeBroker(fake_broker.answering(b"")) as broker:
+    async with fake.FakeBroker(fake.answering(b"")) as broker:
         connection = await opened(broker)
         request = connection.prepare(
             "describe_configs",
@@ -210,11 +206,11 @@ async def test_the_textual_form_of_a_request_tells_nothing_of_its_contents() -> 
 async def test_a_retired_connection_waits_for_what_it_still_carries() -> None:
     release = asyncio.Event()
 
-    async def late(conversation: fake_broker.Conversation, request: fake_broker.Received) -> None:
+    async def late(conversation: fake.Conversation, request: fake.Received) -> None:
         await release.wait()
-        await conversation.answer(request, fake_broker.metadata_body(BROKERS, 3))
+        await conversation.answer(request, fake.metadata_body(BROKERS, 3))
 
-    async with fake_broker.FakeBroker(late) as broker:
+    async with fake.FakeBroker(late) as broker:
         connection = await opened(broker)
         answer = asyncio.ensure_future(connection.send(metadata(connection)))
         await broker.arrived(1)

@@ -21,8 +21,8 @@ from console.wire.connection import (
     connect,
     too_long,
 )
-from console.wire.schemas import for_version
 from tests.support.certificates import Authority
+from tests.support.kafka_messages import with_fields
 from tests.wire.fake_broker import Conversation, FakeBroker, Received, frame
 
 SIZES = (0, 1, 100, USUAL_BUFFER - 9, USUAL_BUFFER - 8, USUAL_BUFFER, 5 * USUAL_BUFFER + 3, 3_000_000, 7, 200_000, 1)
@@ -33,11 +33,8 @@ PLAIN = {"security_protocol": "PLAINTEXT"}
 
 
 def metadata(connection: Connection) -> AiokafkaRequest:
-    return connection.prepare(
-        "metadata",
-        12,
-        lambda kio: for_version(kio.MetadataRequest, topics=(), include_topic_authorized_operations=False),
-    )
+    asked = with_fields(topics=[], include_topic_authorized_operations=False)
+    return connection.prepare("metadata", 12, asked)
 
 
 class Stream:

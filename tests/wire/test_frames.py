@@ -14,7 +14,8 @@ from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, Descr
 from console.wire import frames
 from console.wire.aiokafka_request import THROTTLE_FIRST, RawResponse
 from console.wire.bounds_check import MalformedFrame
-from console.wire.schemas import BY_VERSION, for_version, request_type, response_type, version_range
+from console.wire.fields import for_version
+from console.wire.schemas import BY_VERSION, request_type, response_type, version_range
 
 FLEXIBLE = DescribeConfigsRequest(resources=(), include_synonyms=True, include_documentation=False)
 NOT_FLEXIBLE = for_version(

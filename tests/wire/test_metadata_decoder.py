@@ -15,9 +15,11 @@ from kio.schema.errors import ErrorCode
 from console.admin.errors import error_name
 from console.admin.topics import topic_listing
 from console.model.cluster import Topic
+from console.wire.fields import for_version
 from console.wire.frames import decode_body, encode_body
 from console.wire.metadata_decoder import VERSIONS, decode_topics
-from console.wire.schemas import for_version, response_type
+from console.wire.schemas import response_type
+from tests.support import kafka_messages
 
 
 def kio(version: int) -> Any:
@@ -51,25 +53,18 @@ def topic(version: int, name: str, *partitions: Any, error: int = 0, id_: int = 
 
 
 def response(version: int, *topics: Any, brokers: int = 2) -> bytes:
-    from datetime import timedelta
-
-    schema = kio(version)
-    made = for_version(
-        schema.MetadataResponse,
-        throttle_time=timedelta(milliseconds=300),
-        brokers=tuple(
-            for_version(
-                schema.MetadataResponseBroker, node_id=n, host=f"b{n}", port=9092, rack=None if n % 2 else f"rack-{n}"
-            )
-            for n in range(1, brokers + 1)
-        ),
+    nodes = [(n, f"b{n}", 9092, None if n % 2 else f"rack-{n}") for n in range(1, brokers + 1)]
+    made = kafka_messages.response(
+        kio(version),
+        throttle_time=0.3,
+        brokers=nodes,
         cluster_id="cluster",
         controller_id=1,
         topics=topics,
         cluster_authorized_operations=0,
         error_code=0,
     )
-    return encode_body(schema.MetadataResponse, made)
+    return encode_body(type(made), made)
 
 
 def by_kio(version: int, body: bytes) -> dict[str, Topic]:

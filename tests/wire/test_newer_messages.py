@@ -14,6 +14,7 @@ from console.wire.newer import NEWER
 from console.wire.schemas import api_key, messages, readable_versions, request_module, response_type, version_range
 from tests.support import record_newer_messages as recorded
 from tests.support.kafka_jars import NEWEST, RELEASES, BrokersUnavailableError
+from tests.support.kafka_messages import with_fields
 
 KIO_HAS = [("api_versions", 3), ("api_versions", 4), ("delete_groups", 1), ("delete_groups", 2),
            ("streams_group_describe", 0), ("describe_cluster", 2), ("list_groups", 5)]  # fmt: skip
@@ -77,19 +78,15 @@ def test_a_version_that_is_refused_by_name_is_known_after_kios() -> None:
 ASKED = [
     (
         "api_versions", 5, "046b6163023117" + "78" * 22 + "0000000100",
-        lambda kio: kio.ApiVersionsRequest(
-            client_software_name="kac", client_software_version="1", cluster_id="x" * 22, node_id=1
-        ),
+        with_fields(client_software_name="kac", client_software_version="1", cluster_id="x" * 22, node_id=1),
     ),
     (
         "delete_groups", 3, "03086e6f74686572650a672d73747265616d7300",
-        lambda kio: kio.DeleteGroupsRequest(groups_names=("nothere", "g-streams")),
+        with_fields(groups_names=["nothere", "g-streams"]),
     ),
     (
         "streams_group_describe", 1, "020a672d73747265616d73010100",
-        lambda kio: kio.StreamsGroupDescribeRequest(
-            group_ids=("g-streams",), include_authorized_operations=True, include_topology_description=True
-        ),
+        with_fields(group_ids=["g-streams"], include_authorized_operations=True, include_topology_description=True),
     ),
 ]  # fmt: skip
 REFUSED = "0081010000000000"

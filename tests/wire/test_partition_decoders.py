@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from importlib import import_module
 from typing import Any
 
@@ -15,7 +14,8 @@ from console.admin.cluster import dir_answers
 from console.wire.bounds_check import MalformedFrame
 from console.wire.frames import decode_body, encode_body
 from console.wire.partition_decoders import DIRS_VERSIONS, OFFSETS_VERSIONS, DirAnswer, decode_log_dirs, decode_offsets
-from console.wire.schemas import for_version, response_type
+from console.wire.schemas import response_type
+from tests.support.kafka_messages import response
 from tests.unit.test_config_decoder import quick
 
 Said = tuple[int, int, int]
@@ -40,55 +40,17 @@ listed_dirs = st.lists(
 
 def offsets_body(version: int, topics: list[Any]) -> bytes:
     kio = import_module(f"kio.schema.list_offsets.v{version}.response")
-    made = kio.ListOffsetsResponse(
-        throttle_time=timedelta(milliseconds=7),
-        topics=tuple(
-            kio.ListOffsetsTopicResponse(
-                name=name,
-                partitions=tuple(
-                    kio.ListOffsetsPartitionResponse(
-                        partition_index=number, error_code=code, timestamp=when, offset=offset, leader_epoch=number % 3
-                    )
-                    for number, code, when, offset in partitions
-                ),
-            )
-            for name, partitions in topics
-        ),
-    )
-    return encode_body(kio.ListOffsetsResponse, made)
+    rows = [(name, [(*partition, partition[0] % 3) for partition in partitions]) for name, partitions in topics]
+    return encode_body(kio.ListOffsetsResponse, response(kio, throttle_time=0.007, topics=rows))
 
 
 def dirs_body(version: int, dirs: list[Any], code: int = 0) -> bytes:
     kio = import_module(f"kio.schema.describe_log_dirs.v{version}.response")
-    made = for_version(
-        kio.DescribeLogDirsResponse,
-        throttle_time=timedelta(milliseconds=7),
-        error_code=code,
-        results=tuple(
-            for_version(
-                kio.DescribeLogDirsResult,
-                error_code=error,
-                log_dir=path,
-                topics=tuple(
-                    kio.DescribeLogDirsTopic(
-                        name=name,
-                        partitions=tuple(
-                            kio.DescribeLogDirsPartition(
-                                partition_index=number, partition_size=size, offset_lag=lag, is_future_key=is_future
-                            )
-                            for number, size, lag, is_future in partitions
-                        ),
-                    )
-                    for name, partitions in topics
-                ),
-                total_bytes=total,
-                usable_bytes=usable,
-                is_cordoned=cordoned,
-            )
-            for error, path, topics, total, usable, cordoned in dirs
-        ),
+    names = ("error_code", "log_dir", "topics", "total_bytes", "usable_bytes", "is_cordoned")
+    results = [dict(zip(names, each, strict=True)) for each in dirs]
+    return encode_body(
+        kio.DescribeLogDirsResponse, response(kio, throttle_time=0.007, error_code=code, results=results)
     )
-    return encode_body(kio.DescribeLogDirsResponse, made)
 
 
 def triple(code: int, when: int, offset: int) -> Said:

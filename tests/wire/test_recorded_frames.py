@@ -6,6 +6,7 @@ What the brokers were told, and so have to answer, is in record_frames.py.
 from __future__ import annotations
 
 import ast
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -145,28 +146,66 @@ def test_quorum(recording: recordings.Recording) -> None:
 # --- topics
 
 
+ERRORS: list[tuple[str, str, tuple[str, ...], dict[Any, str]]] = [
+    ("topics checked", "topics", ("name",), {"orders": "INVALID_REPLICATION_FACTOR"}),
+    (
+        "topics made",
+        "topics",
+        ("name",),
+        {"orders": "NONE", "audit.log": "NONE", "bad name!": "INVALID_TOPIC_EXCEPTION"},
+    ),
+    ("topic there already", "topics", ("name",), {"orders": "TOPIC_ALREADY_EXISTS"}),
+    ("partitions", "results", ("name",), {"audit.log": "NONE", "orders": "INVALID_PARTITIONS"}),
+    ("named topics", "topics", ("name",), {"orders": "NONE", "missing": "UNKNOWN_TOPIC_OR_PARTITION"}),
+    ("partitions, first page", "topics", ("name",), {"orders": "NONE", "missing": "UNKNOWN_TOPIC_OR_PARTITION"}),
+    ("topics deleted", "responses", ("name",), {"audit.log": "NONE", "missing": "UNKNOWN_TOPIC_OR_PARTITION"}),
+    (
+        "configs altered",
+        "responses",
+        ("resource_type", "resource_name"),
+        {
+            (2, "orders"): "NONE",
+            (2, "missing"): "UNKNOWN_TOPIC_OR_PARTITION",
+            (4, ""): "NONE",
+            (4, "1"): "NONE",
+            (16, "fleet"): "NONE",
+        },
+    ),
+    (
+        "configs refused",
+        "responses",
+        ("resource_type", "resource_name"),
+        {(2, "orders"): "INVALID_CONFIG", (2, "audit.log"): "INVALID_CONFIG", (4, "1"): "INVALID_REQUEST"},
+    ),
+    ("configs replaced", "responses", ("resource_name",), {"audit.log": "NONE"}),
+    (
+        "topic configs",
+        "results",
+        ("resource_name",),
+        {"orders": "NONE", "audit.log": "NONE", "missing": "UNKNOWN_TOPIC_OR_PARTITION"},
+    ),
+    (
+        "scram altered",
+        "results",
+        ("user",),
+        {"alice": "NONE", "bob": "UNACCEPTABLE_CREDENTIAL", "nobody": "RESOURCE_NOT_FOUND"},
+    ),
+    ("scram of two", "results", ("user",), {"alice": "NONE", "nobody": "RESOURCE_NOT_FOUND"}),
+]
+
+
+@pytest.mark.parametrize(("step", "array", "names", "told"), ERRORS, ids=[step for step, *_ in ERRORS])
+def test_errors(
+    recording: recordings.Recording, step: str, array: str, names: tuple[str, ...], told: dict[Any, str]
+) -> None:
+    assert recordings.errors(getattr(recording[step].decode(), array), *names) == told
+
+
 def test_topics_made(recording: recordings.Recording) -> None:
-    assert recordings.errors(recording["topics checked"].decode().topics, "name") == {
-        "orders": "INVALID_REPLICATION_FACTOR"
-    }
-    made = recording["topics made"].decode().topics
-    assert recordings.errors(made, "name") == {
-        "orders": "NONE",
-        "audit.log": "NONE",
-        "bad name!": "INVALID_TOPIC_EXCEPTION",
-    }
-    orders = recordings.named(made, "name")["orders"]
+    orders = recordings.named(recording["topics made"].decode().topics, "name")["orders"]
     assert (orders.num_partitions, orders.replication_factor) == (3, 1)
     configs = recordings.named(orders.configs, "name")
     assert (configs["retention.ms"].value, configs["retention.ms"].config_source) == ("86400000", 1)
-    assert recordings.errors(recording["topic there already"].decode().topics, "name") == {
-        "orders": "TOPIC_ALREADY_EXISTS"
-    }
-
-
-def test_partitions(recording: recordings.Recording) -> None:
-    results = recording["partitions"].decode().results
-    assert recordings.errors(results, "name") == {"audit.log": "NONE", "orders": "INVALID_PARTITIONS"}
 
 
 def test_metadata(recording: recordings.Recording) -> None:
@@ -180,10 +219,6 @@ def test_metadata(recording: recordings.Recording) -> None:
     for topic in topics.values():
         for partition in topic.partitions:
             assert (partition.leader_id, partition.replica_nodes, partition.isr_nodes) == (1, (1,), (1,))
-    assert recordings.errors(recording["named topics"].decode().topics, "name") == {
-        "orders": "NONE",
-        "missing": "UNKNOWN_TOPIC_OR_PARTITION",
-    }
     made = recordings.named(recording["topics made"].decode().topics, "name")
     assert topics["orders"].topic_id == made["orders"].topic_id
 
@@ -191,7 +226,6 @@ def test_metadata(recording: recordings.Recording) -> None:
 def test_pages_of_partitions(recording: recordings.Recording) -> None:
     """At most two partitions a page."""
     first, following = recording["partitions, first page"].decode(), recording["partitions, next page"].decode()
-    assert recordings.errors(first.topics, "name") == {"missing": "UNKNOWN_TOPIC_OR_PARTITION", "orders": "NONE"}
     assert (first.next_cursor.topic_name, first.next_cursor.partition_index) == ("orders", 2)
     (rest,) = following.topics
     assert (rest.name, following.next_cursor) == ("orders", None)
@@ -204,44 +238,17 @@ def test_pages_of_partitions(recording: recordings.Recording) -> None:
         assert (partition.isr_nodes, partition.eligible_leader_replicas, partition.last_known_elr) == ((1,), (), ())
 
 
-def test_topics_deleted(recording: recordings.Recording) -> None:
-    assert recordings.errors(recording["topics deleted"].decode().responses, "name") == {
-        "audit.log": "NONE",
-        "missing": "UNKNOWN_TOPIC_OR_PARTITION",
-    }
-
-
 # --- configs
 
 
-def test_configs_altered(recording: recordings.Recording) -> None:
-    assert recordings.errors(recording["configs altered"].decode().responses, "resource_type", "resource_name") == {
-        (2, "orders"): "NONE",
-        (2, "missing"): "UNKNOWN_TOPIC_OR_PARTITION",
-        (4, ""): "NONE",
-        (4, "1"): "NONE",
-        (16, "fleet"): "NONE",
-    }
-    refused = recording["configs refused"].decode().responses
-    assert recordings.errors(refused, "resource_type", "resource_name") == {
-        (2, "orders"): "INVALID_CONFIG",
-        (2, "audit.log"): "INVALID_CONFIG",
-        (4, "1"): "INVALID_REQUEST",
-    }
-    messages = recordings.named(refused, "resource_name")
+def test_configs_refused(recording: recordings.Recording) -> None:
+    messages = recordings.named(recording["configs refused"].decode().responses, "resource_name")
     assert messages["orders"].error_message == "Unknown topic config name: no.such.key"
     assert "log.dirs" in messages["1"].error_message
-    assert recordings.errors(recording["configs replaced"].decode().responses, "resource_name") == {"audit.log": "NONE"}
 
 
 def test_topic_configs(recording: recordings.Recording) -> None:
-    answer = recording["topic configs"].decode()
-    assert recordings.errors(answer.results, "resource_name") == {
-        "orders": "NONE",
-        "audit.log": "NONE",
-        "missing": "UNKNOWN_TOPIC_OR_PARTITION",
-    }
-    results = recordings.named(answer.results, "resource_name")
+    results = recordings.named(recording["topic configs"].decode().results, "resource_name")
     orders = recordings.named(results["orders"].configs, "name")
     overrides = {name: config.value for name, config in orders.items() if config.config_source == 1}
     assert overrides == {"retention.ms": "86400000", "cleanup.policy": "delete", "min.insync.replicas": "1"}
@@ -330,30 +337,19 @@ def test_the_config_decoder_gives_what_kio_gives(recording: recordings.Recording
                 assert (got.code, got.message) == (result.error_code, result.error_message or "")
 
 
+SHARED = ("name", "value", "read_only")
+
+
 def plain(entry: Any) -> tuple[Any, ...]:
-    return (
-        entry.name,
-        entry.value,
-        entry.source,
-        entry.read_only,
-        entry.sensitive,
-        entry.type,
-        [(synonym.name, synonym.value, synonym.source) for synonym in entry.synonyms],
-        entry.documentation,
-    )
+    synonyms = [(synonym.name, synonym.value, synonym.source) for synonym in entry.synonyms]
+    own = entry.source, entry.sensitive, entry.type
+    return *attrgetter(*SHARED)(entry), *own, synonyms, entry.documentation
 
 
 def kio_entry(config: Any) -> tuple[Any, ...]:
-    return (
-        config.name,
-        config.value,
-        ConfigSource(config.config_source),
-        config.read_only,
-        config.is_sensitive,
-        ConfigType(config.config_type),
-        [(synonym.name, synonym.value, ConfigSource(synonym.source)) for synonym in config.synonyms],
-        config.documentation,
-    )
+    synonyms = [(synonym.name, synonym.value, ConfigSource(synonym.source)) for synonym in config.synonyms]
+    own = ConfigSource(config.config_source), config.is_sensitive, ConfigType(config.config_type)
+    return *attrgetter(*SHARED)(config), *own, synonyms, config.documentation
 
 
 # --- quotas, ACLs, SCRAM
@@ -417,18 +413,9 @@ def test_acls(recording: recordings.Recording) -> None:
 
 
 def test_scram(recording: recordings.Recording) -> None:
-    assert recordings.errors(recording["scram altered"].decode().results, "user") == {
-        "alice": "NONE",
-        "bob": "UNACCEPTABLE_CREDENTIAL",
-        "nobody": "RESOURCE_NOT_FOUND",
-    }
     (alice,) = recording["all scram"].decode().results
     assert alice.user == "alice"
     assert [(info.mechanism, info.iterations) for info in alice.credential_infos] == [(1, 4096)]
-    assert recordings.errors(recording["scram of two"].decode().results, "user") == {
-        "alice": "NONE",
-        "nobody": "RESOURCE_NOT_FOUND",
-    }
 
 
 # --- log dirs, groups, moves

@@ -668,77 +668,57 @@ def test_without_the_extra_it_says_what_to_install(kind: str, monkeypatch: pytes
 
 GUID = bytes(range(16))
 UUID_TEXT = "00010203-0405-0607-0809-0a0b0c0d0e0f"
+VALUE, KEY = schemas.VALUE_HEADER, schemas.KEY_HEADER
+SEVEN = bytes(7) + b"\7"
+GLOBAL, CONTENT = b"apicurio.value.globalId", b"apicurio.value.contentId"
+
+
+def framed(rest: bytes, indexes: bytes | None = None, **key: Any) -> schemas.Framed:
+    """What is framed, and by which key. rest: the payload."""
+    return schemas.Framed(schemas.SchemaKey(**key), rest, *(() if indexes is None else (indexes,)))
 
 
 @pytest.mark.parametrize(
     ("data", "headers", "found"),
     [
-        (b"\0\0\0\0\7abc", (), schemas.Framed(schemas.SchemaKey(7), b"abc")),
-        (b"\0\0\0\0\7", (), schemas.Framed(schemas.SchemaKey(7), b"")),
-        (
-            b"abc",
-            ((schemas.VALUE_HEADER, b"\1" + GUID),),
-            schemas.Framed(schemas.SchemaKey(guid=GUID.hex()), b"abc", b""),
-        ),
-        (
-            b"abc",
-            ((schemas.VALUE_HEADER, b"\1" + GUID + b"\2\0"),),
-            schemas.Framed(schemas.SchemaKey(guid=GUID.hex()), b"abc", b"\2\0"),
-        ),
-        (b"abc", ((schemas.VALUE_HEADER, b"\0\0\0\0\7"),), schemas.Framed(schemas.SchemaKey(7), b"abc", b"")),
+        (b"\0\0\0\0\7abc", (), framed(b"abc", id=7)),
+        (b"\0\0\0\0\7", (), framed(b"", id=7)),
+        (b"abc", ((VALUE, b"\1" + GUID),), framed(b"abc", b"", guid=GUID.hex())),
+        (b"abc", ((VALUE, b"\1" + GUID + b"\2\0"),), framed(b"abc", b"\2\0", guid=GUID.hex())),
+        (b"abc", ((VALUE, b"\0\0\0\0\7"),), framed(b"abc", b"", id=7)),
         # Who reads and writes on may keep the header that was there.
-        (
-            b"abc",
-            ((schemas.VALUE_HEADER, b"\1" + bytes(16)), (schemas.VALUE_HEADER, b"\1" + GUID)),
-            schemas.Framed(schemas.SchemaKey(guid=GUID.hex()), b"abc", b""),
-        ),
-        (
-            b"\0\0\0\0\7abc",
-            ((schemas.VALUE_HEADER, b"\1" + GUID), (schemas.VALUE_HEADER, None)),
-            schemas.Framed(schemas.SchemaKey(7), b"abc"),
-        ),
+        (b"abc", ((VALUE, b"\1" + bytes(16)), (VALUE, b"\1" + GUID)), framed(b"abc", b"", guid=GUID.hex())),
+        (b"\0\0\0\0\7abc", ((VALUE, b"\1" + GUID), (VALUE, None)), framed(b"abc", id=7)),
         # A key's is not a value's; null has none; an id is above 0; a number is no schema.
-        (b"abc", ((schemas.KEY_HEADER, b"\1" + GUID),), None),
-        (b"abc", ((schemas.VALUE_HEADER, b"\1" + GUID[:9]),), None),
-        (b"abc", ((schemas.VALUE_HEADER, None),), None),
-        (None, ((schemas.VALUE_HEADER, b"\1" + GUID),), None),
+        (b"abc", ((KEY, b"\1" + GUID),), None),
+        (b"abc", ((VALUE, b"\1" + GUID[:9]),), None),
+        (b"abc", ((VALUE, None),), None),
+        (None, ((VALUE, b"\1" + GUID),), None),
         (b"", (), None),
         (b"\0\0\0\0\0\0\0\7", (), None),
-        (bytes(8) + b"\7abc", (), schemas.Framed(schemas.SchemaKey(7, of=schemas.APICURIO_ID), b"abc")),
+        (bytes(8) + b"\7abc", (), framed(b"abc", id=7, of=schemas.APICURIO_ID)),
         (bytes(8) + b"\7", (), None),
-        (b"\3\0" + GUID + b"abc", (), schemas.Framed(schemas.SchemaKey(guid=UUID_TEXT, of=schemas.GLUE), b"abc")),
-        (b"\3\5" + GUID, (), schemas.Framed(schemas.SchemaKey(guid=UUID_TEXT, of=schemas.GLUE), b"")),
+        (b"\3\0" + GUID + b"abc", (), framed(b"abc", guid=UUID_TEXT, of=schemas.GLUE)),
+        (b"\3\5" + GUID, (), framed(b"", guid=UUID_TEXT, of=schemas.GLUE)),
         (b"\3\1" + GUID + b"abc", (), None),
         (b"\3\0" + GUID[:15], (), None),
-        (
-            b"\xc3\x01\1\2\3\4\5\6\7\x08abc",
-            (),
-            schemas.Framed(schemas.SchemaKey(guid="0807060504030201", of=schemas.FINGERPRINT), b"abc"),
-        ),
+        (b"\xc3\x01\1\2\3\4\5\6\7\x08abc", (), framed(b"abc", guid="0807060504030201", of=schemas.FINGERPRINT)),
         (b"\xc3\x01\1\2\3\4\5\6\7", (), None),
+        (b"abc", ((GLOBAL, SEVEN),), framed(b"abc", id=7, of=schemas.GLOBAL_ID)),
+        (b"abc", ((CONTENT, SEVEN),), framed(b"abc", id=7, of=schemas.CONTENT_ID)),
+        (b"abc", ((b"apicurio.key.contentId", SEVEN),), None),
+        (b"abc", ((GLOBAL, b"\7"),), None),
         (
             b"abc",
-            ((b"apicurio.value.globalId", bytes(7) + b"\7"),),
-            schemas.Framed(schemas.SchemaKey(7, of=schemas.GLOBAL_ID), b"abc"),
-        ),
-        (
-            b"abc",
-            ((b"apicurio.value.contentId", bytes(7) + b"\7"),),
-            schemas.Framed(schemas.SchemaKey(7, of=schemas.CONTENT_ID), b"abc"),
-        ),
-        (b"abc", ((b"apicurio.key.contentId", bytes(7) + b"\7"),), None),
-        (b"abc", ((b"apicurio.value.globalId", b"\7"),), None),
-        (
-            b"abc",
-            ((b"apicurio.value.globalId", bytes(7) + b"\7"), (b"apicurio.protobuf.type", b"Payment")),
-            schemas.Framed(schemas.SchemaKey(7, of=schemas.GLOBAL_ID), b"abc", b"Payment"),
+            ((GLOBAL, SEVEN), (b"apicurio.protobuf.type", b"Payment")),
+            framed(b"abc", b"Payment", id=7, of=schemas.GLOBAL_ID),
         ),
         (
             b"abc",
             ((b"apicurio.value.artifactId", b"orders-value"),),
-            schemas.Framed(schemas.SchemaKey(of=schemas.ARTIFACT, subject="orders-value"), b"abc"),
+            framed(b"abc", of=schemas.ARTIFACT, subject="orders-value"),
         ),
-        (b"{}", ((b"apicurio.value.globalId", bytes(7) + b"\7"), (b"apicurio.value.encoding", b"JSON")), None),
+        (b"{}", ((GLOBAL, SEVEN), (b"apicurio.value.encoding", b"JSON")), None),
         (b"\0\xff\xff\xff\xff", (), None),
         (b"\0\0\0\7", (), None),
         (b'{"id": 1}', (), None),

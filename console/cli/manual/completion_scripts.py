@@ -94,7 +94,6 @@ SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 def completion_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac completion``: the shell."""
-    parser.set_defaults(run=run_completion)
     parser.add_argument("shell", choices=tuple(SCRIPTS), help="whose script to print")
     parser.epilog = (
         "examples:\n"

@@ -29,7 +29,6 @@ docs/mcp.md says more: what is offered, what is never given, and with which righ
 
 def mcp_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac mcp``."""
-    parser.set_defaults(run=run_mcp)
     parser.description = "Let an agent look at a cluster and propose changes, by the Model Context Protocol on stdio."
     parser.add_argument(
         "--plans",

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from console.plan.plan import Plan
     from console.plan.reconcile import StepResult
     from console.plan.risk_rules import Risk
-    from console.plan.staged import Refused
+    from console.plan.staged import Refusal
 
 LONGEST, MOST_STATEMENTS, MOST_EDITS = 20_000, 200, 2_000
 """Characters and statements of a proposal, and the edits that these may stage: a person has to read it."""
@@ -228,7 +228,7 @@ def _staged(statements: Iterable[EditStatement], snapshot: Snapshot) -> tuple[Pl
     staging = Staging(EMPTY, snapshot)
     not_needed: list[str] = []
     replaced: dict[str, None] = {}
-    refused: list[Refused] = []
+    refused: list[Refusal] = []
     for statement in statements:
         report = staging.stage(to_edits(statement, snapshot, plan=staging))
         not_needed += dropped_lines(report.dropped)
@@ -245,7 +245,7 @@ def _staged(statements: Iterable[EditStatement], snapshot: Snapshot) -> tuple[Pl
     return staging.plan(), not_needed, remarks
 
 
-def _refusal(refused: Sequence[Refused]) -> Failure:
+def _refusal(refused: Sequence[Refusal]) -> Failure:
     from console.present import names
 
     first = refused[0]

@@ -16,7 +16,7 @@ from typing import Any
 from console.embedded.context import RequestContext
 from console.embedded.newer_group_answers import described, described_group, topic_partitions
 from console.embedded.newer_groups import NewerMember, Partitions
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 _CONSUMER_MEMBER = 1
 

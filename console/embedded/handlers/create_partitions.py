@@ -27,7 +27,7 @@ from console.embedded.replicas import (
 )
 from console.embedded.state import MAX_RECORDS, ClusterState
 from console.embedded.topics import MutationQuota
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 _STRICT_FROM = 3
 

@@ -31,7 +31,7 @@ from console.model.codes import (
     DYNAMIC_TOPIC_CONFIG,
     STATIC_BROKER_CONFIG,
 )
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 _CONFIGS_FROM, _STRICT_FROM = 5, 6
 Results = dict[str, topics.PlannedTopic | Refusal]

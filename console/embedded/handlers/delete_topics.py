@@ -23,7 +23,7 @@ from console.embedded.context import NO_TIME, RequestContext
 from console.embedded.controllers import is_not_active
 from console.embedded.refusals import DONE, EXPIRED, Refusal
 from console.embedded.topics import MutationQuota
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 _DISABLED_FROM, _STRICT_FROM = 3, 5
 _NEITHER = Refusal(ErrorCode.invalid_request, "Neither topic name nor id were specified.")

@@ -19,7 +19,7 @@ from console.embedded.answers import CLUSTER_OPERATIONS, NO_OPERATIONS, advertis
 from console.embedded.context import RequestContext
 from console.embedded.controllers import named_controller
 from console.embedded.tables import BrokerNode
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 _BROKERS, _CONTROLLERS = 1, 2
 _TYPES = {_BROKERS: "BROKER", _CONTROLLERS: "CONTROLLER"}

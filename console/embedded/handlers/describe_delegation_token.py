@@ -15,7 +15,7 @@ from typing import Any
 from console.embedded.context import RequestContext
 from console.embedded.token_requests import kept, refused
 from console.embedded.tokens import Token
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:

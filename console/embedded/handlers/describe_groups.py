@@ -19,7 +19,7 @@ from console.embedded.answers import NO_OPERATIONS, group_operations
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import group_error, visible_group
 from console.embedded.groups import Group, GroupState
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 _NOT_FOUND_FROM = 6
 _DEAD = "Dead"

@@ -20,7 +20,7 @@ from console.embedded.refusals import CLUSTER_REFUSED, Refusal
 from console.embedded.tables import BrokerNode, ControllerNode
 from console.embedded.topics import METADATA_TOPIC
 from console.embedded.voters import answers_for_quorum, candidates, directory_id, observers, voters
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 _NOT_HOSTED = "This server does not host this topic-partition."
 _NOT_LEADER = (

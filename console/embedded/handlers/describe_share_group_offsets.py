@@ -18,7 +18,7 @@ from console.embedded.group_coordinator import visible_group
 from console.embedded.groups import Group
 from console.embedded.newer_group_answers import SHARE_MESSAGES, share_group_error
 from console.embedded.partition_log import PartitionLog
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 _UNKNOWN = -1
 

@@ -29,7 +29,7 @@ from console.embedded.partition_log import PartitionLog
 from console.embedded.producers import AbortedTransaction
 from console.embedded.tables import NO_LEADER, Change
 from console.embedded.transactions import expire
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 _NEVER_READ = frozenset(
     {ErrorCode.unknown_topic_or_partition, ErrorCode.topic_authorization_failed, ErrorCode.unknown_topic_id}

@@ -20,7 +20,7 @@ from kio.schema.errors import ErrorCode
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import get_or_create_group, group_error, run_timers
 from console.embedded.groups import Joined, JoinRequest
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 _SESSIONS = {"group.min.session.timeout.ms": 6_000, "group.max.session.timeout.ms": 1_800_000}
 """Key of the broker's file -> default, milliseconds."""

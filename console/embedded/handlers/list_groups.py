@@ -14,7 +14,7 @@ from typing import Any
 
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import coordinator_of, visible_group
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:

@@ -23,7 +23,7 @@ from console.embedded import partitions
 from console.embedded.context import RequestContext
 from console.embedded.partition_log import NO_OFFSET, PartitionLog
 from console.embedded.transactions import expire
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
 _SINCE = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING: 11}

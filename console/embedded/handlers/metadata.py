@@ -30,8 +30,9 @@ from console.embedded.group_coordinator import GROUP_TOPIC, TRANSACTION_TOPIC, e
 from console.embedded.refusals import Refusal
 from console.embedded.tables import NO_LEADER, Partition, Topic, frozen
 from console.embedded.topics import Planner, WantedTopic, create, is_legal
+from console.wire.fields import for_version
 from console.wire.frames import EncodedBody, encode_body
-from console.wire.schemas import for_version, messages
+from console.wire.schemas import messages
 from console.wire.tagged_fields import encode_varint
 
 _METADATA, _ALL_IF_EMPTY, _BY_ID_FROM = 3, 0, 12

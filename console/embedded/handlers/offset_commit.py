@@ -21,7 +21,7 @@ from kio.schema.errors import ErrorCode
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import get_or_create_group, group_error, topic_error, topic_name_of
 from console.embedded.groups import Committed, Group
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 _MAX_METADATA = 4096
 """Characters (offset.metadata.max.bytes)."""

@@ -23,7 +23,7 @@ from kio.schema.errors import ErrorCode
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import group_error, topic_name_of
 from console.embedded.groups import Committed
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 _SEVERAL_FROM, _TOP_ERROR_FROM, _IDS_FROM = 8, 2, 10
 _ERROR_IN_V1_FROM = (4, 1)

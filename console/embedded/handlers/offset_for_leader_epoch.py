@@ -16,7 +16,7 @@ from kio.schema.errors import ErrorCode
 from console.embedded.context import RequestContext
 from console.embedded.partition_log import NO_OFFSET
 from console.embedded.partitions import AskedTopic, NotServed, asked_topic, led_partition
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 _NO_EPOCH = -1
 

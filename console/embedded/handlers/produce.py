@@ -32,7 +32,7 @@ from console.embedded.producers import FencedProducer, OutOfOrderSequence
 from console.embedded.tables import NO_LEADER
 from console.embedded.transactions import add, own, verified
 from console.wire.compression import Codec
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 _NOBODY = 0
 _ADMIN_CLIENT = "__admin_client"

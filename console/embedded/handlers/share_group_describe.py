@@ -13,7 +13,7 @@ from typing import Any
 from console.embedded.context import RequestContext
 from console.embedded.newer_group_answers import described, described_group, topic_partitions
 from console.embedded.newer_groups import NewerMember
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:

@@ -18,7 +18,7 @@ from typing import Any
 from console.embedded.context import RequestContext
 from console.embedded.newer_group_answers import described, described_group
 from console.embedded.newer_groups import NewerGroup, NewerMember, Partitions, Tasks
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 _NOT_REQUESTED, _NOT_STORED, _AVAILABLE = 0, 1, 3
 

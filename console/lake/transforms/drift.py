@@ -187,8 +187,6 @@ def _clusters(now: Sequence[Peer], everywhere: Collection[str]) -> Iterator[list
     """Yield the values of clusters under one name: each cluster that is compared, with each attribute that one of them
     has.
     """
-    if len(everywhere) <= A_PAIR:
-        return
     rows = [peer for peer in now if peer.entity_type in ("topic", "quota") or _is_default(peer)]
     having: dict[tuple[str, str], set[str]] = defaultdict(set)
     for peer in rows:

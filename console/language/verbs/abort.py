@@ -40,6 +40,7 @@ def _producers(snapshot: Snapshot, place: TopicPartition) -> Iterator[Candidate]
     if poll is None:
         return
     for each in poll.at(*place):
+        # The completion says which one hangs, so that no other is ended by mistake.
         judged = verdict(each, poll)
         yield Candidate(str(each.producer.id), judged.standing.value, judged.why)
 

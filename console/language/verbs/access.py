@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from console.language.acl_words import (
-    ACL_CLUSTER,
-    acl_target,
-    newer_code,
-    operations,
-    operations_text,
-    principal,
-    require_checked,
-    resource_text,
-)
+from console.language import acl_words
 from console.language.arguments import named
 from console.language.quoting import quote
 from console.language.reader import Expected, Reader, What
@@ -46,12 +37,12 @@ class Access(EditStatement, frozen=True):
 
 def _parse(reader: Reader) -> Access:
     revoke = reader.verb == "revoke"
-    newer = newer_code(reader, Permission) if revoke else None
+    newer = acl_words.newer_code(reader, Permission) if revoke else None
     word = reader.need_keyword("allow", "deny") if revoke and newer is None else reader.verb
-    who = principal(reader, existing=revoke)
-    what, place = operations(reader, existing=revoke)
+    who = acl_words.principal(reader, existing=revoke)
+    what, place = acl_words.operations(reader, existing=revoke)
     reader.need_keyword("on")
-    resource_type, resource_name, pattern = acl_target(reader, existing=revoke)
+    resource_type, resource_name, pattern = acl_words.acl_target(reader, existing=revoke)
     host = "*"
     if reader.take_keyword("from") is not None:
         host = named(reader, Expected(What.HOST, "an address"), may_be_empty=revoke)
@@ -71,10 +62,12 @@ def _parse(reader: Reader) -> Access:
 def _text(statement: Access) -> str:
     permission = statement.permission.name.lower()
     verb = f"revoke {permission}" if statement.revoke else permission
-    on = resource_text(statement.resource_type, statement.resource_name)
+    on = acl_words.resource_text(statement.resource_type, statement.resource_name)
     pattern = "" if statement.pattern == LITERAL else statement.pattern.name.lower()
     host = f"from {quote(statement.host)}" if statement.host != "*" else ""
-    return joined(verb, quote(statement.principal), operations_text(statement.operations), "on", on, pattern, host)
+    return joined(
+        verb, quote(statement.principal), acl_words.operations_text(statement.operations), "on", on, pattern, host
+    )
 
 
 def _needs(statement: Access, _selected: Subject | None) -> Needs:
@@ -98,7 +91,7 @@ def _edits(statement: Access, _staging: Staging) -> Iterator[Edit]:
     An operation that brokers never check on the type can be revoked all the same: a broker stores such an ACL.
     """
     if not statement.revoke:
-        require_checked(statement.resource_type, statement.operations, statement.operations_span)
+        acl_words.require_checked(statement.resource_type, statement.operations, statement.operations_span)
     edit = RemoveAcl if statement.revoke else AddAcl
     name = CLUSTER_NAME if statement.resource_name is None else statement.resource_name
     for operation in statement.operations:
@@ -123,7 +116,7 @@ def _of_acl(edit: AddAcl | RemoveAcl) -> Access:
         acl.principal,
         (acl.operation,),
         acl.resource_type,
-        None if acl.resource_type == ACL_CLUSTER else acl.resource_name,
+        None if acl.resource_type == acl_words.ACL_CLUSTER else acl.resource_name,
         acl.pattern_type,
         acl.host,
     )

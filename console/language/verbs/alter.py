@@ -44,6 +44,7 @@ def _parse(reader: Reader) -> Alter:
     named = entity(reader)
     subject = named.subject if named else None
     assigns = [assign(reader, subject)]
+    # `for` ends the statement: no key is spelled so without quotes.
     while not reader.ended:
         if reader.take_keyword("for") is not None:
             for_ms, span = duration(reader)

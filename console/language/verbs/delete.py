@@ -88,6 +88,7 @@ def _parse_records(reader: Reader) -> DeleteRecords:
 
 def _named(statement: Delete, staging: Staging) -> list[Edit]:
     name, shown = statement.name.text or "", clean(statement.name.text or "", 80)
+    # No topic is probably meant by a quoted pattern, or by a regular expression.
     hint = f"without quotes it is a pattern: {shown}" if arguments.is_glob(name) else arguments.regex_hint(name)
     if hint and name not in staging.snapshot.topics:
         raise CommandError(f"there is no topic '{shown}'", hint, statement.name.span)

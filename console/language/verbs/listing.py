@@ -75,6 +75,7 @@ def _needs(statement: List, _selected: statements.Subject | None) -> Needs:
         case "topics":
             configs = any("." in field.key for field in statement.fields)
             read = whole_parts(Part.TOPICS) | Needs(every=frozenset({TOPIC}) if configs else frozenset())
+            # Lags take requests for each group: they are read for a filter on them alone.
             lags = _lags(statement, ()) if asks_for(statement, GROUPS, LAG_SECONDS) else NOTHING
             return read | lags | (whole_parts(Part.CLUSTER, Part.LOG_DIRS) if asks_for(statement, SIZE) else NOTHING)
         case "brokers":

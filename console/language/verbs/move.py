@@ -43,6 +43,7 @@ def _parse(reader: Reader) -> MovePartition | MoveToDir | operation_words.BeginO
     One replica into a directory is an edit; with a throttle, which ends with it, an operation.
     """
     name = topic_name(reader)
+    # Only a console is there to work on an operation.
     if reader.where is not statements.Where.BAR:
         _need_partition(reader)
     elif (word := reader.need_keyword("partition", "to", "broker")) != "partition":

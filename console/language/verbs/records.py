@@ -111,6 +111,7 @@ def _start(reader: Reader) -> tuple[str, str, int]:
 def _option(reader: Reader, start: str, given: dict[str, str], flags: set[str]) -> str:
     """Read the next option, ``""`` at the end."""
     words = ["text", "key", "json", "as"]
+    # Of the last and the first records the number is given with the place.
     if start not in ("last", "first"):
         words.insert(0, "limit")
     left = [word for word in words if word not in given]

@@ -132,6 +132,7 @@ def _edits(statement: ResetOffsets, staging: Staging) -> Iterator[Edit]:
         places = partitions_in(snapshot, statement.topic, statement.partition)
     else:
         places = list(existing(snapshot, group).committed)
+        # Topics that the application made for itself are no inputs: it keeps them in step.
         if position.group is not None and position.group.type == STREAMS:
             places = [place for place in places if not is_of_application(place[0], group.text or "")]
         if not places:

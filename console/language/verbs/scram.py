@@ -48,6 +48,7 @@ def _parse(reader: language_reader.Reader) -> ScramSet | ScramDelete:
     iterations: int | None = None
     password: statements.SecretSource | None = None
     wanted = {"iterations": "iterations=N", "password": f"password={SECRET_LABEL}"}
+    # In either order; the password is never left out.
     while password is None or not reader.ended:
         label = " or ".join(wanted.values()) or "the end"
         expected = language_reader.Expected(

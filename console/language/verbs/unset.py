@@ -41,6 +41,7 @@ def _edits(statement: Unset, staging: Staging) -> Iterator[Edit]:
 
     subject, span = staging.subject(statement.entity, statement.span, statement.keys)
     if isinstance(subject, QuotaEntity):
+        # A key that is set may be unset whether or not kac knows it.
         for each in statement.keys:
             check_key(subject, each, staging.snapshot.quotas.get(subject, {}))
             yield UnsetQuota(subject, each.name)

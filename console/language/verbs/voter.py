@@ -117,6 +117,7 @@ def _add_edits(statement: AddVoter, staging: Staging) -> Iterator[Edit]:
     """Yield the edit, with the directory and the endpoint that are known of the controller."""
     quorum, node = staging.snapshot.quorum, statement.voter_id
     following = [each.directory_id for each in quorum.observers if each.id == node] if quorum is not None else []
+    # A controller that follows with one directory votes with that.
     directory = statement.directory or (following[0] if len(following) == 1 else "")
     if not directory and quorum is not None:
         directory = next((each.directory_id for each in quorum.voters if each.id == node), "")

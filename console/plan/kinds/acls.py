@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from console.model import acl as model_acl
 from console.model.authorizer import address_as_compared, is_compared, range_of
-from console.model.changes import CreateAcls, DeleteAcls, Target
+from console.model.changes import CreateAcls, DeleteAcls
 from console.model.codes import BROKER, AclOperation, AclResourceType, Permission
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
@@ -21,46 +21,41 @@ from console.model.snapshot import Snapshot, host_ranges
 from console.plan import requests, risk_rules
 from console.plan import staged as plan_staged
 from console.plan.acl_effects import acl_effects
-from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
+from console.plan.edit_kind import Batch, EditKind, Removal, Reversal, each_line
 from console.plan.edits import AclEdit, AddAcl, RemoveAcl
-from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
+from console.plan.effective_values import NOTHING, EffectiveValue
 from console.plan.kafka_tools import Command, option
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 
-def _opposite_staged(edit: AclEdit, verb: str, draft: plan_staged.Draft) -> plan_staged.Refused | None:
+def _check_opposite(edit: AclEdit, verb: str, draft: plan_staged.Draft) -> None:
     existing = draft.at(edit.slot)
-    if existing is None or type(existing.edit) is type(edit):
-        return None
-    return plan_staged.Refused(edit, f"the plan {verb} this very ACL", "Discard that edit instead.")
+    if existing is not None and type(existing.edit) is not type(edit):
+        raise plan_staged.Refused(f"the plan {verb} this very ACL", "Discard that edit instead.")
 
 
-def _malformed(edit: AddAcl) -> plan_staged.Refused | None:
-    acl = edit.acl
+def _check_form(acl: model_acl.Acl) -> None:
     kind, colon, _ = acl.principal.partition(":")
     if not colon or not kind:
-        return plan_staged.Refused(
-            edit, f"{acl.principal} is no principal", "Write Type:name, for instance User:alice."
-        )
+        raise plan_staged.Refused(f"{acl.principal} is no principal", "Write Type:name, for instance User:alice.")
     # MATCH and ANY are for filters: a controller stores neither.
     if acl.pattern_type.name not in ("LITERAL", "PREFIXED"):
-        return plan_staged.Refused(edit, f"an ACL has no pattern {acl.pattern_type.name}", "Use LITERAL or PREFIXED.")
+        raise plan_staged.Refused(f"an ACL has no pattern {acl.pattern_type.name}", "Use LITERAL or PREFIXED.")
     if acl.resource_type.name == "ANY" or not acl.resource_type.known:
-        return plan_staged.Refused(edit, f"an ACL is on no {acl.resource_type.name}", "Name a kind of resource.")
+        raise plan_staged.Refused(f"an ACL is on no {acl.resource_type.name}", "Name a kind of resource.")
     if acl.resource_type.name == "CLUSTER" and acl.resource_name != model_acl.CLUSTER_NAME:
-        return plan_staged.Refused(
-            edit, f"the cluster's name in an ACL is {model_acl.CLUSTER_NAME}", f"Use {model_acl.CLUSTER_NAME}."
+        raise plan_staged.Refused(
+            f"the cluster's name in an ACL is {model_acl.CLUSTER_NAME}", f"Use {model_acl.CLUSTER_NAME}."
         )
     if not acl.resource_name:
-        return plan_staged.Refused(edit, "the resource has no name", "Name it; * is any.")
+        raise plan_staged.Refused("the resource has no name", "Name it; * is any.")
     if acl.operation.name == "ANY" or not acl.operation.known:
-        return plan_staged.Refused(edit, f"{acl.operation.name} is no operation", "Name one, or ALL.")
+        raise plan_staged.Refused(f"{acl.operation.name} is no operation", "Name one, or ALL.")
     if acl.permission.name not in ("ALLOW", "DENY"):
-        return plan_staged.Refused(edit, f"an ACL can't {acl.permission.name}", "Use ALLOW or DENY.")
+        raise plan_staged.Refused(f"an ACL can't {acl.permission.name}", "Use ALLOW or DENY.")
     if not acl.host:
-        return plan_staged.Refused(edit, "the host is empty", "Give an address; * is any.")
-    return None
+        raise plan_staged.Refused("the host is empty", "Give an address; * is any.")
 
 
 # -- risks -------------------------------------------------------------------------------------------------------------
@@ -192,12 +187,6 @@ def _overlaps(acl: model_acl.Acl, new: model_acl.Acl) -> bool:
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _add_steps(staged: Sequence[plan_staged.Staged], _facts: requests.Facts) -> list[requests.Step]:
-    return requests.steps_of(
-        requests.singly(staged), requests.RECORD_LIMIT, lambda some: CreateAcls(_acls_of(each.edit for each in some))
-    )
-
-
 def _removal_steps(staged: Sequence[plan_staged.Staged], facts: requests.Facts) -> list[requests.Step]:
     limit = requests.acl_removals(facts.acls)
     return requests.steps_of(
@@ -224,16 +213,6 @@ _ACL_OPTIONS = {
     "DELEGATION_TOKEN": "--delegation-token",
     "USER": "--user-principal",
 }
-
-
-def _add_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
-    for acl in _acls_of(line.edit for line in lines):
-        yield _command(acl, "--add")
-
-
-def _removal_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
-    for acl in _acls_of(line.edit for line in lines):
-        yield _command(acl, "--remove", "--force")
 
 
 def _command(acl: model_acl.Acl, *action: str) -> Command:
@@ -274,8 +253,17 @@ def _binding_options(acl: model_acl.Acl) -> tuple[str, ...]:
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
-ADDITIONS = Batch(steps=_add_steps, predict=_with_added, commands=_add_commands)
-REMOVALS = Batch(steps=_removal_steps, predict=_without_removed, commands=_removal_commands, waits_for=ADDITIONS)
+ADDITIONS = Batch(
+    steps=requests.together(lambda some: CreateAcls(_acls_of(each.edit for each in some))),
+    predict=_with_added,
+    commands=each_line(lambda edit, _: _command(edit.acl, "--add")),
+)
+REMOVALS = Batch(
+    steps=_removal_steps,
+    predict=_without_removed,
+    commands=each_line(lambda edit, _: _command(edit.acl, "--remove", "--force")),
+    waits_for=ADDITIONS,
+)
 
 
 def _needs_acls(_edit: AclEdit) -> risk_rules.RiskNeeds:
@@ -310,9 +298,8 @@ class _AddAclKind(_AclKind):
     )
 
     def judge(self, edit: AddAcl, draft: plan_staged.Draft) -> plan_staged.Verdict:
-        refused = _opposite_staged(edit, "removes", draft) or _malformed(edit)
-        if refused is not None:
-            return refused
+        _check_opposite(edit, "removes", draft)
+        _check_form(edit.acl)
         was = self.current(edit, draft)
         return plan_staged.Dropped(edit, "it exists already") if was == edit.acl else plan_staged.Staged(edit, was)
 
@@ -333,13 +320,11 @@ class _RemoveAclKind(Removal, _AclKind):
     risks = (risk_rules.RiskRule(risk_rules.ACL_LOCKS_OUT, _locks_out_by_removal, _needs_acls),)
 
     def judge(self, edit: RemoveAcl, draft: plan_staged.Draft) -> plan_staged.Verdict:
-        refused = _opposite_staged(edit, "adds", draft)
-        if refused is not None:
-            return refused
+        _check_opposite(edit, "adds", draft)
         # DeleteAcls takes a filter: a binding with a wildcard of the filter in it would match others.
         if beyond := model_acl.beyond_one(edit.acl):
-            return plan_staged.Refused(
-                edit, f"{beyond} would take away other ACLs too", "Name one ACL; list acls finds which there are."
+            raise plan_staged.Refused(
+                f"{beyond} would take away other ACLs too", "Name one ACL; list acls finds which there are."
             )
         was = self.current(edit, draft)
         return plan_staged.Dropped(edit, "there is no such ACL") if was is None else plan_staged.Staged(edit, was)

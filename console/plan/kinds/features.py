@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from console.model import feature_levels
-from console.model.changes import FeatureTarget, Target, UpdateFeatures
+from console.model.changes import FeatureTarget, UpdateFeatures
 from console.model.cluster import ClusterFeatures
 from console.model.codes import BROKER
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.inheritance import Inheritance
-from console.model.numbers import commas
+from console.model.numbers import commas, first_few
 from console.model.snapshot import Snapshot
 from console.plan import edits as plan_edits
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, EditKind, Reversal
+from console.plan.edit_kind import Batch, EditKind, Reversal, each_line
 from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command
 from console.plan.predict_configs import predict_configs
@@ -31,44 +31,38 @@ NAMED = 3
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 
-def _unsupported(edit: plan_edits.SetFeature, features: ClusterFeatures) -> plan_staged.Refused | None:
-    """Return a refusal where a node does not support the level; nodes without the feature support level 0."""
+def _check_nodes(edit: plan_edits.SetFeature, features: ClusterFeatures) -> None:
+    """Raise Refused if a node does not support the level; nodes without the feature support level 0."""
     known = {node.id: node.supported.get(edit.name) for node in features.nodes if node.failure is None}
     if not any(known.values()) and edit.name not in features.finalized:
         names = sorted({name for node in features.nodes for name in node.supported})
         there = f"There are {', '.join(names)}." if names else "This server reports no features."
-        return plan_staged.Refused(edit, f"no node has a feature {edit.name}", there)
+        raise plan_staged.Refused(f"no node has a feature {edit.name}", there)
     lacking = {
         node: levels
         for node, levels in known.items()
         if (edit.level > 0 if levels is None else not levels[0] <= edit.level <= levels[1])
     }
     if not lacking:
-        return None
-    shown = ", ".join(
+        return
+    shown = [
         f"node {node} ({f'{levels[0]} to {levels[1]}' if levels else 'none'})"
-        for node, levels in sorted(lacking.items())[:NAMED]
-    )
-    more = f" and {len(lacking) - NAMED} more" if len(lacking) > NAMED else ""
-    return plan_staged.Refused(
-        edit,
-        f"level {edit.level} of {edit.name} is not supported by {shown}{more}",
+        for node, levels in sorted(lacking.items())
+    ]
+    raise plan_staged.Refused(
+        f"level {edit.level} of {edit.name} is not supported by {first_few(shown, NAMED)}",
         "Upgrade these nodes first, or choose a level that all support.",
     )
 
 
-def _not_lowered(edit: plan_edits.SetFeature, was: int) -> plan_staged.Refused | None:
-    why = feature_levels.why_no_way_back(edit.name, edit.level, was) if edit.level < was else ""
-    if not why:
-        return None
-    return plan_staged.Refused(edit, f"{edit.name} can't go from {was} to {edit.level}: {why}", "It stays as it is.")
+def _check_lowered(edit: plan_edits.SetFeature, was: int) -> None:
+    if edit.level < was and (why := feature_levels.why_no_way_back(edit.name, edit.level, was)):
+        raise plan_staged.Refused(f"{edit.name} can't go from {was} to {edit.level}: {why}", "It stays as it is.")
 
 
-def _needs_others(
-    edit: plan_edits.SetFeature, features: ClusterFeatures, draft: plan_staged.Draft
-) -> plan_staged.Refused | None:
-    """Return a refusal where levels of other features, as they are or as the plan sets them, do not satisfy this level,
-    or need a higher one of this feature.
+def _check_needs(edit: plan_edits.SetFeature, features: ClusterFeatures, draft: plan_staged.Draft) -> None:
+    """Raise Refused if levels of other features, as they are or as the plan sets them, do not satisfy this level, or
+    need a higher one of this feature.
     """
     levels = {**features.finalized, edit.name: edit.level}
     # The metadata version may be staged where the cluster reports no level of it.
@@ -80,26 +74,21 @@ def _needs_others(
         for other, least in feature_levels.missing_needs(name, level, levels):
             # Needs among other features are not this edit's fault: they are so already, or their own edits are refused.
             if edit.name in (name, other):
-                return plan_staged.Refused(
-                    edit,
+                raise plan_staged.Refused(
                     f"{name} {level} needs {other} {least} or higher",
                     f"Stage `feature set {other}={least}` first." if other != edit.name else f"Lower {name} first.",
                 )
-    return None
 
 
-def _forbids_staged(edit: plan_edits.SetFeature, draft: plan_staged.Draft) -> plan_staged.Refused | None:
-    """Return a refusal where the plan has settings that brokers refuse at the level: it would be applied only in
-    part.
-    """
+def _check_staged(edit: plan_edits.SetFeature, draft: plan_staged.Draft) -> None:
+    """Raise Refused if the plan has settings that brokers refuse at the level: it would be applied only in part."""
     for each in draft.staged:
         if isinstance(each.edit, plan_edits.ConfigEdit) and feature_of(each.edit) == edit.name:
             forbidden = forbidden_at(each.edit, edit.level)
             if forbidden is not None:
                 where = f"broker {each.edit.resource.name or _DEFAULT}"
                 what = f"the plan edits {each.edit.key} of {where}, and {forbidden[0]}"
-                return plan_staged.Refused(edit, what, "Discard that edit first.")
-    return None
+                raise plan_staged.Refused(what, "Discard that edit first.")
 
 
 # -- settings that a level forbids -------------------------------------------------------------------------------------
@@ -249,22 +238,17 @@ def _predict(snapshot: Snapshot, edits: Sequence[plan_edits.SetFeature]) -> Snap
     return replace(snapshot, configs=configs, features=replace(snapshot.features, finalized=finalized))
 
 
-def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
-    for line in lines:
-        if isinstance(line.edit, plan_edits.SetFeature):
-            edit, old = line.edit, line.old.value
-            lower = isinstance(old, int) and edit.level < old
-            if edit.level:
-                level = f"{edit.name}={edit.level}"
-                words = ("kafka-features", "downgrade" if lower else "upgrade", "--feature", level)
-            else:
-                words = ("kafka-features", "disable", "--feature", edit.name)
-            yield Command(words, connection_at=1)
+def _command(edit: plan_edits.SetFeature, line: DiffLine) -> Command:
+    lower = isinstance(line.old.value, int) and edit.level < line.old.value
+    words = ("kafka-features", "disable", "--feature", edit.name)
+    if edit.level:
+        words = ("kafka-features", "downgrade" if lower else "upgrade", "--feature", f"{edit.name}={edit.level}")
+    return Command(words, connection_at=1)
 
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
-FEATURES = Batch(steps=_steps, predict=_predict, commands=_commands)
+FEATURES = Batch(steps=_steps, predict=_predict, commands=each_line(_command))
 
 
 class _SetFeatureKind(EditKind):
@@ -284,13 +268,11 @@ class _SetFeatureKind(EditKind):
             return plan_staged.Dropped(
                 edit, f"{edit.name} is at level {was} already" if was else f"{edit.name} is off already"
             )
-        refused = (
-            _unsupported(edit, features)
-            or _not_lowered(edit, was)
-            or _needs_others(edit, features, draft)
-            or _forbids_staged(edit, draft)
-        )
-        return refused or plan_staged.Staged(edit, was)
+        _check_nodes(edit, features)
+        _check_lowered(edit, was)
+        _check_needs(edit, features, draft)
+        _check_staged(edit, draft)
+        return plan_staged.Staged(edit, was)
 
     def current(self, edit: plan_edits.SetFeature, seen: plan_staged.Described) -> plan_staged.Was:
         """Return the finalized level, 0 where the feature is off."""
@@ -323,9 +305,8 @@ class _SetFeatureKind(EditKind):
         ]
         silent = [node for node in features.nodes if node.failure is not None] if features is not None else []
         if silent:
-            shown = ", ".join(f"{'controller' if node.controller else 'broker'} {node.id}" for node in silent[:NAMED])
-            more = f" and {len(silent) - NAMED} more" if len(silent) > NAMED else ""
-            lines.append(f"whether {shown}{more} supports it is not known here; the controller checks it")
+            shown = [f"{'controller' if node.controller else 'broker'} {node.id}" for node in silent]
+            lines.append(f"whether {first_few(shown, NAMED)} supports it is not known here; the controller checks it")
         return (*lines, *_settings_lost(edit, seen.snapshot))
 
     def recorded(self, edit: plan_edits.SetFeature, snapshot: Snapshot) -> Mapping[str, str]:

@@ -59,16 +59,13 @@ def _is_outside(edit: CommitOffset, there: GroupOffset) -> bool:
     return there.log is not None and not there.log.start <= edit.offset <= there.log.end
 
 
-def _judge_group(edit: GroupOffsetEdit, draft: plan_staged.Draft) -> plan_staged.Refused | None:
+def _check_group(edit: GroupOffsetEdit, draft: plan_staged.Draft) -> None:
     if draft.group_edit(edit.group) is not None:
-        return plan_staged.Refused(edit, f"the plan deletes group {edit.group}", "Discard the deletion, or this edit.")
-    creation = draft.topic_edit(edit.topic)
-    if creation is not None and creation.new_topic is not None:
-        return plan_staged.Refused(edit, f"the plan creates topic {edit.topic}", "Apply that first.")
+        raise plan_staged.Refused(f"the plan deletes group {edit.group}", "Discard the deletion, or this edit.")
+    draft.refuse_created(edit.topic)
     position = draft.snapshot.group_positions.get(edit.group)
     if position is not None and position.group is not None and (why := _members(edit.group, position.group, draft)):
-        return plan_staged.Refused(edit, why, STOP)
-    return None
+        raise plan_staged.Refused(why, STOP)
 
 
 def _members(name: str, group: Group, draft: plan_staged.Draft) -> str:
@@ -274,42 +271,36 @@ class _CommitOffsetKind(_GroupOffsetKind):
     batch = RESETS
 
     def judge(self, edit: CommitOffset, draft: plan_staged.Draft) -> plan_staged.Verdict:
-        refused = _judge_group(edit, draft)
-        if refused is not None:
-            return refused
+        _check_group(edit, draft)
         was = self.current(edit, draft)
         topic = draft.snapshot.topics.get(edit.topic)
         if topic is not None and edit.partition >= len(topic.partitions):
             count = f"topic {edit.topic} has {len(topic.partitions)} partitions"
-            return plan_staged.Refused(
-                edit, f"there is no partition {edit.partition}: {count}, from 0", "Check the number."
-            )
+            raise plan_staged.Refused(f"there is no partition {edit.partition}: {count}, from 0", "Check the number.")
         # Offsets of share groups are set by other requests, which coordinators refuse for other groups.
         if edit.share and isinstance(was, GroupOffset) and was.type not in ("", group_forecast.SHARE):
-            return plan_staged.Refused(
-                edit, f"{edit.group} is no share group: its type is {was.type}", "Leave out the word share."
+            raise plan_staged.Refused(
+                f"{edit.group} is no share group: its type is {was.type}", "Leave out the word share."
             )
         if (
             edit.metadata
             and isinstance(was, GroupOffset)
             and (was.type or (edit.share and group_forecast.SHARE)) == group_forecast.SHARE
         ):
-            return plan_staged.Refused(edit, "a share group keeps no metadata of an offset", "Leave it out.")
+            raise plan_staged.Refused("a share group keeps no metadata of an offset", "Leave it out.")
         if edit.offset < 0 and not (isinstance(was, GroupOffset) and was.log):
-            return plan_staged.Refused(edit, f"{edit.offset} is no offset", "Give an offset from the log's range.")
+            raise plan_staged.Refused(f"{edit.offset} is no offset", "Give an offset from the log's range.")
         if not isinstance(was, GroupOffset):
             return plan_staged.Staged(edit, was)
         if topic is None:
-            return plan_staged.Refused(
-                edit, f"there is no topic {edit.topic}", "Offsets go with their topic. Check the name."
-            )
+            raise plan_staged.Refused(f"there is no topic {edit.topic}", "Offsets go with their topic. Check the name.")
         # A revert may go back to an offset that retention has passed since: the group had it, and reads on from its
         # reset policy.
         if _is_outside(edit, was) and not edit.restored:
             assert was.log is not None
             name = f"{edit.topic}/{edit.partition}"
             reason = f"offset {edit.offset} is outside of the log of {name}, {was.log.start} to {was.log.end}"
-            return plan_staged.Refused(edit, reason, "Give an offset from that range, or reset to earliest or latest.")
+            raise plan_staged.Refused(reason, "Give an offset from that range, or reset to earliest or latest.")
         if self.wanted(edit, was):
             return plan_staged.Dropped(edit, f"the group is at offset {edit.offset} already")
         return plan_staged.Staged(edit, was)
@@ -354,13 +345,11 @@ class _DeleteOffsetKind(Removal, _GroupOffsetKind):
     batch = DELETIONS
 
     def judge(self, edit: DeleteOffset, draft: plan_staged.Draft) -> plan_staged.Verdict:
-        refused = _judge_group(edit, draft)
-        if refused is not None:
-            return refused
+        _check_group(edit, draft)
         was = self.current(edit, draft)
         if not edit.group:
-            return plan_staged.Refused(
-                edit, "brokers delete no single offset of the group with the empty name", "Delete the group."
+            raise plan_staged.Refused(
+                "brokers delete no single offset of the group with the empty name", "Delete the group."
             )
         if isinstance(was, GroupOffset) and was.committed is None:
             return plan_staged.Dropped(edit, f"group {edit.group} committed nothing for {edit.topic}/{edit.partition}")

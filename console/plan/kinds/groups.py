@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from console.model.changes import DeleteGroups, Target
+from console.model.changes import DeleteGroups
 from console.model.cluster import CommittedOffset, Group, GroupOffset, GroupPosition
 from console.model.inheritance import Inheritance
+from console.model.numbers import first_few
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, Removal, Reversal
+from console.plan.edit_kind import Batch, Removal, Reversal, each_line
 from console.plan.edits import DeleteGroup
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.group_commands import delete_group_command
 from console.plan.group_forecast import NAMED, SHARE, has_members, members_of
 from console.plan.kafka_tools import Command
 from console.plan.kinds.group_offsets import STOP, committed_again, what_counts
-from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
+from console.plan.requests import together
 
 # -- in files ----------------------------------------------------------------------------------------------------------
 
@@ -36,8 +37,8 @@ class _KeptGroup(Struct, frozen=True):
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _deletion_steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    return steps_of(singly(staged), RECORD_LIMIT, lambda some: DeleteGroups(tuple(each.edit.name for each in some)))  # type: ignore[attr-defined]
+def _request(some: list[plan_staged.Staged]) -> DeleteGroups:
+    return DeleteGroups(tuple(each.edit.name for each in some if isinstance(each.edit, DeleteGroup)))
 
 
 def _without_groups(snapshot: Snapshot, edits: Sequence[DeleteGroup]) -> Snapshot:
@@ -49,15 +50,13 @@ def _without_groups(snapshot: Snapshot, edits: Sequence[DeleteGroup]) -> Snapsho
     )
 
 
-def _delete_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
-    for line in lines:
-        assert isinstance(line.edit, DeleteGroup)
-        was = line.staged.was
-        share = isinstance(was, GroupPosition) and was.group is not None and was.group.type == SHARE
-        yield delete_group_command(line.edit.name, share=share)
+def _command(edit: DeleteGroup, line: DiffLine) -> Command:
+    was = line.staged.was
+    share = isinstance(was, GroupPosition) and was.group is not None and was.group.type == SHARE
+    return delete_group_command(edit.name, share=share)
 
 
-DELETIONS = Batch(steps=_deletion_steps, predict=_without_groups, commands=_delete_commands)
+DELETIONS = Batch(steps=together(_request), predict=_without_groups, commands=each_line(_command))
 
 
 class _DeleteGroupKind(Removal):
@@ -78,8 +77,8 @@ class _DeleteGroupKind(Removal):
 
     def judge(self, edit: DeleteGroup, draft: plan_staged.Draft) -> plan_staged.Verdict:
         if draft.offsets_of(edit.name):
-            return plan_staged.Refused(
-                edit, f"the plan changes offsets of group {edit.name}", "Discard those edits, or this one."
+            raise plan_staged.Refused(
+                f"the plan changes offsets of group {edit.name}", "Discard those edits, or this one."
             )
         position = draft.snapshot.group_positions.get(edit.name)
         if position is None:
@@ -87,7 +86,7 @@ class _DeleteGroupKind(Removal):
         if position.group is None:
             return plan_staged.Dropped(edit, f"there is no group {edit.name}")
         if why := has_members(edit.name, members_of(position.group)):
-            return plan_staged.Refused(edit, why, STOP)
+            raise plan_staged.Refused(why, STOP)
         return plan_staged.Staged(edit, position)
 
     def current(self, edit: DeleteGroup, seen: plan_staged.Described) -> plan_staged.Was:
@@ -119,8 +118,7 @@ class _DeleteGroupKind(Removal):
         position = draft.snapshot.group_positions.get(edit.name)
         if position is None or not position.committed:
             return ()
-        topics = dict.fromkeys(topic for topic, _ in position.committed)
-        named = ", ".join(list(topics)[:NAMED]) + (f" and {len(topics) - NAMED} more" if len(topics) > NAMED else "")
+        named = first_few(list(dict.fromkeys(topic for topic, _ in position.committed)), NAMED)
         count = len(position.committed)
         return (f"{count:,} {'offset goes' if count == 1 else 'offsets go'} with it, of {named}",)
 

@@ -18,7 +18,7 @@ from console.model.cluster import Partition, ReplicaLogs, Topic, partition_in
 from console.model.inheritance import Inheritance
 from console.model.numbers import commas, json_text
 from console.model.parts import Part
-from console.model.snapshot import Snapshot
+from console.model.snapshot import Snapshot, TopicPartition
 from console.plan import edits as plan_edits
 from console.plan import staged as plan_staged
 from console.plan.amounts import byte_count
@@ -55,30 +55,23 @@ def preferred_brokers(topics: Iterable[Topic]) -> frozenset[int]:
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 
-def _partition(edit: plan_edits.Election, draft: plan_staged.Draft) -> Partition | plan_staged.Verdict:
-    """Return the partition of an edit, or the verdict on an edit whose partition can't be elected for."""
-    staged = draft.topic_edit(edit.topic)
-    if isinstance(staged, plan_edits.CreateTopic):
-        return plan_staged.Refused(edit, f"the plan creates topic {edit.topic}", "Apply that first.")
-    if isinstance(staged, plan_edits.DeleteTopic):
-        return plan_staged.Refused(edit, f"the plan deletes topic {edit.topic}", "Discard the deletion, or this edit.")
+def _partition(edit: plan_edits.Election, draft: plan_staged.Draft) -> Partition | None:
+    """Return the partition of an edit; None if topics were not read. Raises Refused if it can't be elected for."""
+    draft.refuse_created(edit.topic)
+    draft.refuse_deleted(edit.topic)
     # Both in one plan depend on which is done first, and the preferred replica is the first of the list that a move
     # changes.
     if draft.at(plan_edits.Slot(MoveTarget(edit.topic, edit.partition), "")) is not None:
-        return plan_staged.Refused(
-            edit, "the plan cancels its move, which changes its preferred replica", "Apply that first, then elect."
+        raise plan_staged.Refused(
+            "the plan cancels its move, which changes its preferred replica", "Apply that first, then elect."
         )
-    topic = draft.snapshot.topics.get(edit.topic)
+    topic = draft.topic(edit.topic)
     if topic is None:
-        if draft.read(Part.TOPICS):
-            return plan_staged.Refused(edit, f"there is no topic {edit.topic}", "Check the name, or refresh.")
-        return plan_staged.Staged(edit, plan_staged.UNREAD)
+        return None
     found = partition_in(topic, edit.partition)
     if found is None:
         last = len(topic.partitions) - 1
-        return plan_staged.Refused(
-            edit, f"topic {edit.topic} has no partition {edit.partition}", f"It has 0 to {last}."
-        )
+        raise plan_staged.Refused(f"topic {edit.topic} has no partition {edit.partition}", f"It has 0 to {last}.")
     return found
 
 
@@ -189,7 +182,7 @@ def _request(unclean: bool, some: list[plan_staged.Staged]) -> ElectLeaders:
 def _with_leaders(snapshot: Snapshot, edits: Sequence[plan_edits.Election]) -> Snapshot:
     """Return the snapshot with preferred replicas as leaders; an unclean leader is alone in its ISR."""
     seen = plan_staged.Described(snapshot)
-    changed: dict[str, dict[int, Partition]] = {}
+    changed: dict[TopicPartition, Partition] = {}
     for edit in edits:
         partition = partition_in(snapshot.topics.get(edit.topic), edit.partition)
         if partition is None:
@@ -203,14 +196,17 @@ def _with_leaders(snapshot: Snapshot, edits: Sequence[plan_edits.Election]) -> S
         # The controller leaves a partition alone whose preferred replica is down or out of sync.
         elif not model_elections.why_not_preferred(partition):
             partition = partition._replace(leader=model_elections.preferred(partition))
-        changed.setdefault(edit.topic, {})[edit.partition] = partition
-    topics = {name: with_partitions(snapshot.topics[name], mine) for name, mine in changed.items()}
-    return replace(snapshot, topics={**snapshot.topics, **topics}) if topics else snapshot
+        changed[edit.topic, edit.partition] = partition
+    return with_partitions(snapshot, changed)
 
 
-def with_partitions(topic: Topic, changed: Mapping[int, Partition]) -> Topic:
-    """Return the topic with these partitions in place of those of the same numbers."""
-    return replace(topic, partitions=tuple(changed.get(each.number, each) for each in topic.partitions))
+def with_partitions(snapshot: Snapshot, changed: Mapping[TopicPartition, Partition]) -> Snapshot:
+    """Return the snapshot with these partitions in place of those of the same numbers."""
+    topics = dict(snapshot.topics)
+    for name in {name for name, _ in changed}:
+        partitions = tuple(changed.get((name, each.number), each) for each in topics[name].partitions)
+        topics[name] = replace(topics[name], partitions=partitions)
+    return replace(snapshot, topics=topics) if changed else snapshot
 
 
 def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
@@ -246,8 +242,8 @@ class _ElectPreferredKind(_ElectionKind):
 
     def judge(self, edit: plan_edits.ElectPreferred, draft: plan_staged.Draft) -> plan_staged.Verdict:
         found = _partition(edit, draft)
-        if not isinstance(found, Partition):
-            return found
+        if found is None:
+            return plan_staged.Staged(edit, plan_staged.UNREAD)
         first = model_elections.preferred(found)
         if not model_elections.needs_preferred(found):
             return plan_staged.Dropped(edit, f"broker {first}, its preferred replica, leads already")
@@ -316,19 +312,18 @@ class _ElectUncleanKind(_ElectionKind):
 
     def judge(self, edit: plan_edits.ElectUnclean, draft: plan_staged.Draft) -> plan_staged.Verdict:
         found = _partition(edit, draft)
-        if not isinstance(found, Partition):
-            return found
+        if found is None:
+            return plan_staged.Staged(edit, plan_staged.UNREAD)
         if found.leader >= 0:
-            return plan_staged.Refused(
-                edit,
+            raise plan_staged.Refused(
                 f"broker {found.leader} leads it: an unclean election is for a partition without a leader",
                 f"For another leader write elect preferred topic {edit.topic} partition {edit.partition}.",
             )
         would = _would(edit, draft)
         assert would is not None
         if would.elected == model_elections.NOBODY:
-            return plan_staged.Refused(
-                edit, "no replica of it is alive", f"Bring one of the brokers {commas(found.replicas)} back first."
+            raise plan_staged.Refused(
+                "no replica of it is alive", f"Bring one of the brokers {commas(found.replicas)} back first."
             )
         return plan_staged.Staged(edit, would)
 

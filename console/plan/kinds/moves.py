@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -13,19 +12,19 @@ from console.model.config import topic_resource
 from console.model.elections import NOBODY
 from console.model.inheritance import Inheritance
 from console.model.nodes import holds_nothing
-from console.model.numbers import commas, json_text
+from console.model.numbers import commas
 from console.model.observers import not_in_sync
 from console.model.parts import Part
 from console.model.snapshot import Snapshot, TopicPartition, replica_sizes
 from console.plan import staged as plan_staged
 from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Reversal
-from console.plan.edits import CancelMove, DeleteTopic, MoveEdit, MoveReplicas, Slot
+from console.plan.edits import CancelMove, MoveEdit, MoveReplicas, Slot
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
-from console.plan.kafka_tools import STDIN, Command
+from console.plan.kafka_tools import Command, reassignment
 from console.plan.kinds.configs import CONFIGS
 from console.plan.kinds.leaders import with_partitions
-from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
+from console.plan.requests import together
 from console.plan.risk_rules import UNCLEAN_LOSS, Judged, RiskNeeds, RiskRule
 from console.plan.topic_risks import UNCLEAN
 
@@ -81,25 +80,19 @@ def _loss_needs(edit: CancelMove) -> RiskNeeds:
     return RiskNeeds(topics=frozenset({edit.topic}))
 
 
-def _refused(edit: MoveEdit, was: plan_staged.Was, draft: plan_staged.Draft, doing: str) -> plan_staged.Refused | None:
-    if isinstance(draft.topic_edit(edit.topic), DeleteTopic):
-        return plan_staged.Refused(edit, f"the plan deletes topic {edit.topic}", "Discard the deletion, or this edit.")
+def _check(edit: MoveEdit, was: plan_staged.Was, draft: plan_staged.Draft, doing: str) -> None:
+    draft.refuse_deleted(edit.topic)
     if draft.at(Slot(PartitionTarget(edit.topic, edit.partition), "")) is not None:
-        return plan_staged.Refused(
-            edit, f"the plan elects its leader, and {doing} changes its preferred replica", "Apply that first."
+        raise plan_staged.Refused(
+            f"the plan elects its leader, and {doing} changes its preferred replica", "Apply that first."
         )
     if was is None:
-        return plan_staged.Refused(
-            edit, f"there is no partition {edit.topic}/{edit.partition}", "Check the name and the number."
+        raise plan_staged.Refused(
+            f"there is no partition {edit.topic}/{edit.partition}", "Check the name and the number."
         )
-    return None
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
-
-
-def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    return steps_of(singly(staged), RECORD_LIMIT, _request)
 
 
 def _request(some: list[plan_staged.Staged]) -> AlterReassignments:
@@ -114,14 +107,13 @@ def _request(some: list[plan_staged.Staged]) -> AlterReassignments:
 def _without_moves(snapshot: Snapshot, edits: Sequence[CancelMove]) -> Snapshot:
     """Return the snapshot with the partitions on their original replicas (PartitionReassignmentRevert)."""
     gone = {(edit.topic, edit.partition) for edit in edits}
-    changed: dict[str, dict[int, Partition]] = {}
+    changed: dict[TopicPartition, Partition] = {}
     for move in snapshot.reassignments:
         partition = partition_in(snapshot.topics.get(move.topic), move.partition)
         if (move.topic, move.partition) in gone and partition is not None:
-            changed.setdefault(move.topic, {})[move.partition] = _reverted(partition, move)
-    topics = {name: with_partitions(snapshot.topics[name], mine) for name, mine in changed.items()}
+            changed[move.topic, move.partition] = _reverted(partition, move)
     left = tuple(move for move in snapshot.reassignments if (move.topic, move.partition) not in gone)
-    return replace(snapshot, topics={**snapshot.topics, **topics}, reassignments=left)
+    return replace(with_partitions(snapshot, changed), reassignments=left)
 
 
 def _reverted(partition: Partition, move: Reassignment) -> Partition:
@@ -135,10 +127,6 @@ def _reverted(partition: Partition, move: Reassignment) -> Partition:
     return partition._replace(replicas=replicas, isr=isr, leader=leader, offline=offline)
 
 
-def _move_steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    return steps_of(singly(staged), RECORD_LIMIT, _move_request)
-
-
 def _move_request(some: list[plan_staged.Staged]) -> AlterReassignments:
     edits = (each.edit for each in some)
     return AlterReassignments({edit.target: edit.replicas for edit in edits if isinstance(edit, MoveReplicas)})
@@ -148,7 +136,7 @@ def _with_moves(snapshot: Snapshot, edits: Sequence[MoveReplicas]) -> Snapshot:
     """Return the snapshot with the moves under way: brokers list the wanted replicas, then those that are to be
     dropped.
     """
-    changed: dict[str, dict[int, Partition]] = {}
+    changed: dict[TopicPartition, Partition] = {}
     started: list[Reassignment] = []
     for edit in edits:
         partition = partition_in(snapshot.topics.get(edit.topic), edit.partition)
@@ -157,48 +145,33 @@ def _with_moves(snapshot: Snapshot, edits: Sequence[MoveReplicas]) -> Snapshot:
         removing = tuple(each for each in partition.replicas if each not in edit.replicas)
         adding = tuple(each for each in edit.replicas if each not in partition.replicas)
         replicas = (*edit.replicas, *removing)
-        changed.setdefault(edit.topic, {})[edit.partition] = partition._replace(replicas=replicas)
+        changed[edit.topic, edit.partition] = partition._replace(replicas=replicas)
         if adding or removing:
             started.append(Reassignment(edit.topic, edit.partition, replicas, adding, removing))
-    topics = {name: with_partitions(snapshot.topics[name], mine) for name, mine in changed.items()}
-    return replace(snapshot, topics={**snapshot.topics, **topics}, reassignments=(*snapshot.reassignments, *started))
+    return replace(with_partitions(snapshot, changed), reassignments=(*snapshot.reassignments, *started))
 
 
 def _move_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """Yield kafka-reassign-partitions --execute --additional, which leaves the moves of others alone."""
+    """Return kafka-reassign-partitions --execute --additional, which leaves the moves of others alone."""
     edits = [line.edit for line in lines if isinstance(line.edit, MoveReplicas)]
-    wanted: dict[str, Any] = {
-        "version": 1,
-        "partitions": [{"topic": each.topic, "partition": each.partition, "replicas": each.replicas} for each in edits],
-    }
-    words = ("kafka-reassign-partitions", "--execute", "--additional", "--reassignment-json-file", STDIN)
-    if edits:
-        yield Command(words, json_text(wanted) + "\n")
+    wanted = [{"topic": each.topic, "partition": each.partition, "replicas": each.replicas} for each in edits]
+    return reassignment(wanted, "--execute", "--additional")
 
 
 def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """Yield kafka-reassign-partitions --cancel --preserve-throttles: else it removes all throttles, those of other
+    """Return kafka-reassign-partitions --cancel --preserve-throttles: else it removes all throttles, those of other
     moves, too.
     """
-    moves = [line.staged.was for line in lines]
-    wanted: dict[str, Any] = {
-        "version": 1,
-        "partitions": [
-            {"topic": move.topic, "partition": move.partition, "replicas": destination(move)}
-            for move in moves
-            if isinstance(move, Reassignment)
-        ],
-    }
-    words = ("kafka-reassign-partitions", "--cancel", "--preserve-throttles", "--reassignment-json-file", STDIN)
-    if wanted["partitions"]:
-        yield Command(words, json_text(wanted) + "\n")
+    moves = [line.staged.was for line in lines if isinstance(line.staged.was, Reassignment)]
+    wanted = [{"topic": each.topic, "partition": each.partition, "replicas": destination(each)} for each in moves]
+    return reassignment(wanted, "--cancel", "--preserve-throttles")
 
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
-CANCELLATIONS = Batch(steps=_steps, predict=_without_moves, all_commands=_all_commands)
+CANCELLATIONS = Batch(steps=together(_request), predict=_without_moves, all_commands=_all_commands)
 MOVES = Batch(
-    steps=_move_steps,
+    steps=together(_move_request),
     predict=_with_moves,
     all_commands=_move_commands,
     waits_for=CONFIGS,
@@ -237,16 +210,12 @@ class _MoveReplicasKind(_MoveKind):
 
     def judge(self, edit: MoveReplicas, draft: plan_staged.Draft) -> plan_staged.Verdict:
         was = self.current(edit, draft)
-        refused = _refused(edit, was, draft, "moving")
-        if refused is not None:
-            return refused
+        _check(edit, was, draft, "moving")
         if not isinstance(was, Reassignment):
             return plan_staged.Staged(edit, was)
         if is_move(was):
             to = commas(destination(was))
-            return plan_staged.Refused(
-                edit, f"it moves to {to} already", "Wait until it is there, or cancel that move first."
-            )
+            raise plan_staged.Refused(f"it moves to {to} already", "Wait until it is there, or cancel that move first.")
         if was.replicas == edit.replicas:
             return plan_staged.Dropped(edit, "its replicas are there already")
         alive = {each.id for each in draft.snapshot.cluster.brokers if not each.fenced}
@@ -254,14 +223,12 @@ class _MoveReplicasKind(_MoveKind):
         # A move to a dead broker is accepted and never ends.
         if draft.read(Part.CLUSTER) and missing:
             if what := holds_nothing(draft.snapshot, missing[0]):
-                return plan_staged.Refused(edit, what, "Name a broker.")
-            return plan_staged.Refused(
-                edit, f"broker {missing[0]} is not alive", "Name brokers that are, or wait for it."
-            )
+                raise plan_staged.Refused(what, "Name a broker.")
+            raise plan_staged.Refused(f"broker {missing[0]} is not alive", "Name brokers that are, or wait for it.")
         # A list that is one too short is a slip as easily as a wish, and brokers accept both.
         if len(edit.replicas) != len(was.replicas) and not edit.resize:
             reason = f"it has {len(was.replicas)} replicas, and would have {len(edit.replicas)}"
-            return plan_staged.Refused(edit, reason, "Add resize if that is meant.")
+            raise plan_staged.Refused(reason, "Add resize if that is meant.")
         return plan_staged.Staged(edit, was)
 
     def wanted(self, edit: MoveReplicas, now: Reassignment | None) -> bool | None:
@@ -319,9 +286,7 @@ class _CancelMoveKind(_MoveKind):
 
     def judge(self, edit: CancelMove, draft: plan_staged.Draft) -> plan_staged.Verdict:
         was = self.current(edit, draft)
-        refused = _refused(edit, was, draft, "cancelling")
-        if refused is not None:
-            return refused
+        _check(edit, was, draft, "cancelling")
         if isinstance(was, Reassignment) and not is_move(was):
             return plan_staged.Dropped(edit, "it does not move")
         if (
@@ -330,8 +295,7 @@ class _CancelMoveKind(_MoveKind):
             and _may_be_unclean(edit, draft) is False
         ):
             back = original(was)
-            return plan_staged.Refused(
-                edit,
+            raise plan_staged.Refused(
                 f"none of the replicas before the move is in sync ({commas(back)}): brokers refuse to go back to them",
                 f"Bring back broker {' or '.join(map(str, back))}, or one that the move waits for.",
             )

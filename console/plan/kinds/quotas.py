@@ -47,35 +47,30 @@ def _in_order(types: tuple[str, ...]) -> bool:
     return list(types) == sorted(types, key=model_quota.part_order)
 
 
-def _entity_refusal(edit: QuotaEdit) -> plan_staged.Refused | None:
+def _check_entity(edit: QuotaEdit) -> None:
     types = edit.entity.types
     if not types:
-        return plan_staged.Refused(edit, "the quota names no entity", "Name a user, a client or an ip.")
+        raise plan_staged.Refused("the quota names no entity", "Name a user, a client or an ip.")
     if len(set(types)) != len(types):
-        return plan_staged.Refused(
-            edit, "the entity names the same thing twice", "Name one user, one client or one ip."
-        )
+        raise plan_staged.Refused("the entity names the same thing twice", "Name one user, one client or one ip.")
     for part in edit.entity.parts:
         if part.type not in (model_quota.USER, model_quota.CLIENT_ID, model_quota.IP):
-            return plan_staged.Refused(
-                edit, f"{part.type} is no kind of quota that Kafka has", "Use user, client or ip."
-            )
+            raise plan_staged.Refused(f"{part.type} is no kind of quota that Kafka has", "Use user, client or ip.")
         if part.name == "":
-            return plan_staged.Refused(edit, f"the {part.type} has an empty name", "Name it, or write <default>.")
+            raise plan_staged.Refused(f"the {part.type} has an empty name", "Name it, or write <default>.")
     if model_quota.IP in types and len(types) > 1:
-        return plan_staged.Refused(edit, "an ip's quota can't be combined with a user or a client", "Stage them apart.")
-    return None
+        raise plan_staged.Refused("an ip's quota can't be combined with a user or a client", "Stage them apart.")
 
 
-def _value_refusal(edit: SetQuota) -> plan_staged.Refused | None:
+def _check_value(edit: SetQuota) -> None:
     keys = model_quota.IP_KEYS if edit.entity.has(model_quota.IP) else model_quota.CLIENT_KEYS
     if edit.key not in keys:
         known = edit.key in model_quota.CLIENT_KEYS or edit.key in model_quota.IP_KEYS
         whose = "an ip" if edit.entity.has(model_quota.IP) else "a user or client"
         reason = f"{edit.key} is no quota of {whose}" if known else unknown_quota_key(edit.key)
-        return plan_staged.Refused(edit, reason, f"For {whose} there is {', '.join(keys)}.")
-    problem = quota_problem(edit.key, edit.value)
-    return plan_staged.Refused(edit, problem, "Correct the value.") if problem else None
+        raise plan_staged.Refused(reason, f"For {whose} there is {', '.join(keys)}.")
+    if problem := quota_problem(edit.key, edit.value):
+        raise plan_staged.Refused(problem, "Correct the value.")
 
 
 # -- stronger quotas ---------------------------------------------------------------------------------------------------
@@ -330,13 +325,9 @@ class _SetQuotaKind(_QuotaKind):
     risks = (RiskRule(THROTTLES_EVERYONE, _throttles_everyone), RiskRule(QUOTA_NEAR_ZERO, _near_zero))
 
     def judge(self, edit: SetQuota, draft: plan_staged.Draft) -> plan_staged.Verdict:
-        refused = _entity_refusal(edit)
-        if refused is not None:
-            return refused
+        _check_entity(edit)
         edit = _ordered(edit)
-        refused = _value_refusal(edit)
-        if refused is not None:
-            return refused
+        _check_value(edit)
         was = self.current(edit, draft)
         return (
             plan_staged.Dropped(edit, f"{edit.key} is already {edit.value:.15g}")
@@ -366,9 +357,7 @@ class _UnsetQuotaKind(Removal, _QuotaKind):
     verb = "unset"
 
     def judge(self, edit: UnsetQuota, draft: plan_staged.Draft) -> plan_staged.Verdict:
-        refused = _entity_refusal(edit)
-        if refused is not None:
-            return refused
+        _check_entity(edit)
         edit = _ordered(edit)
         was = self.current(edit, draft)
         return plan_staged.Dropped(edit, f"{edit.key} is not set") if was is None else plan_staged.Staged(edit, was)

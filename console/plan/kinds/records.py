@@ -10,17 +10,16 @@ from console.model.changes import DeleteRecords
 from console.model.cluster import LogRange, partition_in
 from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
-from console.model.numbers import json_text
-from console.model.parts import Part
+from console.model.numbers import first_few, json_text
 from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own, system_topic
 from console.model.topic_readers import TopicReaders
 from console.plan import staged as plan_staged
 from console.plan.edit_kind import Batch, EditKind
-from console.plan.edits import CreateTopic, DeleteTopic, Slot, TrimLog
+from console.plan.edits import Slot, TrimLog
 from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.kafka_tools import STDIN, Command
-from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
+from console.plan.requests import together
 from console.plan.risk_rules import RECORDS_DELETED, Judged, RiskNeeds, RiskRule
 from console.plan.topic_risks import EMPTY_KEEPS, POLICY, owner_of
 from console.plan.values import items_of
@@ -74,9 +73,8 @@ def _unread_lines(readers: TopicReaders, known: Sequence[tuple[TrimLog, LogRange
                 behind[group] = behind.get(group, 0) + max(0, missed)
     missing = sorted(((count, group) for group, count in behind.items() if count), key=lambda each: (-each[0], each[1]))
     if missing:
-        shown = ", ".join(f"{group} ({count:,})" for count, group in missing[:NAMED])
-        more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
-        yield f"not read yet by group {shown}{more}" if len(missing) == 1 else f"not read yet by groups {shown}{more}"
+        shown = first_few([f"{group} ({count:,})" for count, group in missing], NAMED)
+        yield f"not read yet by {'group' if len(missing) == 1 else 'groups'} {shown}"
     if readers.asked < readers.groups:
         yield f"only {readers.asked:,} of {readers.groups:,} groups were looked at for what they have read"
     if readers.problem:
@@ -88,10 +86,6 @@ def _risk_needs(edit: TrimLog) -> RiskNeeds:
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
-
-
-def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    return steps_of(singly(staged), RECORD_LIMIT, _request, "partitions")
 
 
 def _request(some: list[plan_staged.Staged]) -> DeleteRecords:
@@ -125,7 +119,7 @@ def _commands(lines: Sequence[DiffLine]) -> Iterable[Command]:
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
-TRIMS = Batch(steps=_steps, predict=_predict, all_commands=_commands)
+TRIMS = Batch(steps=together(_request, "partitions"), predict=_predict, all_commands=_commands)
 
 
 class _TrimLogKind(EditKind):
@@ -139,21 +133,16 @@ class _TrimLogKind(EditKind):
 
     def judge(self, edit: TrimLog, draft: plan_staged.Draft) -> plan_staged.Verdict:
         name, where = edit.topic, f"{edit.topic}/{edit.partition}"
-        staged = draft.topic_edit(name)
-        if isinstance(staged, CreateTopic):
-            return plan_staged.Refused(edit, f"the plan creates topic {name}", "It has no records yet.")
-        if isinstance(staged, DeleteTopic):
-            return plan_staged.Refused(edit, f"the plan deletes topic {name}", "Discard the deletion, or this edit.")
-        topic = draft.snapshot.topics.get(name)
-        if topic is None and draft.read(Part.TOPICS):
-            return plan_staged.Refused(edit, f"there is no topic {name}", "Check the name, or refresh.")
+        draft.refuse_created(name, "It has no records yet.")
+        draft.refuse_deleted(name)
+        topic = draft.topic(name)
         if topic is not None and partition_in(topic, edit.partition) is None:
-            return plan_staged.Refused(
-                edit, f"topic {name} has no partition {edit.partition}", "Check the number, or refresh."
+            raise plan_staged.Refused(
+                f"topic {name} has no partition {edit.partition}", "Check the number, or refresh."
             )
         if is_kafkas_own(name) or (topic is not None and topic.internal):
-            return plan_staged.Refused(
-                edit, f"brokers keep their own records in {name} and delete none of them by request", "Leave them."
+            raise plan_staged.Refused(
+                f"brokers keep their own records in {name} and delete none of them by request", "Leave them."
             )
         resource = topic_resource(name)
         policy = draft.entry(resource, POLICY)
@@ -162,8 +151,7 @@ class _TrimLogKind(EditKind):
         if policy is not None and value is not None and not _by_request(value, policy.documentation):
             owner = system_topic(name, policy=value, groups=draft.snapshot.groups)
             advice = f"Stage `append topic {name} cleanup.policy=delete` too, or write tombstones for the keys."
-            return plan_staged.Refused(
-                edit,
+            raise plan_staged.Refused(
                 f"cleanup.policy of {name} is {value or 'empty'}: "
                 "brokers delete records by request only where it has delete in it",
                 advice if owner is None else f"Leave them: they belong to {owner.owner}.",
@@ -172,8 +160,7 @@ class _TrimLogKind(EditKind):
         if log is None:
             return plan_staged.Staged(edit, plan_staged.UNREAD)
         if edit.before > log.end or edit.before < 0:
-            return plan_staged.Refused(
-                edit,
+            raise plan_staged.Refused(
                 f"offset {edit.before:,} is outside of the log of {where}, which has {log.start:,} to {log.end:,}",
                 "Give an offset within it, a time, or latest.",
             )

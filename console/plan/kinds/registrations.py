@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from msgspec.structs import replace
 
-from console.model.changes import Target, UnregisterBroker
+from console.model.changes import UnregisterBroker
 from console.model.cluster import Broker
 from console.model.inheritance import Inheritance
 from console.model.nodes import controller_named
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, Removal, Reversal
+from console.plan.edit_kind import Batch, Removal, Reversal, each_line
 from console.plan.edits import RemoveRegistration
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command
-from console.plan.requests import Facts, Step
+from console.plan.requests import apart
 from console.plan.risk_rules import REPLICAS_REMAIN, Judged, RiskNeeds, RiskRule
 
 NAMED = 3
@@ -47,12 +47,9 @@ def _replicas_remain(edit: RemoveRegistration, judged: Judged) -> Iterator[str]:
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    return [
-        Step(UnregisterBroker(each.edit.broker_id), (each,))
-        for each in staged
-        if isinstance(each.edit, RemoveRegistration)
-    ]
+def _request(staged: plan_staged.Staged) -> UnregisterBroker:
+    assert isinstance(staged.edit, RemoveRegistration)
+    return UnregisterBroker(staged.edit.broker_id)
 
 
 def _predict(snapshot: Snapshot, edits: Sequence[RemoveRegistration]) -> Snapshot:
@@ -61,16 +58,14 @@ def _predict(snapshot: Snapshot, edits: Sequence[RemoveRegistration]) -> Snapsho
     return replace(snapshot, cluster=replace(snapshot.cluster, brokers=left))
 
 
-def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
-    for line in lines:
-        if isinstance(line.edit, RemoveRegistration):
-            note = "before Kafka 4.2 it takes --config instead of --command-config"
-            yield Command(("kafka-cluster", "unregister", "--id", str(line.edit.broker_id)), note=note)
+def _command(edit: RemoveRegistration, _line: DiffLine) -> Command:
+    note = "before Kafka 4.2 it takes --config instead of --command-config"
+    return Command(("kafka-cluster", "unregister", "--id", str(edit.broker_id)), note=note)
 
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
-UNREGISTERING = Batch(steps=_steps, predict=_predict, commands=_commands)
+UNREGISTERING = Batch(steps=apart(_request), predict=_predict, commands=each_line(_command))
 
 
 class _RemoveRegistrationKind(Removal):
@@ -86,8 +81,7 @@ class _RemoveRegistrationKind(Removal):
             what = controller_named(draft.snapshot, str(edit.broker_id))
             return plan_staged.Dropped(edit, what or f"broker {edit.broker_id} is not registered")
         if isinstance(was, Broker) and not was.fenced:
-            return plan_staged.Refused(
-                edit,
+            raise plan_staged.Refused(
                 f"broker {edit.broker_id} is alive, at {was.host}:{was.port}: unregistered, it would run on outside of "
                 "the cluster, and its partitions would lose their leader",
                 "Move its partitions away and stop it first.",

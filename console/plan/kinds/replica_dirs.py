@@ -11,15 +11,14 @@ from console.model.changes import AlterReplicaDirs
 from console.model.cluster import LogDir, ReplicaDir, ReplicaSize, ReplicaSizes, partition_in
 from console.model.inheritance import Inheritance
 from console.model.nodes import holds_nothing
-from console.model.numbers import json_text
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
 from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Reversal
-from console.plan.edits import DeleteTopic, MoveReplicaDir
+from console.plan.edits import MoveReplicaDir
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
-from console.plan.kafka_tools import STDIN, Command
+from console.plan.kafka_tools import Command, reassignment
 from console.plan.kinds.moves import MOVES
 from console.plan.requests import Facts, Step
 from console.plan.risk_rules import LOG_DIR_SPACE, Judged, RiskRule
@@ -103,15 +102,13 @@ def _with_copy(there: LogDir, edit: MoveReplicaDir) -> LogDir:
 
 
 def _commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """Yield kafka-reassign-partitions --execute, with unchanged replicas and a directory for one of them."""
+    """Return kafka-reassign-partitions --execute, with unchanged replicas and a directory for one of them."""
     partitions = directories_of(
         (line.edit.topic, line.edit.partition, line.staged.was.replicas, line.edit.broker, line.edit.path)
         for line in lines
         if isinstance(line.edit, MoveReplicaDir) and isinstance(line.staged.was, ReplicaDir)
     )
-    words = ("kafka-reassign-partitions", "--execute", "--additional", "--reassignment-json-file", STDIN)
-    if partitions:
-        yield Command(words, json_text({"version": 1, "partitions": partitions}) + "\n")
+    return reassignment(partitions, "--execute", "--additional")
 
 
 def directories_of(moves: Iterable[tuple[str, int, Sequence[int], int, str]]) -> list[dict[str, Any]]:
@@ -151,38 +148,31 @@ class _MoveReplicaDirKind(EditKind):
     risks = (RiskRule(LOG_DIR_SPACE, _no_room),)
 
     def judge(self, edit: MoveReplicaDir, draft: plan_staged.Draft) -> plan_staged.Verdict:
-        if isinstance(draft.topic_edit(edit.topic), DeleteTopic):
-            return plan_staged.Refused(
-                edit, f"the plan deletes topic {edit.topic}", "Discard the deletion, or this edit."
-            )
+        draft.refuse_deleted(edit.topic)
         was = self.current(edit, draft)
         place = f"{edit.topic}/{edit.partition}"
         if was is plan_staged.UNREAD:
             if what := holds_nothing(draft.snapshot, edit.broker):
-                return plan_staged.Refused(edit, what, "Name a broker.")
+                raise plan_staged.Refused(what, "Name a broker.")
             reason = f"the log directories of broker {edit.broker} are unknown"
-            return plan_staged.Refused(edit, reason, "Check that the broker is alive, and DESCRIBE on the cluster.")
+            raise plan_staged.Refused(reason, "Check that the broker is alive, and DESCRIBE on the cluster.")
         if not isinstance(was, ReplicaDir):
             partition = partition_in(draft.snapshot.topics.get(edit.topic), edit.partition)
             remedy = f"It is on brokers {', '.join(map(str, partition.replicas))}." if partition is not None else ""
-            return plan_staged.Refused(
-                edit, f"broker {edit.broker} has no replica of {place}", remedy or "Check the name."
-            )
+            raise plan_staged.Refused(f"broker {edit.broker} has no replica of {place}", remedy or "Check the name.")
         dirs = draft.snapshot.log_dirs[edit.broker]
         to = next((each for each in dirs if each.path == edit.path), None)
         if to is None:
             paths = ", ".join(each.path for each in dirs)
-            return plan_staged.Refused(
-                edit, f"broker {edit.broker} has no log directory {edit.path}", f"It has {paths}."
-            )
+            raise plan_staged.Refused(f"broker {edit.broker} has no log directory {edit.path}", f"It has {paths}.")
         if was.destination == edit.path:
             return plan_staged.Dropped(edit, "it is copied there already" if was.future else "it is there already")
         if to.failure is not None:
-            return plan_staged.Refused(edit, f"{edit.path} is offline: {to.failure.message}", "Name another directory.")
+            raise plan_staged.Refused(f"{edit.path} is offline: {to.failure.message}", "Name another directory.")
         # Back to where it is only ends a copy, and needs no room.
         if to.cordoned and was.path != edit.path:
-            return plan_staged.Refused(
-                edit, f"{edit.path} is cordoned: it takes no new replicas", "Take it out of cordoned.log.dirs."
+            raise plan_staged.Refused(
+                f"{edit.path} is cordoned: it takes no new replicas", "Take it out of cordoned.log.dirs."
             )
         return plan_staged.Staged(edit, was)
 

@@ -6,18 +6,17 @@ Limits are ScramControlManager's. Passwords can't be read, so that to set one al
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from console.model.changes import AlterScram, ScramUser, Status, Target
+from console.model.changes import AlterScram, ScramUser, Status
 from console.model.cluster import ScramCredential
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
+from console.plan.edit_kind import Batch, EditKind, Removal, Reversal, each_line
 from console.plan.edits import DeleteScram, ScramEdit, UpsertScram
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, alter_configs, alter_with_secrets, entity_words
@@ -29,8 +28,9 @@ MAX_ITERATIONS = 16384
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 
-def _malformed(edit: ScramEdit) -> plan_staged.Refused | None:
-    return None if edit.user.user else plan_staged.Refused(edit, "the user has no name", "Name the user.")
+def _check_user(edit: ScramEdit) -> None:
+    if not edit.user.user:
+        raise plan_staged.Refused("the user has no name", "Name the user.")
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
@@ -84,32 +84,25 @@ def _changed(snapshot: Snapshot, wanted: Mapping[ScramUser, ScramCredential | No
     return replace(snapshot, scram=after)
 
 
-def _set_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
-    for edit in _edits_of(lines):
-        value = f"iterations={edit.iterations},password=…"
-        yield alter_with_secrets(entity_words("users", edit.user.user), [(edit.user.mechanism.label, value)])
+def _set_command(edit: UpsertScram, _line: DiffLine) -> Command:
+    value = f"iterations={edit.iterations},password=…"
+    return alter_with_secrets(entity_words("users", edit.user.user), [(edit.user.mechanism.label, value)])
 
 
-def _delete_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
-    for edit in _edits_of(lines):
-        user, mechanism = edit.user.user, edit.user.mechanism
-        if mechanism.known:
-            yield alter_configs(entity_words("users", user), "--delete-config", mechanism.label)
-        else:
-            yield Command((), note=f"kafka-configs can't name {mechanism.label} of {user}: it is of a newer release")
-
-
-def _edits_of(lines: Sequence[DiffLine]) -> Iterator[Any]:
-    return (line.edit for line in lines)
+def _delete_command(edit: DeleteScram, _line: DiffLine) -> Command:
+    user, mechanism = edit.user.user, edit.user.mechanism
+    if mechanism.known:
+        return alter_configs(entity_words("users", user), "--delete-config", mechanism.label)
+    return Command((), note=f"kafka-configs can't name {mechanism.label} of {user}: it is of a newer release")
 
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
-UPSERTS = Batch(steps=_steps, predict=_with_set, commands=_set_commands)
+UPSERTS = Batch(steps=_steps, predict=_with_set, commands=each_line(_set_command))
 DELETIONS = Batch(
     steps=_steps,
     predict=_without_deleted,
-    commands=_delete_commands,
+    commands=each_line(_delete_command),
     # Brokers of 3.9 to 4.3 lose a credential that is set in the same change in which the last other one of its
     # mechanism is deleted (ScramDelta.apply), though the controller answers that all went well.
     waits_for=UPSERTS,
@@ -137,22 +130,17 @@ class _UpsertScramKind(_ScramKind):
     batch = UPSERTS
 
     def judge(self, edit: UpsertScram, draft: plan_staged.Draft) -> plan_staged.Verdict:
-        refused = _malformed(edit)
-        if refused is not None:
-            return refused
+        _check_user(edit)
         mechanism = edit.user.mechanism
         if not mechanism.known:
-            return plan_staged.Refused(
-                edit, f"{mechanism.label} is no SCRAM mechanism", "Use SCRAM-SHA-256 or SCRAM-SHA-512."
-            )
+            raise plan_staged.Refused(f"{mechanism.label} is no SCRAM mechanism", "Use SCRAM-SHA-256 or SCRAM-SHA-512.")
         if not MIN_ITERATIONS <= edit.iterations <= MAX_ITERATIONS:
-            return plan_staged.Refused(
-                edit,
+            raise plan_staged.Refused(
                 f"{edit.iterations} iterations",
                 f"Give from {MIN_ITERATIONS} to {MAX_ITERATIONS}; more cost every login.",
             )
         if not edit.password.reveal():
-            return plan_staged.Refused(edit, "the password is empty", "Give a password.")
+            raise plan_staged.Refused("the password is empty", "Give a password.")
         return plan_staged.Staged(edit, self.current(edit, draft))
 
     def wanted(self, _edit: UpsertScram, now: ScramCredential | None) -> bool | None:
@@ -180,9 +168,7 @@ class _DeleteScramKind(Removal, _ScramKind):
     no_way_back = "the password is nowhere kept"
 
     def judge(self, edit: DeleteScram, draft: plan_staged.Draft) -> plan_staged.Verdict:
-        refused = _malformed(edit)
-        if refused is not None:
-            return refused
+        _check_user(edit)
         was = self.current(edit, draft)
         if was is None:
             return plan_staged.Dropped(edit, f"{edit.user.user} has no {edit.user.mechanism.label} credential")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from console.model.changes import CreateToken, ExpireToken, RenewToken, Target
+from console.model.changes import CreateToken, ExpireToken, RenewToken
 from console.model.cluster import DelegationToken
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
@@ -14,37 +14,30 @@ from console.model.snapshot import Snapshot
 from console.plan import edits as plan_edits
 from console.plan import staged as plan_staged
 from console.plan.amounts import duration_text, utc_time
-from console.plan.edit_kind import Batch, EditKind, Reversal
+from console.plan.edit_kind import Batch, EditKind, Reversal, each_line
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
-from console.plan.requests import Facts, Step
+from console.plan.requests import apart
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 
-def _why_unread(draft: plan_staged.Draft) -> tuple[str, str] | None:
-    """Return why brokers do nothing about tokens on this connection, with what to do."""
-    failures = [each.failure for each in draft.snapshot.failures if each.part == Part.TOKENS and not each.entity]
-    return (failures[0].message or failures[0].name, failures[0].remedy) if failures else None
+def _check_read(draft: plan_staged.Draft) -> None:
+    """Raise Refused if brokers do nothing about tokens on this connection."""
+    for each in draft.snapshot.failures:
+        if each.part == Part.TOKENS and not each.entity:
+            raise plan_staged.Refused(each.failure.message or each.failure.name, each.failure.remedy)
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    """Return a request for each token: the protocol has no other."""
-    return [Step(_request(each.edit), (each,)) for each in staged]
-
-
-def _request(edit: plan_edits.Edit) -> CreateToken | RenewToken | ExpireToken:
+def _request(staged: plan_staged.Staged) -> CreateToken | RenewToken | ExpireToken:
+    edit = staged.edit
     if isinstance(edit, plan_edits.MakeToken):
         return CreateToken(edit.owner, edit.renewers, edit.lifetime_ms)
     assert isinstance(edit, plan_edits.TokenEdit)
     return (RenewToken if isinstance(edit, plan_edits.Renew) else ExpireToken)(edit.id, edit.period_ms)
-
-
-def _unchanged(snapshot: Snapshot, _edits: Sequence[plan_edits.Edit]) -> Snapshot:
-    return snapshot
 
 
 def _without(snapshot: Snapshot, edits: Sequence[plan_edits.Expire]) -> Snapshot:
@@ -56,26 +49,21 @@ _TOOL = "kafka-delegation-tokens"
 _HMAC = ("--hmac", "…")
 
 
-def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
-    for edit in (line.edit for line in lines):
-        if isinstance(edit, plan_edits.MakeToken):
-            renewers = (word for renewer in edit.renewers for word in option("--renewer-principal", renewer))
-            owner = option("--owner-principal", edit.owner) if edit.owner else ()
-            yield Command((_TOOL, "--create", "--max-life-time-period", str(edit.lifetime_ms), *renewers, *owner))
-        elif isinstance(edit, plan_edits.TokenEdit):
-            action = (
-                ("--renew", "--renew-time-period")
-                if isinstance(edit, plan_edits.Renew)
-                else ("--expire", "--expiry-time-period")
-            )
-            note = f"… is the HMAC of {edit.id}, which --describe shows"
-            yield Command((_TOOL, *action, str(edit.period_ms), *_HMAC), note=note)
+def _command(edit: plan_edits.MakeToken | plan_edits.TokenEdit, _line: DiffLine) -> Command:
+    if isinstance(edit, plan_edits.MakeToken):
+        renewers = (word for renewer in edit.renewers for word in option("--renewer-principal", renewer))
+        owner = option("--owner-principal", edit.owner) if edit.owner else ()
+        return Command((_TOOL, "--create", "--max-life-time-period", str(edit.lifetime_ms), *renewers, *owner))
+    renews = isinstance(edit, plan_edits.Renew)
+    action = ("--renew", "--renew-time-period") if renews else ("--expire", "--expiry-time-period")
+    note = f"… is the HMAC of {edit.id}, which --describe shows"
+    return Command((_TOOL, *action, str(edit.period_ms), *_HMAC), note=note)
 
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
-LIVING = Batch(steps=_steps, predict=_unchanged, commands=_commands)
-EXPIRATIONS = Batch(steps=_steps, predict=_without, commands=_commands)
+LIVING = Batch(steps=apart(_request), predict=lambda snapshot, _: snapshot, commands=each_line(_command))
+EXPIRATIONS = Batch(steps=apart(_request), predict=_without, commands=each_line(_command))
 
 
 class _TokenKind(EditKind):
@@ -92,9 +80,8 @@ class _KnownTokenKind(_TokenKind):
         was = self.current(edit, draft)
         if was is None:
             hint = "List them: list tokens. A token of another owner is seen with Describe on DELEGATION_TOKEN."
-            return plan_staged.Refused(edit, f"there is no token {edit.id}, or it may not be seen", hint)
-        if why := _why_unread(draft):
-            return plan_staged.Refused(edit, *why)
+            raise plan_staged.Refused(f"there is no token {edit.id}, or it may not be seen", hint)
+        _check_read(draft)
         return plan_staged.Staged(edit, was)
 
     def current(self, edit: plan_edits.TokenEdit, seen: plan_staged.Described) -> plan_staged.Was:
@@ -111,9 +98,8 @@ class _MakeTokenKind(_TokenKind):
         for principal in (*([edit.owner] if edit.owner else []), *edit.renewers):
             type_, colon, name = principal.partition(":")
             if not (type_ and colon and name):
-                return plan_staged.Refused(edit, f"'{principal}' is no principal", "Write it as User:alice.")
-        if why := _why_unread(draft):
-            return plan_staged.Refused(edit, *why)
+                raise plan_staged.Refused(f"'{principal}' is no principal", "Write it as User:alice.")
+        _check_read(draft)
         return plan_staged.Staged(edit, None)
 
     def current(self, _edit: plan_edits.MakeToken, _seen: plan_staged.Described) -> plan_staged.Was:

@@ -22,7 +22,7 @@ from console.model.config import ConfigEntry, ConfigSet, topic_resource
 from console.model.inheritance import Inheritance
 from console.model.numbers import long_number
 from console.model.parts import Part
-from console.model.secret import Secret
+from console.model.secret import MaybeSecret, Secret
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
 from console.plan.edit_kind import Batch, Reversal
@@ -57,8 +57,8 @@ def twins(name: str) -> list[str] | None:
     return [each for each in found if each != name]
 
 
-def _collision(edit: CreateTopic, draft: plan_staged.Draft) -> plan_staged.Refused | None:
-    name, topics = edit.topic.name, draft.snapshot.topics
+def _check_name(name: str, draft: plan_staged.Draft) -> None:
+    topics = draft.snapshot.topics
     alike = twins(name)
     if alike is None:
         mine = name.replace(".", "_")
@@ -68,55 +68,37 @@ def _collision(edit: CreateTopic, draft: plan_staged.Draft) -> plan_staged.Refus
         is_staged = isinstance(draft.topic_edit(other), CreateTopic)
         if other in topics or is_staged:
             there = f"the plan creates topic {other}" if is_staged else f"topic {other} exists"
-            return plan_staged.Refused(
-                edit, f"{there}, and names may not differ in '.' and '_' alone", "Choose another name."
-            )
-    return None
+            raise plan_staged.Refused(f"{there}, and names may not differ in '.' and '_' alone", "Choose another name.")
 
 
-def _config_refusal(
-    edit: CreateTopic, key: str, like: ConfigEntry | None, draft: plan_staged.Draft
-) -> plan_staged.Refused | None:
-    if like is not None:
-        if like.sensitive and isinstance(edit.topic.configs[key], str):
-            return plan_staged.Refused(edit, f"{key} is sensitive and is never written out", f"Give it as {key}=@FILE.")
-        return None
-    known = draft.inheritance.keys(topic_resource(edit.topic.name).type)
-    return plan_staged.Refused(edit, f"{key} is no key of a topic", "Check its spelling.") if known else None
+def _check_config(key: str, value: MaybeSecret, like: ConfigEntry | None, draft: plan_staged.Draft) -> None:
+    if like is None and draft.inheritance.keys(TOPIC):
+        raise plan_staged.Refused(f"{key} is no key of a topic", "Check its spelling.")
+    if like is not None and like.sensitive and isinstance(value, str):
+        raise plan_staged.Refused(f"{key} is sensitive and is never written out", f"Give it as {key}=@FILE.")
 
 
-def _shape_refusal(edit: CreateTopic) -> plan_staged.Refused | None:
-    topic = edit.topic
+def _check_shape(topic: NewTopic) -> None:
     if topic.assignments:
         if topic.partitions != -1 or topic.replication != -1:
-            return plan_staged.Refused(
-                edit, "partitions are given twice", "Give the assignment, or partitions and replication."
+            raise plan_staged.Refused(
+                "partitions are given twice", "Give the assignment, or partitions and replication."
             )
         if len({len(replicas) for replicas in topic.assignments}) != 1 or not topic.assignments[0]:
-            return plan_staged.Refused(
-                edit, "the partitions have different numbers of replicas", "Assign as many to each."
-            )
+            raise plan_staged.Refused("the partitions have different numbers of replicas", "Assign as many to each.")
         if any(len(set(replicas)) != len(replicas) for replicas in topic.assignments):
-            return plan_staged.Refused(
-                edit, "a partition names a broker twice", "Name different brokers for each partition."
-            )
+            raise plan_staged.Refused("a partition names a broker twice", "Name different brokers for each partition.")
     if topic.partitions != -1 and topic.partitions < 1:
-        return plan_staged.Refused(
-            edit, "a topic has at least 1 partition", "Leave partitions out for the brokers' default."
-        )
+        raise plan_staged.Refused("a topic has at least 1 partition", "Leave partitions out for the brokers' default.")
     if topic.replication != -1 and not 1 <= topic.replication <= 32767:
-        return plan_staged.Refused(
-            edit, "a topic has at least 1 replica", "Leave replication out for the brokers' default."
-        )
+        raise plan_staged.Refused("a topic has at least 1 replica", "Leave replication out for the brokers' default.")
     # A topic is created whole or not at all, so that it can't be parted over several requests.
     records = 1 + max(topic.partitions, len(topic.assignments)) + len(topic.configs)
     if records > RECORD_LIMIT:
-        return plan_staged.Refused(
-            edit,
+        raise plan_staged.Refused(
             f"a controller takes at most {RECORD_LIMIT:,} records in one change, this topic has {records:,}",
             "Create it with fewer partitions and grow it afterwards.",
         )
-    return None
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
@@ -240,29 +222,24 @@ class _CreateTopicKind(TopicKind):
         staged = draft.topic_edit(name)
         # Topics are deleted last in an apply, so that the new one would meet the old one's name.
         if isinstance(staged, DeleteTopic):
-            return plan_staged.Refused(
-                edit, f"the plan deletes topic {name}", "Apply the deletion first, then create it."
-            )
+            raise plan_staged.Refused(f"the plan deletes topic {name}", "Apply the deletion first, then create it.")
         if name in draft.snapshot.topics:
-            return plan_staged.Refused(edit, f"topic {name} exists already", "Set its configs, or choose another name.")
+            raise plan_staged.Refused(f"topic {name} exists already", "Set its configs, or choose another name.")
         if not _LEGAL.fullmatch(name) or name in (".", ".."):
-            return plan_staged.Refused(
-                edit, f"'{name}' can't be a topic's name", "Use 1 to 249 of letters, digits, '.', '_' and '-'."
+            raise plan_staged.Refused(
+                f"'{name}' can't be a topic's name", "Use 1 to 249 of letters, digits, '.', '_' and '-'."
             )
-        refused = _collision(edit, draft) or _shape_refusal(edit)
-        if refused is not None:
-            return refused
+        _check_name(name, draft)
+        _check_shape(topic)
         configs: dict[str, str | Secret] = {}
         for key, value in topic.configs.items():
             like = draft.like(topic_resource(name), key)
-            refused = _config_refusal(edit, key, like, draft)
-            if refused is not None:
-                return refused
+            _check_config(key, value, like, draft)
             try:
                 type_ = like.type if like else ConfigType(0)
                 configs[key] = parse_value(key, type_, value) if isinstance(value, str) else value
             except ValueError as error:
-                return plan_staged.Refused(edit, str(error), "Correct the value.")
+                raise plan_staged.Refused(str(error), "Correct the value.") from None
         if configs != topic.configs:
             edit = CreateTopic(replace(topic, configs=configs))
         return plan_staged.Staged(edit, None if draft.read(Part.TOPICS) else plan_staged.UNREAD)

@@ -23,11 +23,11 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own, system_topic
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
+from console.plan.edit_kind import Batch, EditKind, Removal, Reversal, each_line
 from console.plan.edits import CreateTopic, DeleteTopic, GrowTopic, TopicEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
-from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
+from console.plan.requests import RECORD_LIMIT, Facts, Step, steps_of, together
 from console.plan.risk_rules import SYSTEM_TOPIC, TOPIC_DELETED, RiskRule
 from console.plan.topic_risks import deleted, deleted_needs, deleted_subject, system_growth, system_growth_needs
 
@@ -39,12 +39,11 @@ def _grown(edit: GrowTopic, was: Topic) -> plan_staged.Verdict:
     if edit.partitions == now:
         return plan_staged.Dropped(edit, f"topic {edit.name} has {now} partitions already")
     if edit.partitions < now:
-        return plan_staged.Refused(
-            edit, f"topic {edit.name} has {now} partitions and can't have fewer", "Create another topic and copy to it."
+        raise plan_staged.Refused(
+            f"topic {edit.name} has {now} partitions and can't have fewer", "Create another topic and copy to it."
         )
     if edit.partitions - now > RECORD_LIMIT:
-        return plan_staged.Refused(
-            edit,
+        raise plan_staged.Refused(
             f"a controller takes at most {RECORD_LIMIT:,} new partitions in one change",
             f"Grow to {now + RECORD_LIMIT} first.",
         )
@@ -90,10 +89,6 @@ def _grow(some: list[plan_staged.Staged]) -> CreatePartitions:
     )
 
 
-def _deletion_steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    return steps_of(singly(staged), RECORD_LIMIT, lambda some: DeleteTopics(tuple(_names(each.edit for each in some))))
-
-
 def _names(edits: Iterable[Any]) -> Iterator[str]:
     return (edit.name for edit in edits)
 
@@ -124,16 +119,12 @@ def _without_deleted(snapshot: Snapshot, edits: Sequence[DeleteTopic]) -> Snapsh
 # -- kafka-topics ------------------------------------------------------------------------------------------------------
 
 
-def _grow_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
-    for line in lines:
-        if isinstance(line.edit, GrowTopic):
-            count = str(line.edit.partitions)
-            yield Command(("kafka-topics", "--alter", *_topic(line.edit.name), "--partitions", count))
+def _grow_command(edit: GrowTopic, _line: DiffLine) -> Command:
+    return Command(("kafka-topics", "--alter", *_topic(edit.name), "--partitions", str(edit.partitions)))
 
 
-def _delete_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
-    for name in _names(line.edit for line in lines):
-        yield Command(("kafka-topics", "--delete", *_topic(name)))
+def _delete_command(edit: DeleteTopic, _line: DiffLine) -> Command:
+    return Command(("kafka-topics", "--delete", *_topic(edit.name)))
 
 
 def _topic(name: str) -> tuple[str, ...]:
@@ -143,8 +134,12 @@ def _topic(name: str) -> tuple[str, ...]:
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
-GROWTH = Batch(steps=_growth_steps, predict=_with_grown, commands=_grow_commands)
-DELETIONS = Batch(steps=_deletion_steps, predict=_without_deleted, commands=_delete_commands)
+GROWTH = Batch(steps=_growth_steps, predict=_with_grown, commands=each_line(_grow_command))
+DELETIONS = Batch(
+    steps=together(lambda some: DeleteTopics(tuple(_names(each.edit for each in some)))),
+    predict=_without_deleted,
+    commands=each_line(_delete_command),
+)
 
 
 class TopicKind(EditKind):
@@ -186,23 +181,14 @@ class _GrowTopicKind(TopicKind):
 
     def judge(self, edit: GrowTopic, draft: plan_staged.Draft) -> plan_staged.Verdict:
         name = edit.name
-        staged = draft.topic_edit(name)
-        if isinstance(staged, CreateTopic):
-            return plan_staged.Refused(edit, f"the plan creates topic {name}", "Create it with that many partitions.")
-        if isinstance(staged, DeleteTopic):
-            return plan_staged.Refused(edit, f"the plan deletes topic {name}", "Discard the deletion, or this edit.")
+        draft.refuse_created(name, "Create it with that many partitions.")
+        draft.refuse_deleted(name)
         if is_kafkas_own(name) and (own := system_topic(name)) is not None:
-            return plan_staged.Refused(
-                edit,
-                f"{name} belongs to {own.owner}: with more partitions {own.grown}",
-                "Leave its partitions as they are.",
+            raise plan_staged.Refused(
+                f"{name} belongs to {own.owner}: with more partitions {own.grown}", "Leave its partitions as they are."
             )
-        was = draft.snapshot.topics.get(name)
-        if was is None:
-            if draft.read(Part.TOPICS):
-                return plan_staged.Refused(edit, f"there is no topic {name}", "Check the name, or refresh.")
-            return plan_staged.Staged(edit, plan_staged.UNREAD)
-        return _grown(edit, was)
+        was = draft.topic(name)
+        return plan_staged.Staged(edit, plan_staged.UNREAD) if was is None else _grown(edit, was)
 
     def wanted(self, edit: GrowTopic, now: Topic | None) -> bool:
         return now is not None and len(now.partitions) >= edit.partitions
@@ -225,15 +211,13 @@ class _DeleteTopicKind(Removal, TopicKind):
 
     def judge(self, edit: DeleteTopic, draft: plan_staged.Draft) -> plan_staged.Verdict:
         name = edit.name
-        staged = draft.topic_edit(name)
-        if isinstance(staged, CreateTopic):
-            return plan_staged.Refused(edit, f"the plan creates topic {name}", "Discard the creation instead.")
+        draft.refuse_created(name, "Discard the creation instead.")
         keys = draft.config_keys(name)
         # Who edits a topic and deletes it in the same plan has probably mixed up two names.
-        if isinstance(staged, GrowTopic) or keys:
+        if isinstance(draft.topic_edit(name), GrowTopic) or keys:
             what = ", ".join(keys[:3]) + (", …" if len(keys) > 3 else "") if keys else "partitions"
-            return plan_staged.Refused(
-                edit, f"the plan changes topic {name} ({what})", f"Discard the edits of topic {name} first."
+            raise plan_staged.Refused(
+                f"the plan changes topic {name} ({what})", f"Discard the edits of topic {name} first."
             )
         was = draft.snapshot.topics.get(name)
         if was is None and draft.read(Part.TOPICS):

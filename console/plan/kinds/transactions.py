@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from console.model.changes import AbortTransaction, Status, Target
 from console.model.inheritance import Inheritance
+from console.model.numbers import first_few
 from console.model.snapshot import Snapshot
 from console.model.transactions import SeenTransaction, Standing, Transactions, minutes, seen_transaction
 from console.plan import staged as plan_staged
@@ -17,7 +18,7 @@ from console.plan.edit_kind import Batch, Removal
 from console.plan.edits import EndTransaction
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
-from console.plan.requests import Facts, Step
+from console.plan.requests import apart
 from console.plan.risk_rules import TRANSACTION_ABORTED, Judged, RiskRule
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
@@ -63,11 +64,6 @@ def _aborted(edit: EndTransaction, judged: Judged) -> Iterator[str]:
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    """Return one request for each transaction, so that each is checked right before it is sent."""
-    return [Step(_request(each), (each,)) for each in staged]
-
-
 def _request(staged: plan_staged.Staged) -> AbortTransaction:
     assert isinstance(staged.edit, EndTransaction)
     was = staged.was
@@ -102,7 +98,8 @@ def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
-ABORTS = Batch(steps=_steps, predict=_predict, commands=_commands)
+# One request for each transaction, so that each is looked at right before it is sent.
+ABORTS = Batch(steps=apart(_request), predict=_predict, commands=_commands)
 
 
 class _EndTransactionKind(Removal):
@@ -118,24 +115,22 @@ class _EndTransactionKind(Removal):
         where = f"{target.topic}/{target.number}"
         poll = _poll(edit, draft.snapshot)
         if poll is None:
-            return plan_staged.Refused(
-                edit, f"the transactions of {where} were not read", "Refresh, and check topic and partition."
+            raise plan_staged.Refused(
+                f"the transactions of {where} were not read", "Refresh, and check topic and partition."
             )
         problem = poll.failures.get((target.topic, target.number))
         if problem is not None:
-            return plan_staged.Refused(
-                edit, f"whether a transaction hangs in {where} can't be known: {problem}", problem.remedy
+            raise plan_staged.Refused(
+                f"whether a transaction hangs in {where} can't be known: {problem}", problem.remedy
             )
         was = self.current(edit, draft)
         if was is None:
             return plan_staged.Dropped(edit, f"producer {target.producer_id} has no open transaction in {where}")
         if not isinstance(was, SeenTransaction):
-            return plan_staged.Refused(edit, f"the transactions of {where} could not be read", "Refresh.")
+            raise plan_staged.Refused(f"the transactions of {where} could not be read", "Refresh.")
         # An abort marker in a transaction that its coordinator still knows would let it commit half of its records.
         if was.standing is not Standing.HANGS:
-            return plan_staged.Refused(
-                edit, f"{_STANDS[was.standing]}: {was.why}", was.remedy or "It will end by itself."
-            )
+            raise plan_staged.Refused(f"{_STANDS[was.standing]}: {was.why}", was.remedy or "It will end by itself.")
         return plan_staged.Staged(edit, was)
 
     def current(self, edit: EndTransaction, seen: plan_staged.Described) -> plan_staged.Was:
@@ -187,8 +182,7 @@ class _EndTransactionKind(Removal):
             lines.append(f"the last stable offset moves from {offsets.stable} to {end}: {again}")
         groups = _waiting(edit, seen.snapshot, offsets.stable)
         if groups:
-            more = f" and {len(groups) - 3} more" if len(groups) > 3 else ""
-            lines.append(f"groups that stand at it: {', '.join(groups[:3])}{more}")
+            lines.append(f"groups that stand at it: {first_few(groups)}")
         if was.transactional_id:
             lines.append(f"its transactional id is {was.transactional_id}")
         return tuple(lines)

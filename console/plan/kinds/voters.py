@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from console.model.changes import AddVoter, RemoveVoter, Target, VoterTarget
+from console.model.changes import AddVoter, RemoveVoter, VoterTarget
 from console.model.cluster import Quorum, QuorumReplica, VoterEndpoint
 from console.model.config import broker_resource
 from console.model.failure import Failure
@@ -16,7 +16,7 @@ from console.model.parts import Part
 from console.model.quorum import KRAFT_VERSION, follows, majority, observing_brokers
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
+from console.plan.edit_kind import Batch, EditKind, Removal, Reversal, each_line
 from console.plan.edits import Edit, JoinQuorum, LeaveQuorum, VoterEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
@@ -88,60 +88,58 @@ def _why_unknown(snapshot: Snapshot) -> Failure | None:
     return next((each.failure for each in snapshot.failures if each.part == Part.QUORUM), None)
 
 
-def _unknown(edit: VoterEdit, snapshot: Snapshot) -> plan_staged.Refused:
-    """Return a refusal where the quorum is not described: to brokers, or to controllers whose leader is away."""
+def _known(snapshot: Snapshot) -> Quorum:
+    """Return the quorum. Raises Refused if it is not described: to brokers, or to controllers whose leader is away."""
     why = _why_unknown(snapshot)
+    if snapshot.quorum is not None and why is None:
+        return snapshot.quorum
     because = f": {why.message}" if why is not None and why.message else ""
     if snapshot.cluster.controllers:
-        return plan_staged.Refused(
-            edit,
+        raise plan_staged.Refused(
             f"no leader of the quorum answers, which alone can change it{because}",
             "Start controllers until most of the voters run: `kac triage --bootstrap-controller` names them.",
         )
     hint = "Refresh, or ask controllers: --bootstrap-controller."
-    return plan_staged.Refused(edit, f"the quorum is not known here{because}", hint)
+    raise plan_staged.Refused(f"the quorum is not known here{because}", hint)
 
 
-def _refused(edit: VoterEdit, snapshot: Snapshot, quorum: Quorum) -> plan_staged.Refused | None:
-    """Return a refusal of any change of voters: the quorum is static, or has no leader."""
+def _check_quorum(snapshot: Snapshot, quorum: Quorum) -> None:
+    """Raise Refused for any change of voters: the quorum is static, or has no leader."""
     features = snapshot.features
     if (features is not None and not features.finalized.get(KRAFT_VERSION)) or not any(
         each.directory_id for each in quorum.voters
     ):
-        return plan_staged.Refused(
-            edit,
+        raise plan_staged.Refused(
             f"the quorum is static ({KRAFT_VERSION} 0): its voters stand in controller.quorum.voters of every node",
             f"Change the files and restart the nodes; or make it dynamic first: `feature set {KRAFT_VERSION}=1`, "
             "from Kafka 4.1 on.",
         )
     if quorum.leader_id < 0:
-        return plan_staged.Refused(
-            edit, "the quorum has no leader, which alone can change it", "Bring back most of the voters."
+        raise plan_staged.Refused(
+            "the quorum has no leader, which alone can change it", "Bring back most of the voters."
         )
-    return None
 
 
-def _without_majority(edit: VoterEdit, quorum: Quorum, draft: plan_staged.Draft) -> plan_staged.Refused | None:
+def _check_majority(edit: VoterEdit, quorum: Quorum, draft: plan_staged.Draft) -> None:
     members = _afterwards(quorum, _all_edits(draft, edit))
     if not members:
-        return plan_staged.Refused(
-            edit, f"{edit.voter_id} is the only voter: nothing could be changed any more", "Add others first."
+        raise plan_staged.Refused(
+            f"{edit.voter_id} is the only voter: nothing could be changed any more", "Add others first."
         )
     following, needed = [each for each in members if each.follows], majority(len(members))
     if len(following) >= needed:
-        return None
+        return
     there = f"{_ids(following)} alone" if following else "none"
     verb = "follows" if len(following) < 2 else "follow"
     away = _ids(each for each in members if not each.follows)
-    return plan_staged.Refused(
-        edit,
+    raise plan_staged.Refused(
         f"the quorum would lose its majority: of voters {_ids(members)} {there} {verb} the log, {needed} are needed",
         f"Bring {away} back first.",
     )
 
 
-def _not_joining(edit: JoinQuorum, quorum: Quorum, draft: plan_staged.Draft) -> plan_staged.Refused | None:
-    """Return a refusal of a node that can't become a voter."""
+def _check_joining(edit: JoinQuorum, quorum: Quorum, draft: plan_staged.Draft) -> None:
+    """Raise Refused for a node that can't become a voter."""
     node = edit.voter_id
     found = _observer(quorum, edit)
     if found is None:
@@ -150,32 +148,29 @@ def _not_joining(edit: JoinQuorum, quorum: Quorum, draft: plan_staged.Draft) -> 
         hint = (
             f"It follows with directory {', '.join(others)}." if others else "Format it with --no-initial-controllers."
         )
-        return plan_staged.Refused(edit, f"no controller {node} {what}follows the log", f"Start it first. {hint}")
+        raise plan_staged.Refused(f"no controller {node} {what}follows the log", f"Start it first. {hint}")
     # Brokers do not say which of them are controllers as well.
     if draft.snapshot.cluster.controllers and found in observing_brokers(draft.snapshot):
-        return plan_staged.Refused(
-            edit, f"node {node} is a broker and no controller", "Name a controller that follows the log."
+        raise plan_staged.Refused(
+            f"node {node} is a broker and no controller", "Name a controller that follows the log."
         )
     leaving = {each.target for each in _all_edits(draft, edit) if isinstance(each, LeaveQuorum)}
     same = [each for each in quorum.voters if each.id == node and VoterTarget(node, each.directory_id) not in leaving]
     if same:
         old = same[0].directory_id
-        return plan_staged.Refused(
-            edit,
+        raise plan_staged.Refused(
             f"{node} is a voter with directory {old} already: its storage was formatted again since",
             f"Remove that one first: `remove voter {node} directory={old}`.",
         )
     if not follows(quorum, found):
-        return plan_staged.Refused(
-            edit, f"controller {node} is {found.lag:,} records behind the log", "Wait until it has caught up."
+        raise plan_staged.Refused(
+            f"controller {node} is {found.lag:,} records behind the log", "Wait until it has caught up."
         )
     if not edit.host:
-        return plan_staged.Refused(
-            edit,
+        raise plan_staged.Refused(
             f"where controller {node} listens is unknown to brokers",
             f"Name it: `add voter {node} at=CONTROLLER://HOST:PORT`, or ask controllers: --bootstrap-controller.",
         )
-    return None
 
 
 # -- presentation ------------------------------------------------------------------------------------------------------
@@ -275,20 +270,17 @@ def _predict(snapshot: Snapshot, edits: Sequence[VoterEdit]) -> Snapshot:
     )
 
 
-def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
-    for line in lines:
-        edit = line.edit
-        if isinstance(edit, LeaveQuorum):
-            which = ("--controller-id", str(edit.voter_id), *option("--controller-directory-id", edit.directory_id))
-            yield Command(("kafka-metadata-quorum", "remove-controller", *which), connection_at=1)
-        elif isinstance(edit, JoinQuorum):
-            note = f"on the host of controller {edit.voter_id}, with its own server.properties for --command-config"
-            yield Command(("kafka-metadata-quorum", "add-controller"), note=note, connection_at=1)
+def _command(edit: VoterEdit, _line: DiffLine) -> Command:
+    if isinstance(edit, LeaveQuorum):
+        which = ("--controller-id", str(edit.voter_id), *option("--controller-directory-id", edit.directory_id))
+        return Command(("kafka-metadata-quorum", "remove-controller", *which), connection_at=1)
+    note = f"on the host of controller {edit.voter_id}, with its own server.properties for --command-config"
+    return Command(("kafka-metadata-quorum", "add-controller"), note=note, connection_at=1)
 
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
-VOTERS = Batch(steps=_steps, predict=_predict, commands=_commands)
+VOTERS = Batch(steps=_steps, predict=_predict, commands=each_line(_command))
 
 
 class _VoterKind(EditKind):
@@ -317,18 +309,14 @@ class _JoinQuorumKind(_VoterKind):
     verb = "add"
 
     def judge(self, edit: JoinQuorum, draft: plan_staged.Draft) -> plan_staged.Verdict:
-        quorum = draft.snapshot.quorum
-        if quorum is None or _why_unknown(draft.snapshot) is not None:
-            return _unknown(edit, draft.snapshot)
+        quorum = _known(draft.snapshot)
         if _voter(quorum, edit.target) is not None:
             of = f" with directory {edit.directory_id}" if edit.directory_id else ""
             return plan_staged.Dropped(edit, f"{edit.voter_id} is a voter{of} already")
-        return (
-            _refused(edit, draft.snapshot, quorum)
-            or _not_joining(edit, quorum, draft)
-            or _without_majority(edit, quorum, draft)
-            or plan_staged.Staged(edit, None)
-        )
+        _check_quorum(draft.snapshot, quorum)
+        _check_joining(edit, quorum, draft)
+        _check_majority(edit, quorum, draft)
+        return plan_staged.Staged(edit, None)
 
     def wanted(self, _edit: JoinQuorum, now: QuorumReplica | None) -> bool:
         return now is not None
@@ -350,22 +338,19 @@ class _LeaveQuorumKind(Removal, _VoterKind):
     risks = (RiskRule(NO_SPARE_VOTER, _no_spare),)
 
     def judge(self, edit: LeaveQuorum, draft: plan_staged.Draft) -> plan_staged.Verdict:
-        quorum = draft.snapshot.quorum
-        if quorum is None or _why_unknown(draft.snapshot) is not None:
-            return _unknown(edit, draft.snapshot)
-        if (refused := _refused(edit, draft.snapshot, quorum)) is not None:
-            return refused
+        quorum = _known(draft.snapshot)
+        _check_quorum(draft.snapshot, quorum)
         there = _voter(quorum, edit.target)
         if there is None:
             others = [each.directory_id for each in quorum.voters if each.id == edit.voter_id]
             if others:
-                return plan_staged.Refused(
-                    edit,
+                raise plan_staged.Refused(
                     f"voter {edit.voter_id} has directory {', '.join(others)}, not {edit.directory_id}",
                     "Name that one.",
                 )
             return plan_staged.Dropped(edit, f"{edit.voter_id} is no voter")
-        return _without_majority(edit, quorum, draft) or plan_staged.Staged(edit, there)
+        _check_majority(edit, quorum, draft)
+        return plan_staged.Staged(edit, there)
 
     def phrase(self, _line: DiffLine, _old: str, _new: str) -> str:
         return "is a voter no more"

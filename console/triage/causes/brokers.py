@@ -9,12 +9,12 @@ from itertools import pairwise
 
 from console.model.certificates import WEEK
 from console.model.cluster import Partition, Topic
-from console.model.numbers import plural, time_of_day
+from console.model.numbers import first_few, plural, time_of_day
 from console.model.observers import not_in_sync
 from console.model.parts import Part
 from console.model.transactions import minutes
 from console.triage import cause, symptoms
-from console.triage.observations import Interval, Observations
+from console.triage.observations import Interval, Observations, earliest
 from console.triage.remembered import remembered
 
 CATCHES_UP = timedelta(minutes=5)
@@ -295,7 +295,6 @@ def _replication(observations: Observations) -> Iterator[cause.Claim]:
         leaders = sorted({partition.leader for partition in partitions})
         names = sorted(topics)
         from_ = f"broker{'s' * (len(leaders) > 1)} {', '.join(map(str, leaders))}"
-        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         first = next((s for s in observations.of(symptoms.UNDER_REPLICATED) if s.brokers == (broker,)), None)
         back = _back_since(observations, broker)
         yield cause.Claim(
@@ -307,7 +306,7 @@ def _replication(observations: Observations) -> Iterator[cause.Claim]:
             since=observations.since(first) if first is not None else None,
             times=_times_out(observations, topics),
             evidence=cause.given(
-                cause.Evidence(f"broker {broker} answers, and is missing in the ISR of {shown}", "Metadata"),
+                cause.Evidence(f"broker {broker} answers, and is missing in the ISR of {first_few(names)}", "Metadata"),
                 cause.Evidence(
                     f"led by {from_}, {'which answers' if len(leaders) == 1 else 'which answer'} too", "Metadata"
                 ),
@@ -373,15 +372,13 @@ def _unfollowed(observations: Observations) -> Iterator[cause.Claim]:
     for broker, places in sorted(
         _lonely(observations.last.snapshot.topics, _away(observations) | observations.last.silent).items()
     ):
-        firsts = [observations.since(symptoms.Symptom(symptoms.UNDER_REPLICATED, each)) for each in places]
-        known = [each for each in firsts if each is not None]
         yield cause.Claim(
             cause="replication-broken",
             subject=symptoms.Subject(broker=broker),
             severity=cause.Severity.HIGH,
             certainty=cause.Certainty.LIKELY,
             title=f"no replica follows broker {broker}: it is alone in the ISR of {plural(len(places), 'partition')}",
-            since=min(known) if len(known) == len(firsts) else None,
+            since=earliest(observations.since(symptoms.Symptom(symptoms.UNDER_REPLICATED, each)) for each in places),
             times=_times_out(observations, {each.topic for each in places if each.topic is not None}),
             evidence=(
                 cause.Evidence(
@@ -390,11 +387,7 @@ def _unfollowed(observations: Observations) -> Iterator[cause.Claim]:
                 ),
                 cause.Evidence("their other replicas are on brokers that are up", "Metadata"),
             ),
-            predicted=tuple(
-                prediction
-                for each in places
-                for prediction in cause.predict(symptoms.UNDER_REPLICATED, symptoms.UNDER_MIN_ISR, subject=each)
-            ),
+            predicted=cause.predict_each(places, symptoms.UNDER_REPLICATED, symptoms.UNDER_MIN_ISR),
             next=(
                 cause.Next(
                     f"look at {_address(observations, broker)}: its listener for other brokers, the network to it, "

@@ -13,7 +13,7 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.triage import cause, symptoms
 from console.triage.folding import FEW
-from console.triage.observations import Observations
+from console.triage.observations import Observations, earliest
 
 
 def _coordinators(observations: Observations) -> Iterator[cause.Claim]:
@@ -119,8 +119,6 @@ def _whole(configs: ConfigSet | None, key: str) -> int | None:
 def _coordinator(observations: Observations, some: list[symptoms.Symptom], subject: symptoms.Subject) -> cause.Claim:
     place = f"{subject.topic}/{subject.partition}" if subject.partition is not None else subject.topic
     what = f"{place} has no leader" if len(some) == 1 else f"{len(some)} partitions of {place} have no leader"
-    began = [observations.since(symptom) for symptom in some]
-    known = [each for each in began if each is not None]
     replicas = sorted({broker for symptom in some for broker in symptom.brokers})
     return cause.Claim(
         cause="coordinator-unavailable",
@@ -128,18 +126,14 @@ def _coordinator(observations: Observations, some: list[symptoms.Symptom], subje
         severity=cause.Severity.CRITICAL,
         certainty=cause.Certainty.CERTAIN,
         title=f"{what}: its groups can't commit",
-        since=min(known) if len(known) == len(began) else None,
+        since=earliest(map(observations.since, some)),
         evidence=(cause.Evidence(f"{what}; replicas on {', '.join(map(str, replicas))}", "Metadata"),),
         predicted=(
-            *(
-                prediction
-                for symptom in some
-                for prediction in cause.predict(
-                    symptoms.COORDINATOR_LEADERLESS,
-                    symptoms.UNDER_REPLICATED,
-                    symptoms.UNDER_MIN_ISR,
-                    subject=symptom.subject,
-                )
+            *cause.predict_each(
+                (each.subject for each in some),
+                symptoms.COORDINATOR_LEADERLESS,
+                symptoms.UNDER_REPLICATED,
+                symptoms.UNDER_MIN_ISR,
             ),
             *cause.predict(symptoms.REBALANCING),
         ),

@@ -17,7 +17,7 @@ from console.plan.stale_throttles import StaleThrottle, stale_throttles
 from console.triage import cause
 from console.triage import symptoms as triage_symptoms
 from console.triage.moves import STALLS, Copy, raised_throttle
-from console.triage.observations import Observations
+from console.triage.observations import Observations, earliest
 from console.triage.remembered import remembered
 
 STOPPED = 15.0
@@ -86,9 +86,8 @@ def _min_isr_of_all(observations: Observations) -> Iterator[cause.Claim]:
     if not hit:
         return
     first, *more = sorted(hit)
-    began = [observations.since(each) for symptoms in hit.values() for each in symptoms]
-    known = [each for each in began if each is not None]
-    since = min(known) if len(known) == len(began) else None
+    under = [each for symptoms in hit.values() for each in symptoms]
+    since = earliest(map(observations.since, under))
     stopped = [topic for topic in hit if _writes_stopped(observations, topic, since)]
     what = f"{first} and {plural(len(more), 'more topic')}" if more else first
     wanted = snapshot.topics[first].replication
@@ -107,12 +106,7 @@ def _min_isr_of_all(observations: Observations) -> Iterator[cause.Claim]:
             ),
             *(each for topic in stopped[:1] for each in _no_writes(observations, topic, since)),
         ),
-        predicted=tuple(
-            each
-            for symptoms in hit.values()
-            for some in symptoms
-            for each in cause.predict(triage_symptoms.UNDER_MIN_ISR, subject=some.subject)
-        ),
+        predicted=cause.predict_each((each.subject for each in under), triage_symptoms.UNDER_MIN_ISR),
         next=(
             cause.Next(
                 "bring the broker back; or until then ask for fewer",

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from console.model import transactions
 from console.model.cluster import Topic
 from console.model.coordinators import OFFSETS, TRANSACTIONS, partition_of
-from console.model.numbers import plural, time_of, time_of_day
+from console.model.numbers import first_few, plural, time_of, time_of_day
 from console.model.observed_logs import Place
 from console.triage import cause as triage_cause
 from console.triage import symptoms
@@ -157,7 +157,7 @@ def _without_markers(
             *(each for wait in waiting for each in _who_waits(wait)),
         ),
         predicted=(
-            *(each for one in subjects for each in triage_cause.predict(symptoms.LSO_STANDS_STILL, subject=one)),
+            *triage_cause.predict_each(subjects, symptoms.LSO_STANDS_STILL),
             *(each for one in subjects for each in triage_cause.predict(symptoms.COMMIT_STANDS_STILL, topic=one.topic)),
             *(each for wait in waiting if wait is not None for each in _predictions_of_waiting(wait)),
         ),
@@ -184,12 +184,10 @@ def _without_markers(
 def _short_evidence(short: list[str]) -> Iterator[triage_cause.Evidence]:
     """Yield why partitions take no marker: it is written as producers write with acks=all."""
     if short:
-        some = ", ".join(short[: transactions.NAMED_PLACES])
+        some = first_few(short, transactions.NAMED_PLACES)
         verb = "has" if len(short) == 1 else "have"
-        more = f" and {len(short) - transactions.NAMED_PLACES:,} more" if short[transactions.NAMED_PLACES :] else ""
-        yield triage_cause.Evidence(
-            f"{some}{more} {verb} fewer replicas in sync than a marker needs", "Metadata, DescribeConfigs"
-        )
+        text = f"{some} {verb} fewer replicas in sync than a marker needs"
+        yield triage_cause.Evidence(text, "Metadata, DescribeConfigs")
 
 
 _AS_LATE = {True: triage_cause.Certainty.CERTAIN, False: triage_cause.Certainty.LIKELY}
@@ -204,11 +202,8 @@ def _led(places: list[Place], topics: Mapping[str, Topic]) -> str:
         led = next((each.leader for each in found.partitions if each.number == number), -1) if found else -1
         return f"broker {led}" if led >= 0 else "no leader"
 
-    some = ", ".join(
-        f"{topic}/{number} ({leader(topic, number)})" for topic, number in places[: transactions.NAMED_PLACES]
-    )
-    more = f" and {len(places) - transactions.NAMED_PLACES:,} more" if places[transactions.NAMED_PLACES :] else ""
-    return some + more if places else "partitions that the coordinator no longer names"
+    led = [f"{topic}/{number} ({leader(topic, number)})" for topic, number in places]
+    return first_few(led, transactions.NAMED_PLACES) or "partitions that the coordinator no longer names"
 
 
 # -- transactions that their coordinators end ----------------------------------------------------------------------
@@ -223,13 +218,12 @@ def _who_waits(wait: Wait | None) -> Iterator[triage_cause.Evidence]:
     if wait is None or not wait.groups:
         return
     topic, number = wait.place
-    some = ", ".join(wait.groups[:NAMED_GROUPS])
-    more = f" and {len(wait.groups) - NAMED_GROUPS:,} more" if wait.groups[NAMED_GROUPS:] else ""
+    some = first_few(wait.groups, NAMED_GROUPS)
     if topic == OFFSETS:
-        text = f"groups with their offsets in {topic}/{number}: {some}{more}; those in the transaction can't be read"
+        text = f"groups with their offsets in {topic}/{number}: {some}; those in the transaction can't be read"
         yield triage_cause.Evidence(text, "ListGroups, the hash of their names")
     else:
-        yield triage_cause.Evidence(f"groups that stand at it: {some}{more}", "OffsetFetch")
+        yield triage_cause.Evidence(f"groups that stand at it: {some}", "OffsetFetch")
 
 
 def _predictions_of_waiting(wait: Wait) -> Iterator[triage_cause.Prediction]:
@@ -363,7 +357,7 @@ def _loss_by_change(change: ConfigChange, losses: tuple[Loss, ...], *, is_past: 
     subject, name = changed_place(change.resource, change.key)
     topics = sorted({each.jump.topic for each in losses})
     first = min(losses, key=lambda each: each.jump.at)
-    title = f"{_list(topics)}: {_lost(losses):,} offsets were deleted before their time"
+    title = f"{first_few(topics)}: {_lost(losses):,} offsets were deleted before their time"
     if subject.topic is None:
         title += f" by {change.key} of {name}"
     return _loss(
@@ -396,7 +390,7 @@ def _loss(
     beside: bool = False,
 ) -> triage_cause.Claim:
     moments = sorted({each.jump.at for each in losses})
-    places = sorted({(each.jump.topic, each.jump.partition) for each in losses})
+    places = sorted({symptoms.Subject(topic=each.jump.topic, partition=each.jump.partition) for each in losses})
     return triage_cause.Claim(
         cause="records-deleted",
         subject=subject,
@@ -407,13 +401,7 @@ def _loss(
         latest=datetime.fromtimestamp(moments[-1], UTC),
         times=len(moments),
         evidence=evidence,
-        predicted=tuple(
-            each
-            for topic, number in places
-            for each in triage_cause.predict(
-                symptoms.RECORDS_LOST, subject=symptoms.Subject(topic=topic, partition=number)
-            )
-        ),
+        predicted=triage_cause.predict_each(places, symptoms.RECORDS_LOST),
         next=next,
         beside=beside,
     )
@@ -431,11 +419,6 @@ def _most_lost(losses: tuple[Loss, ...]) -> triage_cause.Evidence:
     return triage_cause.Evidence(
         f"{jump.topic}/{jump.partition} begins at {jump.start:,}, and began at {jump.was:,}{more}", "ListOffsets"
     )
-
-
-def _list(topics: list[str]) -> str:
-    more = f" and {len(topics) - 3} more" if len(topics) > 3 else ""
-    return ", ".join(topics[:3]) + more
 
 
 # -- timestamps --------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from console.model.cluster import Group, PartitionLag, Topic, partition_in
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource, broker_resource
 from console.model.lag_trend import LagTrend
-from console.model.numbers import long_number, time_of_day
+from console.model.numbers import first_few, long_number, time_of_day
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues, effective
 from console.model.rates import WINDOW, Rates
 from console.model.snapshot import Snapshot
@@ -443,7 +443,7 @@ def _untyped(observations: Observations) -> Iterator[cause.Claim]:
     if not wrong:
         return
     principals = sorted({acl.principal for acl in wrong})
-    who = f"'{principals[0]}'" + (f" and {len(principals) - 1} more" if len(principals) > 1 else "")
+    who = first_few([f"'{each}'" for each in principals], 1)
     yield cause.Claim(
         cause="acl-without-type",
         subject=triage_symptoms.Subject(entity=f"ACLs of {who}"),

@@ -8,13 +8,13 @@ from datetime import timedelta
 from console.model.cluster import LogDir
 from console.model.disk_trend import SOON, DirSample, foreseen, growth, seconds_left
 from console.model.nodes import controller_at
-from console.model.numbers import time_of_day
+from console.model.numbers import first_few, time_of_day
 from console.model.parts import Part
 from console.model.quorum import controllers_addresses, known_voters, majority, voters_text
 from console.model.snapshot import Snapshot
 from console.triage import cause
 from console.triage import symptoms as triage_symptoms
-from console.triage.observations import Observations
+from console.triage.observations import Observations, earliest
 from console.triage.odd_configs import odd_keys
 from console.triage.uncleaned import uncleaned
 
@@ -89,7 +89,6 @@ def _offline(observations: Observations) -> Iterator[cause.Claim]:
             if _lasts(observations, topic, partition.number):
                 offline.setdefault(broker, []).append(f"{topic}/{partition.number}")
     for broker, places in sorted(offline.items()):
-        more = f" and {len(places) - 3:,} more" if len(places) > 3 else ""
         yield cause.Claim(
             cause="log-dir-failed",
             subject=triage_symptoms.Subject(broker=broker),
@@ -97,9 +96,7 @@ def _offline(observations: Observations) -> Iterator[cause.Claim]:
             certainty=cause.Certainty.LIKELY,
             title=f"broker {broker}: a log directory failed",
             evidence=(
-                cause.Evidence(
-                    f"replicas of {', '.join(places[:3])}{more} are offline on a broker that is up", "Metadata"
-                ),
+                cause.Evidence(f"replicas of {first_few(places)} are offline on a broker that is up", "Metadata"),
             ),
             predicted=cause.predict(
                 triage_symptoms.UNDER_REPLICATED,
@@ -178,7 +175,6 @@ def _fills_up(observations: Observations, places: list[Place]) -> cause.Claim:
         for each in subjects
         if (triage_symptoms.DIR_NEARLY_FULL, each) in observations.seen
     ]
-    began = [observations.since(each) for each in symptoms]
     known = _dir(observations, places[0])
     share = f" of {known.total_bytes:,}" if known is not None and known.total_bytes > 0 else ""
     brokers = sorted({each[0] for each in places})
@@ -195,7 +191,7 @@ def _fills_up(observations: Observations, places: list[Place]) -> cause.Claim:
         severity=cause.Severity.CRITICAL if left is not None and left < SOON / 24 else cause.Severity.HIGH,
         certainty=cause.Certainty.CERTAIN if symptoms else cause.Certainty.LIKELY,
         title=f"broker{'s' if brokers[1:] else ''} {', '.join(map(str, brokers))}: {what}",
-        since=min((each for each in began if each is not None), default=None) if None not in began else None,
+        since=earliest(map(observations.since, symptoms)),
         evidence=cause.given(
             cause.Evidence(f"{samples[-1].usable:,}{share} bytes are usable", "DescribeLogDirs"),
             cause.Evidence(f"of {len(places)} directories: their sizes are the same", "DescribeLogDirs")
@@ -205,9 +201,7 @@ def _fills_up(observations: Observations, places: list[Place]) -> cause.Claim:
             cause.Evidence(others, "DescribeLogDirs, two looks") if others else None,
             *_cordoned(known),
         ),
-        predicted=tuple(
-            each for subject in subjects for each in cause.predict(triage_symptoms.DIR_NEARLY_FULL, subject=subject)
-        ),
+        predicted=cause.predict_each(subjects, triage_symptoms.DIR_NEARLY_FULL),
         next=cause.given(
             cause.Next("find what else writes there: other programs, their logs, dumps") if others else None,
             cause.Next("find what grows: topics by size, retention"),

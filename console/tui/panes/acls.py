@@ -8,6 +8,7 @@ from functools import partial
 
 from console.model.acl import Acl
 from console.model.config import ConfigResource
+from console.model.derived import Derived
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.edits import RemoveAcl
@@ -17,12 +18,10 @@ from console.present.names import acl as acl_text
 from console.present.names import plural
 from console.present.text import Cell, Line
 from console.tui import keymap
-from console.tui.editing import Editing
 from console.tui.panes.details import BesideView
-from console.tui.panes.view import bindings
 from console.tui.reading import start
-from console.tui.text_lines import MessageLine, wrap
-from console.tui.watch import ShownCluster
+from console.tui.text_lines import wrap_all
+from console.tui.tools import Tools
 
 LABEL = 18
 """Cells of the labels before the lines of an explanation."""
@@ -33,18 +32,15 @@ class AclsView(BesideView[AclRow]):
 
     NAME = keymap.ACLS
     NEEDS = Part.ACLS
-    BINDINGS = bindings(keymap.ACLS)
     ROWS_ARE_PARTS = True
     COLUMNS = ACLS["principal"].layout
     EMPTY = "no ACLs: `a` adds one"
     CALM = "ACLs are never in trouble: they say who may do what"
 
-    def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine) -> None:
-        super().__init__(cluster)
-        self._editing, self._message = editing, message
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
         self._by: By = "principal"
-        self._made_from: tuple[object, ...] = (None,) * 4
-        self._rows: list[AclRow] = []
+        self._rows: Derived[list[AclRow]] = Derived([])
         self._explanation: tuple[object, Sequence[Line]] = (None, ())
 
     def inputs(self) -> tuple[object, ...]:
@@ -58,12 +54,12 @@ class AclsView(BesideView[AclRow]):
     def rows(self) -> list[AclRow]:
         """Return all ACLs, or those that match the topic."""
         topic = self.place.topic
-        made_from = (self.snapshot.acls, self.plan.staged, self._by, topic)
-        if any(a is not b for a, b in zip(made_from, self._made_from, strict=True)):
-            self._made_from = made_from
+
+        def make() -> list[AclRow]:
             rows = acl_rows(self.snapshot.acls, self.plan, self._by)
-            self._rows = rows if topic is None else [row for row in rows if touches_topic(row.acl, topic)]
-        return self._rows
+            return rows if topic is None else [row for row in rows if touches_topic(row.acl, topic)]
+
+        return self._rows.of((self.snapshot.acls, self.plan.staged, self._by, topic), make)
 
     def empty_text(self) -> str:
         """Return the text of a table without rows."""
@@ -97,10 +93,9 @@ class AclsView(BesideView[AclRow]):
         about = self.place.about
         return about if isinstance(about, ConfigResource) else None
 
-    def copied(self) -> str:
+    def copied_of(self, row: AclRow) -> str:
         """Return the ACL as commands write it."""
-        row = self.row()
-        return acl_text(row.acl) if row else ""
+        return acl_text(row.acl)
 
     def do_grouping(self) -> None:
         """Order by principal, or by resource."""
@@ -120,9 +115,7 @@ class AclsView(BesideView[AclRow]):
 
     async def _explain(self, binding: Acl) -> None:
         lines = await asyncio.to_thread(_explained, binding, self.snapshot)
-        self.show_text(
-            acl_text(binding), lambda width: [part for line in lines for part in wrap(line, width, indent=LABEL)]
-        )
+        self.show_text(acl_text(binding), lambda width: wrap_all(lines, width, LABEL))
 
     def details(self, row: AclRow) -> list[Line]:
         """Return what the ACL allows or denies, once that is known: among many it takes a moment, on a thread."""
@@ -131,7 +124,7 @@ class AclsView(BesideView[AclRow]):
             start(self, partial(self._learn, row.acl), group="explanation", name="explanation", exclusive=True)
             lines = ()
         width = max(20, self.below.size.width - 2)
-        return [[(acl_text(row.acl), "")], *(part for line in lines for part in wrap(line, width, indent=LABEL))]
+        return [[(acl_text(row.acl), "")], *wrap_all(lines, width, LABEL)]
 
     async def _learn(self, binding: Acl) -> None:
         snapshot = self.snapshot

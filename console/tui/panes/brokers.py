@@ -7,20 +7,16 @@ from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING
 
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
+from console.model.derived import Derived
 from console.model.numbers import commas
 from console.model.parts import Part
 from console.present import brokers as present_brokers
 from console.present.names import DEFAULT
 from console.present.text import Line
 from console.tui import keymap
-from console.tui.editing import Editing
-from console.tui.navigator import Navigator
 from console.tui.panes.own_lines import OwnLinesView
 from console.tui.panes.rates import ShownRates, read_rates
-from console.tui.panes.view import bindings
-from console.tui.text_lines import MessageLine
-from console.tui.watch import ShownCluster
-from widgets.row_table import RowTable
+from console.tui.tools import Tools
 
 if TYPE_CHECKING:
     from console.model.half_hour import Kind
@@ -33,15 +29,12 @@ class BrokersView(OwnLinesView[present_brokers.BrokerRow]):
     PARTS = frozenset({Part.CLUSTER, Part.LOG_DIRS, Part.VERSIONS, Part.TOPICS})
     NEEDS = Part.CLUSTER
     ENTER = "configs"
-    BINDINGS = bindings(keymap.BROKERS)
     NOUN = present_brokers.BROKERS
-    COLUMNS = present_brokers.BROKERS.layout
     EMPTY = "no brokers"
 
-    def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing, message: MessageLine) -> None:
-        super().__init__(cluster)
-        self._navigator, self._editing, self._message = navigator, editing, message
-        self._loads: tuple[object, Mapping[int, present_brokers.BrokerLoad]] = (None, {})
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self._loads: Derived[Mapping[int, present_brokers.BrokerLoad]] = Derived({})
         self._rates = ShownRates(self)
 
     def inputs(self) -> tuple[object, ...]:
@@ -74,6 +67,7 @@ class BrokersView(OwnLinesView[present_brokers.BrokerRow]):
             AdminError: no broker answered.
         """
         session, reading = self.session, self.cluster.reading
+        # Controllers hold no topics: there is nothing to count, and no log that grows.
         if reading.at_controllers:
             await asyncio.gather(session.read_cluster(), session.read_quorum())
         else:
@@ -87,12 +81,11 @@ class BrokersView(OwnLinesView[present_brokers.BrokerRow]):
 
     def rows(self) -> list[present_brokers.BrokerRow]:
         """Return the cluster default, then the brokers."""
-        if self.snapshot.topics is not self._loads[0]:
-            self._loads = (self.snapshot.topics, present_brokers.broker_loads(self.snapshot))
         if not self.known():
             return []
+        loads = self._loads.of((self.snapshot.topics,), lambda: present_brokers.broker_loads(self.snapshot))
         return present_brokers.broker_rows(
-            self.snapshot, self.plan, self._loads[1], self._rates.by_leader(), is_led=self.cluster.triage.is_led
+            self.snapshot, self.plan, loads, self._rates.by_leader(), is_led=self.cluster.triage.is_led
         )
 
     def key(self, row: present_brokers.BrokerRow) -> Hashable:
@@ -121,17 +114,13 @@ class BrokersView(OwnLinesView[present_brokers.BrokerRow]):
         """Return the resource of the broker's configs, or the cluster default."""
         return row.resource
 
-    def copied(self) -> str:
+    def copied_of(self, row: present_brokers.BrokerRow) -> str:
         """Return ``host:port``."""
-        row = self.row()
-        return f"{row.broker.host}:{row.broker.port}" if row and row.broker else ""
+        return f"{row.broker.host}:{row.broker.port}" if row.broker else ""
 
-    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+    async def enter(self, row: present_brokers.BrokerRow) -> None:
         """Open the configs."""
-        message.stop()
-        row = self.row()
-        if row is not None:
-            self._navigator.open_resource(self.target_of(row))
+        self._navigator.open_resource(self.target_of(row))
 
     def do_unregister(self) -> None:
         """Begin the command that unregisters the broker; one that is alive is refused."""
@@ -147,10 +136,6 @@ class BrokersView(OwnLinesView[present_brokers.BrokerRow]):
         """Begin the command that drains the brokers meant; on the cluster default one that balances all."""
         brokers = [row.broker.id for row in self.rows_meant() if row.broker is not None]
         self._editing.begin(f"drain broker {commas(brokers)} throttle " if brokers else "balance throttle ")
-
-    def do_edit(self) -> None:
-        """Begin the command that sets a config of the brokers meant."""
-        self._editing.begin_set(self.targets(), left_out=self.left_out())
 
     def do_elect(self) -> None:
         """Stage the elections of the brokers meant where they are preferred leaders; on the cluster default of all."""

@@ -12,45 +12,30 @@ from console.model.inheritance import differing
 from console.model.parts import Part
 from console.model.snapshot import ReadFailure, config_label
 from console.plan.edits import UnsetConfig
-from console.present.configs import (
-    CONFIGS,
-    ConfigLine,
-    ConfigRow,
-    config_rows,
-    described_by,
-    details,
-    own_count,
-    staged_lines,
-)
+from console.present import configs as present_configs
 from console.present.failures import left_out_text
 from console.present.names import HIDDEN, plural
 from console.present.text import Line, clean
 from console.present.topics import topic_marks
 from console.tui import keymap
-from console.tui.editing import Editing
 from console.tui.panes.details import DetailsView
-from console.tui.panes.view import bindings
-from console.tui.text_lines import MessageLine, wrap
-from console.tui.watch import ShownCluster
-from widgets.line_view import LineView
+from console.tui.text_lines import wrap_all
+from console.tui.tools import Tools
 
 
-class ConfigsView(DetailsView[ConfigRow]):
+class ConfigsView(DetailsView[present_configs.ConfigRow]):
     """A table of config keys, and the details of the key under the cursor below it."""
 
     NAME = keymap.CONFIGS
     PARTS = frozenset({Part.CONFIGS})
-    BINDINGS = bindings(keymap.CONFIGS)
     ENTER = "details"
     ROWS_ARE_PARTS = True
-    NOUN = CONFIGS
-    COLUMNS = CONFIGS.layout
+    NOUN = present_configs.CONFIGS
     EMPTY = "nothing is set here: `o` shows all keys"
     DETAILS_AFTER = 0.12  # a held key must not write them for each row
 
-    def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine) -> None:
-        super().__init__(cluster)
-        self._editing, self._message = editing, message
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
         self._only_overrides = False
         self._documented: ConfigResource | None = None
 
@@ -97,32 +82,32 @@ class ConfigsView(DetailsView[ConfigRow]):
         if self.resource.type == TOPIC:
             await self.session.read_configs([*map(broker_resource, self.cluster.answering())])
 
-    def rows(self) -> list[ConfigRow]:
+    def rows(self) -> list[present_configs.ConfigRow]:
         """Return the configs, those that are set here first."""
         resource = self.resource
-        lines = staged_lines(resource, self.plan, self.snapshot)
+        lines = present_configs.staged_lines(resource, self.plan, self.snapshot)
         entries = self.snapshot.configs.get(resource)
-        return config_rows(resource, entries, lines, self.plan, overrides_only=self._only_overrides)
+        return present_configs.config_rows(resource, entries, lines, self.plan, overrides_only=self._only_overrides)
 
-    def key(self, row: ConfigRow) -> Hashable:
+    def key(self, row: present_configs.ConfigRow) -> Hashable:
         """Return the config's key."""
         return row.key
 
-    def words(self, row: ConfigRow) -> str:
+    def words(self, row: present_configs.ConfigRow) -> str:
         """Return key and value."""
         return f"{row.key} {row.entry.value or '' if row.entry else ''}"
 
-    def in_trouble(self, row: ConfigRow) -> bool:
+    def in_trouble(self, row: present_configs.ConfigRow) -> bool:
         """Return whether triage names the config, or its staged edit was refused."""
         return row.key in self.trouble.found.configs.get(self.resource, ()) or (
             row.outcome is not None and not row.outcome.ok
         )
 
-    def shown(self) -> Callable[[ConfigRow], ConfigLine]:
+    def shown(self) -> Callable[[present_configs.ConfigRow], present_configs.ConfigLine]:
         """Return the function that adds to a row from which broker it inherits, and whether it changed."""
         resource, when = self.resource, self.cluster.changed.when
-        broker = described_by(resource, self.snapshot)
-        return lambda row: ConfigLine(row, broker, when(resource, row.key) is not None)
+        broker = present_configs.described_by(resource, self.snapshot)
+        return lambda row: present_configs.ConfigLine(row, broker, when(resource, row.key) is not None)
 
     def status(self) -> Line:
         """Return ``3 overrides of 33``."""
@@ -131,7 +116,7 @@ class ConfigsView(DetailsView[ConfigRow]):
             return []
         if self.resource.type.entity.has_levels:
             return [(plural(len(entries), "logger"), "muted")]
-        own = own_count(entries, self.resource)
+        own = present_configs.own_count(entries, self.resource)
         only: Line = [("only overrides  ", "pending")] if self._only_overrides else []
         count: Line = [(f"{plural(own, 'override')} of {len(entries)}", "muted")]
         if self.resource.type == TOPIC and self.resource.name in topic_marks(self.plan).deleted:
@@ -140,19 +125,18 @@ class ConfigsView(DetailsView[ConfigRow]):
 
     # -- details -------------------------------------------------------------------------------------------------------
 
-    def details(self, row: ConfigRow) -> list[Line]:
+    def details(self, row: present_configs.ConfigRow) -> list[Line]:
         """Return the key, and its value, source and documentation."""
         return [[(clean(row.key), "")], *self._details(row, max(20, self.below.size.width - 2))]
 
-    def _details(self, row: ConfigRow, width: int) -> list[Line]:
+    def _details(self, row: present_configs.ConfigRow, width: int) -> list[Line]:
         """Return the details of a key; its documentation fits into a width in cells."""
         resource, known = self.resource, self.snapshot
         inherits = resource.type == TOPIC and row.entry is not None
-        return details(resource, row, known, differing(known, row.key) if inherits else {}, width)
+        return present_configs.details(resource, row, known, differing(known, row.key) if inherits else {}, width)
 
-    def on_line_view_selected(self, message: LineView.Selected) -> None:
+    async def enter(self, row: present_configs.ConfigRow) -> None:  # noqa: ARG002
         """Show all details."""
-        message.stop()
         self.do_details()
 
     def do_details(self) -> None:
@@ -161,7 +145,7 @@ class ConfigsView(DetailsView[ConfigRow]):
         if row is not None:
             self.show_text(
                 row.key,
-                lambda width: [part for line in self._details(row, width) for part in wrap(line, width, indent=2)],
+                lambda width: wrap_all(self._details(row, width), width, 2),
             )
 
     # -- what can be done ----------------------------------------------------------------------------------------------
@@ -175,11 +159,8 @@ class ConfigsView(DetailsView[ConfigRow]):
         row = self.row()
         return row is not None and row.list_type
 
-    def copied(self) -> str:
+    def copied_of(self, row: present_configs.ConfigRow) -> str:
         """Return ``key=value``, without the value if it is hidden."""
-        row = self.row()
-        if row is None:
-            return ""
         value = row.entry.value if row.entry is not None else None
         return row.key if value is None or value == HIDDEN else f"{row.key}={value}"
 
@@ -197,9 +178,7 @@ class ConfigsView(DetailsView[ConfigRow]):
 
     def do_append(self) -> None:
         """Begin the command that appends to the list."""
-        row = self.row()
-        if row is not None:
-            self._editing.begin(f"append {subject_text(self.resource)} {quote(row.key)}=")
+        self.begin_command(lambda row: f"append {subject_text(self.resource)} {quote(row.key)}=")
 
     def do_unset(self) -> None:
         """Take back what is staged for the keys meant, or stage the deletion of their overrides."""

@@ -15,10 +15,12 @@ from console.model.config import broker_resource
 from console.present.text import Line
 from console.tui import keymap
 from console.tui.navigator import Navigator
-from console.tui.panes.view import SIDE_BY_SIDE, TableView
+from console.tui.panes.table import TableView
+from console.tui.panes.view import SIDE_BY_SIDE
 from console.tui.places import Place, pane_named
-from console.tui.text_lines import Below, TextLines, clipped, rule, wrap
-from console.tui.watch import HalfHourWatch, ShownCluster
+from console.tui.text_lines import Below, TextLines, clipped, rule, wrap_all
+from console.tui.tools import Tools
+from console.tui.watch import HalfHourWatch
 
 if TYPE_CHECKING:
     from console.model.half_hour import Measure
@@ -33,8 +35,8 @@ class DetailsView(TableView[Row]):
     DETAILS_AFTER: ClassVar[float] = 0.0
     """Seconds that the cursor rests before the details follow it."""
 
-    def __init__(self, cluster: ShownCluster) -> None:
-        super().__init__(cluster)
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
         self.below = Below()
         self._timer: Timer | None = None
 
@@ -78,7 +80,7 @@ class DetailsView(TableView[Row]):
             return
         width, height = max(20, self.below.size.width - 2), max(1, self.below.size.height)
         (title, _), *_ = details[0]
-        lines = [part for line in details[1 : height + 1] for part in wrap(line, width, 2)]
+        lines = wrap_all(details[1 : height + 1], width, 2)
         self.below.set(*([(" ", ""), *line] for line in clipped([rule(title, width), *lines], height)))
 
 
@@ -90,8 +92,8 @@ class BesideView(DetailsView[Row]):
 
     DETAILS_AFTER = 0.12
 
-    def __init__(self, cluster: ShownCluster) -> None:
-        super().__init__(cluster)
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
         self.below.add_class("beside")
         self.below.display = False
 
@@ -141,6 +143,7 @@ class OverHalfHour(Vertical):
                 room = max(1, self.size.height * SHARE // 100)
                 self._rows = overview_rows(self._half_hour.shown(), columns, room)
                 lines = drawn(self._rows, self.size.width)
+        # The table gets what these lines leave.
         if len(lines) != len(self._lines.lines):
             self._lines.display = bool(lines)
             self._lines.styles.height = max(1, len(lines))

@@ -9,6 +9,7 @@ from console.lake import entities
 from console.lake.reader import SCOPES, Drifted, drift
 from console.model.codes import BROKER
 from console.model.config import ConfigResource
+from console.model.derived import same
 from console.model.quota import QuotaEntity
 from console.present import lake_rows
 from console.present.columns import clock
@@ -17,12 +18,8 @@ from console.present.text import Cell, Line, clean
 from console.session import lake_staging
 from console.tui import keymap
 from console.tui.panes.lake_view import LakeAnswer, LakeView
-from console.tui.panes.view import bindings
-from console.tui.past import Journal, OpenLake
-from console.tui.text_lines import MessageLine
-from console.tui.watch import ShownCluster
+from console.tui.tools import Tools
 from widgets.row_source import ListRows
-from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
     from console.lake.reader import Tables
@@ -37,19 +34,18 @@ class DriftView(LakeView[lake_rows.DriftRow]):
     NAME = keymap.DRIFT
     TABLE = "drift"
     ENTER = "align"
-    BINDINGS = bindings(keymap.DRIFT)
     COLUMNS = lake_rows.drift_columns("broker", ()).layout
     EMPTY = "nothing differs"
     ADDS = "no lake: `kac lake collect` adds other clusters, a baseline, and since when"
 
-    def __init__(self, cluster: ShownCluster, lake: OpenLake, message: MessageLine, journal: Journal) -> None:
-        super().__init__(cluster, lake, message)
-        self._journal = journal
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self._journal = tools.journal
         self._scope = SCOPES[0]
         self._peers: tuple[str, ...] = ()
         self._drawn: tuple[str, tuple[str, ...]] = (self._scope, self._peers)
         self._columns = lake_rows.drift_columns(*self._drawn)
-        self._made: tuple[tuple[object, ...], list[lake_rows.DriftRow]] = ((), [])
+        self._made_of: tuple[object, ...] = ()
 
     def question(self) -> Hashable:
         """Return the scope: brokers, clusters or the baseline."""
@@ -64,15 +60,16 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         """Show how brokers differ now, or what changed since the console began."""
         record = self._journal.events.record
         of = (self._scope, self.snapshot.configs, self.snapshot.cluster, record, self.is_without)
-        if len(self._made[0]) == len(of) and all(a is b for a, b in zip(self._made[0], of, strict=True)):
+        # A lake says when a table has a new version; here only the objects do.
+        if same(of, self._made_of):
             return
         found: Sequence[Drifted] = ()
         if self._scope == "broker":
             found = brokers_now(self.snapshot)
         elif self._scope == "baseline" and record is not None:
             found = since_start(record, self.cluster_id)
-        self._made = (of, lake_rows.drift_rows(found, self._scope))
-        self.take(LakeAnswer(self._made[1], None, (), ()), "")
+        self._made_of = of
+        self.take(LakeAnswer(lake_rows.drift_rows(found, self._scope), None, (), ()), "")
 
     def rows(self) -> Sequence[lake_rows.DriftRow]:
         """Return the answer. Its peers decide on the columns."""
@@ -175,9 +172,8 @@ class DriftView(LakeView[lake_rows.DriftRow]):
             source=source,
         )
 
-    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+    async def enter(self, row: lake_rows.DriftRow) -> None:  # noqa: ARG002
         """Stage the edits that align the rows meant."""
-        message.stop()
         self.stage([wish for row in self.rows_meant() for wish in self._wishes(row)], self.left_out())
         self.table.set_marks(())
 
@@ -199,7 +195,6 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         self.ask_again()
         self.tell_where()
 
-    def copied(self) -> str:
+    def copied_of(self, row: lake_rows.DriftRow) -> str:
         """Return the row as one line."""
-        row = self.row()
-        return self.words(row) if row else ""
+        return self.words(row)

@@ -7,18 +7,15 @@ from typing import TYPE_CHECKING
 
 from console.model.codes import BROKER_LOGGER, IN_RESOURCE_LISTS
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.derived import Derived
 from console.model.name_order import in_order
 from console.model.parts import Part
 from console.present import configs
 from console.present.names import DEFAULT, resource, resource_word
 from console.present.text import Line
 from console.tui import keymap
-from console.tui.editing import Editing
-from console.tui.navigator import Navigator
 from console.tui.panes.details import BesideView
-from console.tui.panes.view import bindings
-from console.tui.watch import ShownCluster
-from widgets.row_table import RowTable
+from console.tui.tools import Tools
 
 if TYPE_CHECKING:
     from console.tui.reading import Swept
@@ -32,20 +29,16 @@ class EntitiesView(BesideView[ConfigResource]):
     NEEDS = Part.TOPICS
     TROUBLED = "configs"
     ENTER = "configs"
-    BINDINGS = bindings(keymap.ENTITIES)
     NOUN = configs.ENTITIES
-    COLUMNS = configs.ENTITIES.layout
     EMPTY = "nothing here sets anything: `o` shows all"
 
-    def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing) -> None:
-        super().__init__(cluster)
-        self._navigator, self._editing = navigator, editing
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
         self._listed: tuple[ConfigResource, ...] = ()
         self._only_overrides = False
         self._swept: Swept | None = None
-        self._made_from: tuple[object, ...] = (None,) * 4
         self._staged: frozenset[ConfigResource] = frozenset()
-        self._rows: list[ConfigResource] = []
+        self._rows: Derived[list[ConfigResource]] = Derived([])
 
     def inputs(self) -> tuple[object, ...]:
         """Return brokers, topics, the listed resources, their configs and the plan."""
@@ -78,10 +71,10 @@ class EntitiesView(BesideView[ConfigResource]):
     def _everything(self) -> list[ConfigResource]:
         """Return all entities that have configs, by kind; the same list while none was added or removed."""
         known = self.snapshot
-        made_from = (known.cluster, known.topics, self._listed, self.plan.staged)
-        if all(a is b for a, b in zip(made_from, self._made_from, strict=True)):
-            return self._rows
-        self._made_from = made_from
+        return self._rows.of((known.cluster, known.topics, self._listed, self.plan.staged), self._all_of_them)
+
+    def _all_of_them(self) -> list[ConfigResource]:
+        known = self.snapshot
         brokers = sorted(broker.id for broker in known.cluster.brokers)
         rows = [
             CLUSTER_DEFAULT,
@@ -94,8 +87,7 @@ class EntitiesView(BesideView[ConfigResource]):
             t for staged in self.plan.staged if isinstance(t := staged.edit.target, ConfigResource)
         )
         there = frozenset(rows) if self._staged else frozenset()
-        self._rows = rows + sorted(self._staged - there)
-        return self._rows
+        return rows + sorted(self._staged - there)
 
     def _overrides(self, resource: ConfigResource) -> int | None:
         """Return the number of configs that an entity overrides; None if they were not read."""
@@ -133,28 +125,20 @@ class EntitiesView(BesideView[ConfigResource]):
         """Return the entity."""
         return row
 
-    def copied(self) -> str:
+    def copied_of(self, row: ConfigResource) -> str:
         """Return the name."""
-        row = self.row()
-        return row.name or DEFAULT if row else ""
+        return row.name or DEFAULT
 
     def details(self, row: ConfigResource) -> list[Line]:
         """Return what the entity sets, or is staged to."""
         staged = configs.staged_lines(row, self.plan, self.snapshot)
         return [[(resource(row), "")], *configs.set_lines(row, self.snapshot, staged)]
 
-    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+    async def enter(self, row: ConfigResource) -> None:
         """Open the configs."""
-        message.stop()
-        row = self.row()
-        if row is not None:
-            self._navigator.open_resource(row)
+        self._navigator.open_resource(row)
 
     def do_overrides(self) -> None:
         """Show all entities, or those with overrides."""
         self._only_overrides = not self._only_overrides
         self.redraw()
-
-    def do_edit(self) -> None:
-        """Begin the command that sets a config of the entities meant."""
-        self._editing.begin_set(self.targets(), left_out=self.left_out())

@@ -7,18 +7,10 @@ from typing import TYPE_CHECKING
 
 from console.lake.reader import PAGE, Wanted, first_polls, timeline
 from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.derived import Derived
 from console.model.quota import QuotaEntity
+from console.present import events as present_events
 from console.present.columns import clock
-from console.present.events import (
-    EVENTS,
-    GROUPS,
-    about_of,
-    concerns,
-    side,
-    what_text,
-    who_text,
-    words,
-)
 from console.present.lake_rows import change_lines
 from console.present.names import plural
 from console.present.text import Cell, Line, clean
@@ -30,12 +22,8 @@ from console.triage.symptoms import Subject
 from console.tui import keymap, places
 from console.tui.panes.history import lake_entities, lake_wish
 from console.tui.panes.lake_view import NO_ANSWER, LakeView
-from console.tui.panes.view import bindings
-from console.tui.past import Journal, OpenLake
 from console.tui.places import pane_named
-from console.tui.text_lines import MessageLine
-from console.tui.watch import ShownCluster
-from widgets.row_table import RowTable
+from console.tui.tools import Tools
 
 if TYPE_CHECKING:
     from console.lake.reader import Tables
@@ -50,16 +38,15 @@ class EventsView(LakeView[Row]):
     MARKS = False
     TABLE = "history"
     ENTER = "take back"
-    BINDINGS = bindings(keymap.EVENTS)
-    COLUMNS = EVENTS.layout
+    COLUMNS = present_events.EVENTS.layout
     NEWEST_FIRST = True
     ADDS = "no lake: `kac lake collect` adds what changed before, and who did it"
 
-    def __init__(self, cluster: ShownCluster, lake: OpenLake, message: MessageLine, journal: Journal) -> None:
-        super().__init__(cluster, lake, message)
-        self._journal = journal
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self._journal = tools.journal
         self._kinds = 0
-        self._made: tuple[tuple[object, ...], Sequence[Row]] = ((), ())
+        self._rows: Derived[Sequence[Row]] = Derived(())
 
     # -- the lake's part -----------------------------------------------------------------------------------------------
 
@@ -101,13 +88,19 @@ class EventsView(LakeView[Row]):
         """Return the events of the kinds shown, with the lake's changes below them."""
         record = self._journal.events.record
         events = record.events if record is not None else ()
-        made_of = (events, self._answer.rows, self._kinds, self.place.about)
-        if len(self._made[0]) != len(made_of) or any(a is not b for a, b in zip(self._made[0], made_of, strict=True)):
-            kinds, about = GROUPS[self._kinds][1], self.place.about
-            mine = [each for each in events if each.kind in kinds and (about is None or concerns(each, about))]
+        about = self.place.about
+
+        def make() -> Sequence[Row]:
+            kinds = present_events.GROUPS[self._kinds][1]
+            mine = [
+                each
+                for each in events
+                if each.kind in kinds and (about is None or present_events.concerns(each, about))
+            ]
             older: Sequence[Row] = self._answer.rows if not self._kinds else ()  # type: ignore[assignment]
-            self._made = (made_of, [*mine, *older])
-        return self._made[1]
+            return [*mine, *older]
+
+        return self._rows.of((events, self._answer.rows, self._kinds, about), make)
 
     def key(self, row: Row) -> Hashable:
         """Return time and place of an event; for a change of the lake its key there."""
@@ -116,7 +109,7 @@ class EventsView(LakeView[Row]):
     def words(self, row: Row) -> str:
         """Return the text of the line, and the places."""
         if isinstance(row, Event):
-            return words(row)
+            return present_events.words(row)
         return " ".join((row.when, row.what, row.old, row.new, row.who))
 
     def in_trouble(self, row: Row) -> bool:
@@ -125,7 +118,7 @@ class EventsView(LakeView[Row]):
 
     def cells(self, row: Row) -> list[Cell]:
         """Return the cells of a row."""
-        return EVENTS.cells(row) if isinstance(row, Event) else as_event(row)
+        return present_events.EVENTS.cells(row) if isinstance(row, Event) else as_event(row)
 
     def crumbs(self) -> Line:
         """Return the entity, since when events are recorded, and which kinds are shown."""
@@ -135,7 +128,7 @@ class EventsView(LakeView[Row]):
             line.append((f" of {places.title(self.place)}", "strong"))
         if record is not None:
             line.append((f"  since {clock(record.began)}", "muted"))
-        return [*line, (f"  {GROUPS[self._kinds][0]}", "muted" if not self._kinds else "pending")]
+        return [*line, (f"  {present_events.GROUPS[self._kinds][0]}", "muted" if not self._kinds else "pending")]
 
     def status(self) -> Line:
         """Return what is not observed, the number of events, and how many were dropped."""
@@ -166,7 +159,7 @@ class EventsView(LakeView[Row]):
             return super().empty_text()
         record = self._journal.events.record
         since = f"nothing has changed since {clock(record.began)}" if record is not None else ""
-        return since if not self._kinds else f"{since} in {GROUPS[self._kinds][0]}; Tab shows others"
+        return since if not self._kinds else f"{since} in {present_events.GROUPS[self._kinds][0]}; Tab shows others"
 
     def details(self, row: Row) -> list[Line]:
         """Return the details of an event, and what Enter stages."""
@@ -178,14 +171,13 @@ class EventsView(LakeView[Row]):
 
     # -- what can be done ----------------------------------------------------------------------------------------------
 
-    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+    async def enter(self, row: Row) -> None:
         """Stage the edits that revert the event.
 
         If the row came under the cursor with a refresh, the first Enter only says which row that is.
         """
-        message.stop()
-        row = self.row()
-        if row is not None and self.newest.has_followed:
+        # A refresh may have put another event under the cursor since the operator last looked.
+        if self.newest.has_followed:
             self.newest.has_followed = False
             self._message.say(f"newer: {clean(self.words(row), 40)}; ⏎ again stages its way back", "pending")
             return
@@ -195,27 +187,26 @@ class EventsView(LakeView[Row]):
                 self._message.say(edit_text(wishes[0].edit), "muted")
             else:
                 self.stage(wishes, ())
-        elif row is not None and row.change is not None:
+        elif row.change is not None:
             self.stage([lake_wish(row, row.change, self.session.snapshot)], ())
 
     def do_kinds(self) -> None:
         """Show the next group of kinds."""
-        self._kinds = (self._kinds + 1) % len(GROUPS)
+        self._kinds = (self._kinds + 1) % len(present_events.GROUPS)
         self.redraw()
         self.newest.has_followed = False
 
     def target_of(self, row: Row) -> ConfigResource | QuotaEntity | None:
         """Return the entity of an event if it has configs or quotas, else None."""
-        about = about_of(row.place) if isinstance(row, Event) else None
+        about = present_events.about_of(row.place) if isinstance(row, Event) else None
         return about if isinstance(about, ConfigResource | QuotaEntity) else None
 
-    def copied(self) -> str:
+    def copied_of(self, row: Row) -> str:
         """Return the event as one line."""
-        row = self.row()
         if isinstance(row, Event):
-            sides = f"{side(row, row.was)} → {side(row, row.became)}"
-            return f"{clock(row.until)} {what_text(row)} {sides} {who_text(row)}"
-        return f"{row.when} {row.what} {row.old} → {row.new} {row.who}" if row is not None else ""
+            sides = f"{present_events.side(row, row.was)} → {present_events.side(row, row.became)}"
+            return f"{clock(row.until)} {present_events.what_text(row)} {sides} {present_events.who_text(row)}"
+        return f"{row.when} {row.what} {row.old} → {row.new} {row.who}"
 
 
 def events_of(subject: Subject) -> places.Place:

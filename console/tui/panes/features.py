@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from functools import partial
+from collections.abc import Hashable
 
 from console.language.quoting import quote_beside_equals
 from console.model.changes import FeatureTarget
@@ -12,12 +11,8 @@ from console.present.failures import failure_text
 from console.present.features import FEATURES, FeatureRow, feature_lines, feature_rows, unasked
 from console.present.text import Line, clean, plain
 from console.tui import keymap
-from console.tui.editing import Editing
 from console.tui.panes.details import BesideView
-from console.tui.panes.view import bindings
-from console.tui.text_lines import wrap
-from console.tui.watch import ShownCluster
-from widgets.row_table import RowTable
+from console.tui.text_lines import wrap_all
 
 
 class FeaturesView(BesideView[FeatureRow]):
@@ -27,14 +22,8 @@ class FeaturesView(BesideView[FeatureRow]):
     ENTER = "levels"
     NEEDS = Part.FEATURES
     MARKS = False
-    BINDINGS = bindings(keymap.FEATURES)
     NOUN = FEATURES
-    COLUMNS = FEATURES.layout
     EMPTY = "this server reports no features"
-
-    def __init__(self, cluster: ShownCluster, editing: Editing) -> None:
-        super().__init__(cluster)
-        self._editing = editing
 
     def inputs(self) -> tuple[object, ...]:
         """Return the features and the plan."""
@@ -46,10 +35,6 @@ class FeaturesView(BesideView[FeatureRow]):
         return feature_rows(self.snapshot, [target.name for target in staged if isinstance(target, FeatureTarget)])
 
     def key(self, row: FeatureRow) -> Hashable:
-        """Return the name."""
-        return row.name
-
-    def words(self, row: FeatureRow) -> str:
         """Return the name."""
         return row.name
 
@@ -76,24 +61,14 @@ class FeaturesView(BesideView[FeatureRow]):
         first, _, *others = feature_lines(row)
         return [[(plain(first), "")], *others]
 
-    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+    async def enter(self, row: FeatureRow) -> None:
         """Show what the levels bring."""
-        message.stop()
-        row = self.row()
-        if row is not None:
-            self.show_text(clean(row.name, 80), partial(_lines, row))
+        self.show_text(clean(row.name, 80), lambda width: wrap_all(feature_lines(row), width, 2))
 
     def do_edit(self) -> None:
         """Begin the command that sets another level."""
-        row = self.row()
-        if row is not None:
-            self._editing.begin(f"feature set {quote_beside_equals(row.name)}=")
+        self.begin_command(lambda row: f"feature set {quote_beside_equals(row.name)}=")
 
-    def copied(self) -> str:
+    def copied_of(self, row: FeatureRow) -> str:
         """Return ``name=level``."""
-        row = self.row()
-        return f"{row.name}={row.level}" if row is not None else ""
-
-
-def _lines(row: FeatureRow, width: int) -> Sequence[Line]:
-    return [part for line in feature_lines(row) for part in wrap(line, width, indent=2)]
+        return f"{row.name}={row.level}"

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Any
 
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.derived import same
 from console.model.parts import Part
 from console.present import find as present_find
 from console.present.names import plural
@@ -14,16 +15,13 @@ from console.present.text import Cell, Line, clean
 from console.present.topics import unread_count
 from console.session.scheduler import Pace, Turns
 from console.tui import keymap
-from console.tui.navigator import Navigator
-from console.tui.panes.view import TableView, View, bindings
-from console.tui.past import Journal
+from console.tui.panes.table import TableView
+from console.tui.panes.view import View
 from console.tui.places import Place, pane_named
 from console.tui.reading import start
-from console.tui.text_lines import MessageLine
-from console.tui.watch import ShownCluster
+from console.tui.tools import Tools
 from widgets.line_view import LineView
 from widgets.row_source import Column
-from widgets.row_table import RowTable
 
 AGAIN = 5.0
 """Seconds from one search to the next of what was read meanwhile."""
@@ -39,16 +37,15 @@ class FindView(TableView[present_find.Hit]):
     MORE_EVERY = 1
     MARKS = False
     ENTER = "go there"
-    BINDINGS = bindings(keymap.FIND)
     COLUMNS = (
         Column("pane", "Pane", width=12, sort_key="P"),
         Column("name", "Row", flex=2, min_width=26, max_width=70, sort_key="N"),
         Column("shows", "", flex=2, min_width=20, priority=60),
     )
 
-    def __init__(self, cluster: ShownCluster, navigator: Navigator, message: MessageLine, journal: Journal) -> None:
-        super().__init__(cluster)
-        self._navigator, self._message, self._journal = navigator, message, journal
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self._journal = tools.journal
         self._found: tuple[present_find.Hits, ...] = ()
         self._rows: list[present_find.Hit] = []
         self._searched: tuple[object, ...] = ()
@@ -105,8 +102,7 @@ class FindView(TableView[present_find.Hit]):
         events = record.events if record is not None else ()
         known = present_find.Known(snapshot, self.plan, events, self.cluster.triage.verdict)
         made_of = (self.text, *(getattr(snapshot, part) for part in _PARTS), self.plan, events, known.verdict)
-        is_same = bool(self._searched) and all(a is b for a, b in zip(made_of, self._searched, strict=True))
-        if is_same or not self._turns.is_due():
+        if same(made_of, self._searched) or not self._turns.is_due():
             return
         self._searched = made_of
 
@@ -180,22 +176,19 @@ class FindView(TableView[present_find.Hit]):
         """Say that hits are not in trouble themselves."""
         self._message.say(CALM, "muted")
 
-    def copied(self) -> str:
+    def copied_of(self, row: present_find.Hit) -> str:
         """Return the name under the cursor."""
-        row = self.row()
-        return row.name if row is not None else ""
+        return row.name
 
-    async def on_line_view_selected(self, message: RowTable.Selected) -> None:
+    async def enter(self, row: present_find.Hit) -> None:
         """Show the row in its pane."""
-        message.stop()
-        row = self.row()
-        if row is not None:
-            place, key = place_of(row)
-            await self._navigator.goto(place)
-            self._put_cursor(self._navigator.view, key)
+        place, key = place_of(row)
+        await self._navigator.goto(place)
+        self._put_cursor(self._navigator.view, key)
 
     def _put_cursor(self, view: View, key: Hashable) -> None:
         """Move a view's cursor to a row, after clearing the filter that may hide it."""
+        # A filter that was set before would hide the row that was found.
         if view.filter_text:
             view.take_filter("")
         if view.only_trouble:

@@ -13,19 +13,16 @@ from console.language.verbs.records import Records
 from console.model.cluster import Group, GroupLag, PartitionLag
 from console.model.codes import GROUP
 from console.model.config import ConfigResource
+from console.model.derived import Derived
 from console.model.parts import Part
 from console.present import groups
 from console.present.text import Line, clean
 from console.tui import keymap
-from console.tui.editing import Editing
-from console.tui.navigator import Navigator
 from console.tui.panes.details import BesideView, DetailsView
 from console.tui.panes.own_lines import OwnLinesView
-from console.tui.panes.view import bindings
 from console.tui.places import Place, records_in
 from console.tui.reading import Swept
-from console.tui.watch import ShownCluster
-from widgets.row_table import RowTable
+from console.tui.tools import Tools
 
 if TYPE_CHECKING:
     from console.model.half_hour import Kind
@@ -48,15 +45,12 @@ class GroupsView(BesideView[Group]):
     NEEDS = Part.GROUPS
     TROUBLED = "groups"
     ENTER = "lag"
-    BINDINGS = bindings(keymap.GROUPS)
     NOUN = groups.GROUPS
-    COLUMNS = groups.GROUPS.layout
     EMPTY = "no groups"
     MORE_EVERY = 1
 
-    def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing) -> None:
-        super().__init__(cluster)
-        self._navigator, self._editing = navigator, editing
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
         self._swept: Swept | None = None
         self._turn = ""
 
@@ -71,6 +65,7 @@ class GroupsView(BesideView[Group]):
         """
         began, at = monotonic(), datetime.now(UTC)
         shown = [row.name for row in self.visible_rows()]
+        # First what is seen: the others may take long.
         await self.session.poll_groups(shown)
         self._swept = Swept(at, monotonic() - began)
         self.tell_where()
@@ -121,25 +116,19 @@ class GroupsView(BesideView[Group]):
 
     def do_reset(self) -> None:
         """Begin the command that sets the group's offsets."""
-        row = self.row()
-        if row is not None:
-            self._editing.begin(f"reset group {quote(row.name)} to ")
+        self.begin_command(lambda row: f"reset group {quote(row.name)} to ")
 
     def do_delete_group(self) -> None:
         """Begin the command that deletes the group."""
-        row = self.row()
-        if row is not None:
-            self._editing.begin(f"delete group {quote(row.name)}")
+        self.begin_command(lambda row: f"delete group {quote(row.name)}")
 
-    def copied(self) -> str:
+    def copied_of(self, row: Group) -> str:
         """Return the name."""
-        row = self.row()
-        return row.name if row else ""
+        return row.name
 
-    async def on_line_view_selected(self, message: RowTable.Selected) -> None:
+    async def enter(self, row: Group) -> None:
         """Show the lag by partition."""
-        message.stop()
-        await self._navigator.goto(Place(keymap.GROUP, self.place.pane, str(message.key)))
+        await self._navigator.goto(Place(keymap.GROUP, self.place.pane, row.name))
 
 
 class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
@@ -148,16 +137,13 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
 
     NAME = keymap.GROUP
     MARKS = False
-    BINDINGS = bindings(keymap.GROUP)
     ROWS_ARE_PARTS = True
     NOUN = groups.LAGS
-    COLUMNS = groups.LAGS.layout
     EMPTY = "the group has committed nothing and reads nothing"
 
-    def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing) -> None:
-        super().__init__(cluster)
-        self._navigator, self._editing = navigator, editing
-        self._row_maker: tuple[tuple[object, object], Callable[[PartitionLag], groups.PartitionRow]] | None = None
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self._row_maker: Derived[Callable[[PartitionLag], groups.PartitionRow]] = Derived(groups.PartitionRow)
 
     @property
     def group(self) -> str:
@@ -193,9 +179,7 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
     def shown(self) -> Callable[[PartitionLag], groups.PartitionRow]:
         """Return the function that adds to a partition its trend and its members."""
         made_of = self.snapshot.groups.get(self.group), self.snapshot.lag_trends.get(self.group)
-        if self._row_maker is None or any(a is not b for a, b in zip(self._row_maker[0], made_of, strict=True)):
-            self._row_maker = made_of, groups.partition_rows(*made_of)
-        return self._row_maker[1]
+        return self._row_maker.of(made_of, lambda: groups.partition_rows(*made_of))
 
     def key(self, row: PartitionLag) -> Hashable:
         """Return topic and partition."""
@@ -261,7 +245,6 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
             return ""
         return f"group {quote(self.group)} topic {quote(row.topic)} partition {row.partition}"
 
-    def copied(self) -> str:
+    def copied_of(self, row: PartitionLag) -> str:
         """Return ``topic-partition``."""
-        row = self.row()
-        return f"{row.topic}-{row.partition}" if row else ""
+        return f"{row.topic}-{row.partition}"

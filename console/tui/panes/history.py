@@ -25,14 +25,10 @@ from console.session.event_reversal import event_lines, way_back
 from console.session.lake_staging import UNKNOWN, NoEdit, Wish, edit_text, undo
 from console.triage.events import Kind
 from console.tui import keymap
-from console.tui.editing import Editing
 from console.tui.panes.lake_view import NO_ANSWER, LakeAnswer, LakeView
-from console.tui.panes.view import bindings
-from console.tui.past import Journal, OpenLake
 from console.tui.reading import start
-from console.tui.text_lines import MessageLine
-from console.tui.watch import ShownCluster
-from widgets.row_table import RowTable, TextSearch
+from console.tui.tools import Tools
+from widgets.row_table import TextSearch
 
 if TYPE_CHECKING:
     from console.lake.reader import Tables
@@ -50,18 +46,14 @@ class HistoryView(LakeView[PastRow]):
     MARKS = False
     TABLE = "history"
     ENTER = "undo"
-    BINDINGS = bindings(keymap.HISTORY)
     NOUN = PAST
-    COLUMNS = PAST.layout
     EMPTY = "nothing changed"
     NEWEST_FIRST = True
     ADDS = "no lake: `kac lake collect` adds what changed before, and who did it"
 
-    def __init__(
-        self, cluster: ShownCluster, lake: OpenLake, message: MessageLine, journal: Journal, editing: Editing
-    ) -> None:
-        super().__init__(cluster, lake, message)
-        self._journal, self._editing = journal, editing
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self._journal = tools.journal
         self._pages = 1
         self._wanted = LakeFilter()
         self._only_journal = False
@@ -248,12 +240,8 @@ class HistoryView(LakeView[PastRow]):
             self._pages += 1
             self.ask_again()
 
-    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+    async def enter(self, row: PastRow) -> None:
         """Stage the edits that undo the change."""
-        message.stop()
-        row = self.row()
-        if row is None:
-            return
         if row.event is not None:
             self.stage(way_back(row.event, self.session.snapshot), ())
             return
@@ -280,10 +268,9 @@ class HistoryView(LakeView[PastRow]):
         self.redraw()
         self.ask_again()
 
-    def copied(self) -> str:
+    def copied_of(self, row: PastRow) -> str:
         """Return the change as one line."""
-        row = self.row()
-        return f"{row.when} {row.what} {row.old} → {row.new} {row.who}" if row else ""
+        return f"{row.when} {row.what} {row.old} → {row.new} {row.who}"
 
 
 def lake_wish(row: PastRow, change: reader.Change, known: Snapshot) -> Wish:

@@ -18,10 +18,8 @@ from console.present.failures import failure_text, left_out_text
 from console.present.names import plural
 from console.present.text import Line, clean
 from console.tui.panes.details import DetailsView
-from console.tui.past import OpenLake
 from console.tui.reading import start
-from console.tui.text_lines import MessageLine
-from console.tui.watch import ShownCluster
+from console.tui.tools import Tools
 from widgets.cells import cell_width
 from widgets.row_table import BadQuery, parse_query
 
@@ -61,9 +59,9 @@ class LakeView(DetailsView[Row]):
     """How a lake adds to what is shown without one."""
     OF_CLUSTER = False
 
-    def __init__(self, cluster: ShownCluster, lake: OpenLake, message: MessageLine) -> None:
-        super().__init__(cluster)
-        self._lake, self._message = lake, message
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self._lake = tools.lake
         self._answer = NO_ANSWER
         self._asked: object = None
         self._problem = ""

@@ -18,13 +18,9 @@ from console.present import moves as present_moves
 from console.present.text import Line
 from console.triage.moves import ENOUGH, Copy, copies_after, dir_copies_after, raised_throttle
 from console.tui import keymap
-from console.tui.editing import Editing
 from console.tui.electing import elect_everywhere
-from console.tui.operating import Operating
 from console.tui.panes.details import DetailsView
-from console.tui.panes.view import bindings
-from console.tui.text_lines import MessageLine
-from console.tui.watch import ShownCluster
+from console.tui.tools import Tools
 
 if TYPE_CHECKING:
     from console.model.snapshot import Snapshot, TopicPartition
@@ -43,14 +39,12 @@ class MovesView(DetailsView[present_moves.MoveRow]):
     PARTS = frozenset({Part.REASSIGNMENTS, Part.LOG_DIRS})
     NEEDS = Part.REASSIGNMENTS
     MARKS = False
-    BINDINGS = bindings(keymap.MOVES)
     NOUN = present_moves.MOVES
-    COLUMNS = present_moves.MOVES.layout
     EMPTY = "no partition moves: n begins a drain, a replacement, a balance"
 
-    def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine, operating: Operating) -> None:
-        super().__init__(cluster)
-        self._editing, self._message, self._operating = editing, message, operating
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self._operating = tools.operating()
         self._copies: Mapping[present_moves.Replica, Copy] = NONE
         self._within: Mapping[present_moves.Replica, Copy] = NONE
         self._polled: Snapshot | None = None
@@ -76,6 +70,7 @@ class MovesView(DetailsView[present_moves.MoveRow]):
         await self._read_operations()
         await session.read_whole(Part.REASSIGNMENTS)
         moves = self.snapshot.reassignments
+        # Without a move no size changes that this pane shows.
         if moves or self._copies_within():
             await session.read_log_dirs()
             copying = {broker for _, _, broker in dir_copies(self.snapshot.log_dirs)}
@@ -157,11 +152,8 @@ class MovesView(DetailsView[present_moves.MoveRow]):
         row = self.row()
         return topic_resource(row.place[0]) if row is not None and row.place is not None else None
 
-    def copied(self) -> str:
+    def copied_of(self, row: present_moves.MoveRow) -> str:
         """Return ``topic-partition``, or the command that continues the operation."""
-        row = self.row()
-        if row is None:
-            return ""
         return f"{row.place[0]}-{row.place[1]}" if row.place is not None else "kac moves --continue"
 
     def do_cancel_move(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from math import inf
@@ -15,71 +15,40 @@ from textual.binding import Binding
 from textual.events import Key
 
 from console.model.config import ConfigResource, topic_resource
+from console.present import triage as present_triage
 from console.present.columns import clock
 from console.present.failures import wrapped
 from console.present.text import Line, clean
-from console.present.triage import (
-    CAUSES,
-    MUTED_FOR,
-    UNEXPLAINED,
-    CauseRow,
-    Staging,
-    cause_id,
-    cause_rows,
-    counts,
-    details,
-    healthy_text,
-    polling_text,
-    subject_text,
-    watched,
-)
 from console.tui import keymap
-from console.tui.editing import Editing
-from console.tui.navigator import Navigator
 from console.tui.panes.details import DetailsView, OverHalfHour
-from console.tui.panes.view import bindings
 from console.tui.places import Place, pane_named
 from console.tui.reading import start
-from console.tui.text_lines import MessageLine, TextLines
-from console.tui.watch import ShownCluster
+from console.tui.text_lines import TextLines
+from console.tui.tools import Tools
 from widgets.line_view import LineView
-from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
-    from console.language.errors import LanguageError
-    from console.language.statements import Statement
     from console.triage.cause import Next
     from console.triage.symptoms import Subject
 
 
 UNREAD = 2.0
 """Seconds in which a cause that came under the cursor by itself can't have been read."""
-Execute = Callable[[Sequence["Statement"]], Awaitable["LanguageError | None"]]
-"""Carries out commands, and returns an error of the language, None if there is none."""
 
 
-class NowView(DetailsView[CauseRow]):
+class NowView(DetailsView[present_triage.CauseRow]):
     """One row for each cause. Enter shows the evidence. On a wide screen the last half hour is drawn below them."""
 
     NAME = keymap.NOW
     ENTER = "evidence"
     MARKS = False
-    BINDINGS = bindings(keymap.NOW)
-    NOUN = CAUSES
-    COLUMNS = CAUSES.layout
+    NOUN = present_triage.CAUSES
 
-    def __init__(
-        self,
-        cluster: ShownCluster,
-        navigator: Navigator,
-        editing: Editing,
-        message: MessageLine,
-        execute: Execute,
-    ) -> None:
-        super().__init__(cluster)
-        self._navigator, self._editing, self._message, self._execute = navigator, editing, message, execute
-        self._left = OverHalfHour(self.table, cluster.half_hour, navigator)
-        self._staging: tuple[object, Staging | None] = (None, None)
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self._execute = tools.execute
+        self._left = OverHalfHour(self.table, tools.cluster.half_hour, tools.navigator)
+        self._staging: tuple[object, present_triage.Staging | None] = (None, None)
         self._fell_from = ""
         self._worst: Hashable | None = None
         self._came_at = -inf
@@ -166,20 +135,20 @@ class NowView(DetailsView[CauseRow]):
             await self.session.read_cluster()
         await self.cluster.triage.first()
 
-    def rows(self) -> Sequence[CauseRow]:
+    def rows(self) -> Sequence[present_triage.CauseRow]:
         """Return the causes, with the muted ones below."""
         watch = self.cluster.triage
-        return cause_rows(watch.verdict, watch.muted, watch.seen) if watch.verdict is not None else ()
+        return present_triage.cause_rows(watch.verdict, watch.muted, watch.seen) if watch.verdict is not None else ()
 
-    def key(self, row: CauseRow) -> Hashable:
+    def key(self, row: present_triage.CauseRow) -> Hashable:
         """Return the cause and its subject."""
         return row.claim.cause, row.claim.subject
 
-    def words(self, row: CauseRow) -> str:
+    def words(self, row: present_triage.CauseRow) -> str:
         """Return the cause and its subject as text."""
-        return f"{row.claim.cause} {row.claim.title} {subject_text(row.claim.subject)}"
+        return f"{row.claim.cause} {row.claim.title} {present_triage.subject_text(row.claim.subject)}"
 
-    def in_trouble(self, row: CauseRow) -> bool:
+    def in_trouble(self, row: present_triage.CauseRow) -> bool:
         """Return whether the cause counts: it is not muted, and more than information."""
         from console.triage.cause import Severity
 
@@ -188,19 +157,19 @@ class NowView(DetailsView[CauseRow]):
     def nothing_yet(self) -> str:
         """Return what is being read, or why it can't be."""
         contact = self.cluster.contact
-        return polling_text(self.snapshot) if contact.is_current else super().nothing_yet()
+        return present_triage.polling_text(self.snapshot) if contact.is_current else super().nothing_yet()
 
     def empty_text(self) -> str:
         """Return that nothing is wrong, and what was checked."""
         observations = self.cluster.triage.observations
         if observations is None or self.filter_text:
             return super().empty_text()
-        return wrapped(healthy_text(observations), self.app.size.width)
+        return wrapped(present_triage.healthy_text(observations), self.app.size.width)
 
     def crumbs(self) -> Line:
         """Return the number of causes."""
         watch = self.cluster.triage
-        return counts(watch.verdict, watch.muted) if watch.verdict is not None else [("now", "strong")]
+        return present_triage.counts(watch.verdict, watch.muted) if watch.verdict is not None else [("now", "strong")]
 
     def status(self) -> Line:
         """Return for how long the cluster was observed, or since when it does not answer."""
@@ -209,16 +178,16 @@ class NowView(DetailsView[CauseRow]):
             return []
         if watch.lost is not None:
             return [(f"STALE since {clock(watch.observations.last.at)}", "stale")]
-        return watched(watch.observations)
+        return present_triage.watched(watch.observations)
 
-    def details(self, row: CauseRow) -> list[Line]:
+    def details(self, row: present_triage.CauseRow) -> list[Line]:
         """Return the evidence, what the cause explains, and what to do."""
         verdict = self.cluster.triage.verdict
         width = max(20, self.below.size.width - 2)
         staging = self._staging_of(row) if not self._fell_from else None
-        return details(row, verdict, staging, width) if verdict is not None else [[("", "")]]
+        return present_triage.details(row, verdict, staging, width) if verdict is not None else [[("", "")]]
 
-    def _staging_of(self, row: CauseRow) -> Staging | None:
+    def _staging_of(self, row: present_triage.CauseRow) -> present_triage.Staging | None:
         """Return what the fix would stage, computed once for each cause: it may be an edit for each partition."""
         if self._staging[0] != row.claim.next:
             from console.session.staged_steps import staging_of
@@ -243,7 +212,7 @@ class NowView(DetailsView[CauseRow]):
             else ""
         )
 
-    def _chosen(self) -> CauseRow | None:
+    def _chosen(self) -> present_triage.CauseRow | None:
         """Return the row under the cursor, None if the operator did not choose it.
 
         That is said once; the next key applies to the row.
@@ -265,8 +234,8 @@ class NowView(DetailsView[CauseRow]):
         row = self._chosen()
         if row is None:
             return
-        until = None if row.muted is not None else datetime.now(UTC) + MUTED_FOR
-        await self.cluster.triage.mute(cause_id(row.claim), until)
+        until = None if row.muted is not None else datetime.now(UTC) + present_triage.MUTED_FOR
+        await self.cluster.triage.mute(present_triage.cause_id(row.claim), until)
         self._message.say(f"muted until {clock(until)}; m ends it" if until is not None else "counted again", "muted")
 
     async def do_events_of(self) -> None:
@@ -308,16 +277,13 @@ class NowView(DetailsView[CauseRow]):
         elif (error := await self._execute(statements)) is not None:
             self._message.say(str(error), "failed")
 
-    async def on_line_view_selected(self, message: RowTable.Selected) -> None:
+    async def enter(self, row: present_triage.CauseRow) -> None:
         """Show the evidence."""
-        message.stop()
-        row = self.row()
-        if row is not None:
-            subject = row.claim.subject
-            if row.claim.cause.startswith(UNEXPLAINED) and row.named.examples:
-                subject = row.named.examples[0]
-            place, at = evidence_of(row.claim.cause, subject)
-            await self._navigator.goto(place, row=at)
+        subject = row.claim.subject
+        if row.claim.cause.startswith(present_triage.UNEXPLAINED) and row.named.examples:
+            subject = row.named.examples[0]
+        place, at = evidence_of(row.claim.cause, subject)
+        await self._navigator.goto(place, row=at)
 
 
 MOVES = frozenset(

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
-from operator import is_
 from typing import TYPE_CHECKING
 
+from console.model.derived import same
 from console.present.text import clean
 from console.session.snapshot_reader import MANY
 from console.tui.reading import start
@@ -73,7 +73,7 @@ class OnlyTrouble:
             silent,
             own,
         )
-        if len(made_from) == len(self._made_from) and all(map(is_, made_from, self._made_from)):
+        if same(made_from, self._made_from):
             return
         poll = Poll(datetime.now(UTC), snapshot, frozenset(silent), own_throttles=own)
         if len(snapshot.topics) <= MANY:

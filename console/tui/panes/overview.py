@@ -12,16 +12,12 @@ from typing import TYPE_CHECKING
 from console.present.overview import OVERVIEW, OverviewRow, columns_for, overview_rows
 from console.present.text import Line, clean
 from console.tui import keymap
-from console.tui.navigator import Navigator
 from console.tui.panes.details import place_of
-from console.tui.panes.view import TableView, bindings
-from console.tui.watch import ShownCluster
-from widgets.row_table import RowTable
+from console.tui.panes.table import TableView
+from console.tui.tools import Tools
 
 if TYPE_CHECKING:
     from console.lake.reader import Tables
-    from console.tui.event_watch import EventWatch
-    from console.tui.past import OpenLake
 
 WHENCE = "written: growth of leaders' logs; read: by groups' commits"
 BY = "throttled: kac by its answers; others: by "
@@ -36,14 +32,12 @@ class OverviewView(TableView[OverviewRow]):
     NAME = keymap.OVERVIEW
     ENTER = "open"
     MARKS = False
-    BINDINGS = bindings(keymap.OVERVIEW)
     NOUN = OVERVIEW
-    COLUMNS = OVERVIEW.layout
     EMPTY = "nothing was measured yet"
 
-    def __init__(self, cluster: ShownCluster, navigator: Navigator, events: EventWatch, lake: OpenLake) -> None:
-        super().__init__(cluster)
-        self._navigator, self._events, self._lake = navigator, events, lake
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self._events, self._lake = tools.journal.events, tools.lake
         self.table.folds = False
 
     def known(self) -> bool:
@@ -69,6 +63,7 @@ class OverviewView(TableView[OverviewRow]):
 
     async def read_more(self) -> None:
         """Read from the lake who was throttled, if there is one: what reads it takes memory."""
+        # Only an attempt to open it shows whether a lake in an object store is there.
         where = self._lake.where
         if "://" not in where and not await asyncio.to_thread(Path(where).is_dir):
             return
@@ -134,10 +129,7 @@ class OverviewView(TableView[OverviewRow]):
         super().on_resize()
         self.update()
 
-    async def on_line_view_selected(self, message: RowTable.Selected) -> None:
+    async def enter(self, row: OverviewRow) -> None:
         """Go to what is measured."""
-        message.stop()
-        row = self.row()
-        if row is not None:
-            place, at = place_of(row.measure)
-            await self._navigator.goto(place, row=at)
+        place, at = place_of(row.measure)
+        await self._navigator.goto(place, row=at)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from console.tui.panes.view import TableView
+from console.tui.panes.table import TableView
 from console.tui.text_lines import TextLines
-from console.tui.watch import ShownCluster
+from console.tui.tools import Tools
 
 if TYPE_CHECKING:
     from console.model.half_hour import Kind, OwnSample
@@ -25,8 +25,8 @@ FEW = 2
 class OwnLinesView(TableView[Row]):
     """A table, and lines of the topic, group or broker that it is about, from the second sample of it on."""
 
-    def __init__(self, cluster: ShownCluster) -> None:
-        super().__init__(cluster)
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
         self.own = TextLines(classes="own")
 
     def compose(self) -> ComposeResult:

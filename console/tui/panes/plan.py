@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from console.language.statements import subject_text
 from console.model.changes import Target
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.derived import same
 from console.model.numbers import time_of_day
 from console.model.quota import QuotaEntity
 from console.plan.compile import compile_plan
@@ -26,13 +27,10 @@ from console.present.text import Line
 from console.session.plan_facts import GOOD_FOR, facts_so_far, read_for_risks
 from console.session.retention_reading import deletions_so_far, read_deletions
 from console.tui import keymap
-from console.tui.editing import Editing
-from console.tui.navigator import Navigator
-from console.tui.panes.view import View, bindings
+from console.tui.panes.view import View
 from console.tui.plan_script import RUNBOOK, SCRIPT, runbook_lines, script_lines
 from console.tui.reading import start
-from console.tui.text_lines import MessageLine
-from console.tui.watch import ShownCluster
+from console.tui.tools import Tools
 from widgets.diff_view import DiffGroup, DiffLine, DiffView
 from widgets.line_view import LineView
 
@@ -49,14 +47,13 @@ class PlanView(View):
     """The staged edits by entity, with the outcomes of the last check or apply on their rows."""
 
     NAME = keymap.PLAN
-    BINDINGS = bindings(keymap.PLAN)
     ENTER = "go to"
     OF_CLUSTER = False
 
-    def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing, message: MessageLine) -> None:
+    def __init__(self, tools: Tools) -> None:
         self.list = DiffView(empty=EMPTY, markable=False)
-        super().__init__(cluster, self.list)
-        self._navigator, self._editing, self._message = navigator, editing, message
+        super().__init__(tools.cluster, self.list)
+        self._navigator, self._editing, self._message = tools.navigator, tools.editing, tools.message
         self._groups: tuple[PlannedGroup, ...] = ()
         self._meaning = plan_rows.NOTHING_MEANT
         self._meant: tuple[object, ...] = ()
@@ -121,7 +118,7 @@ class PlanView(View):
         """Draw the edits, and below them those that were applied last."""
         plan, known = self.plan, self.snapshot
         meant = (plan.staged, known.configs, known.quotas, known.topics, known.cluster)
-        if plan.staged and [*map(id, meant)] != [*map(id, self._meant)]:
+        if plan.staged and not same(meant, self._meant):
             self._meant = meant
             self._find_meaning()
         self._groups = diff(plan, known)

@@ -11,10 +11,7 @@ from console.present.header import no_quorum_text
 from console.present.quorum import QUORUM, QuorumRow, quorum_rows
 from console.present.text import Line
 from console.tui import keymap
-from console.tui.editing import Editing
-from console.tui.panes.view import TableView, bindings
-from console.tui.text_lines import MessageLine
-from console.tui.watch import ShownCluster
+from console.tui.panes.table import TableView
 
 
 class QuorumView(TableView[QuorumRow]):
@@ -23,13 +20,7 @@ class QuorumView(TableView[QuorumRow]):
     NAME = keymap.QUORUM
     NEEDS = Part.QUORUM
     MARKS = False
-    BINDINGS = bindings(keymap.QUORUM)
     NOUN = QUORUM
-    COLUMNS = QUORUM.layout
-
-    def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine) -> None:
-        super().__init__(cluster)
-        self._editing, self._message = editing, message
 
     def inputs(self) -> tuple[object, ...]:
         """Return the quorum, and whether it has a leader."""
@@ -61,10 +52,9 @@ class QuorumView(TableView[QuorumRow]):
         """Return the leader and its epoch."""
         return quorum_line(self.snapshot, is_led=self.cluster.triage.is_led)
 
-    def copied(self) -> str:
+    def copied_of(self, row: QuorumRow) -> str:
         """Return the directory's id, else the endpoint."""
-        row = self.row()
-        return row.replica.directory_id or row.endpoint if row is not None else ""
+        return row.replica.directory_id or row.endpoint
 
     def do_add_voter(self) -> None:
         """Begin the command that lets the controller vote."""

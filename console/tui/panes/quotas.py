@@ -25,10 +25,10 @@ from console.present.names import plural, quota_entity
 from console.present.text import Line, clean
 from console.session.snapshot_reader import MANY
 from console.tui import keymap
-from console.tui.editing import Editing
-from console.tui.panes.view import View, bindings
+from console.tui.panes.view import View
 from console.tui.reading import Swept, start
-from console.tui.text_lines import Below, MessageLine, clipped, rule, wrap
+from console.tui.text_lines import Below, clipped, rule, wrap_all
+from console.tui.tools import Tools
 from console.tui.watch import ShownCluster
 from widgets.lazy_tree import LazyTree, Node
 from widgets.row_table import TextSearch, parse_query
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 POLL_AFTER = 0.25
 """Seconds that the cursor rests on a user before its clients are read."""
 SURVEY_EVERY = timedelta(seconds=50)
+WRAPPED = 22
+"""Blanks before what does not fit in a line: it stands below the quota."""
 
 
 class _Kept(NamedTuple):
@@ -199,16 +201,15 @@ class QuotasView(View):
     NAME = keymap.QUOTAS
     NEEDS = Part.QUOTAS
     ENTER = "open"
-    BINDINGS = bindings(keymap.QUOTAS)
     COLUMNS = present_quotas.QUOTAS.layout
     CALM = "no edit was refused; brokers do not say what sits at its limit: Usage does, with a lake"
 
-    def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine) -> None:
+    def __init__(self, tools: Tools) -> None:
         self.entities = LazyTree(self.COLUMNS, empty="reading…")
-        super().__init__(cluster, self.entities)
-        self._editing, self._message = editing, message
+        super().__init__(tools.cluster, self.entities)
+        self._editing, self._message = tools.editing, tools.message
         self.below = Below()
-        self._listed = ListedQuotas(cluster)
+        self._listed = ListedQuotas(tools.cluster)
         self._surveyed: Swept | None = None
         self._orders: Worker[None] | None = None
         self._timer: Timer | None = None
@@ -318,7 +319,7 @@ class QuotasView(View):
             return
         height = max(1, self.below.size.height)
         text = effective_text(self.snapshot, entity)
-        wrapped = _wrapped(text, width)
+        wrapped = wrap_all(text, width, WRAPPED)
         # Every key is more than all that one of them beats: where there is no room for both, lines are cut.
         lines = [rule(f"effective for {_who(entity)}", width), *(wrapped if len(wrapped) < height else text)]
         self.below.set(*([(" ", ""), *line] for line in clipped(lines, height)))
@@ -386,7 +387,7 @@ class QuotasView(View):
         if entity is not None:
             self.show_text(
                 f"effective for {_who(entity)}",
-                lambda width: _wrapped(effective_text(self.snapshot, entity, sharing=True), width),
+                lambda width: wrap_all(effective_text(self.snapshot, entity, sharing=True), width, WRAPPED),
             )
 
 
@@ -406,11 +407,6 @@ def _is_recent(surveyed: datetime | None) -> bool:
     """Return whether the last survey is less than a minute old: reopening the pane reads nothing then."""
     # A clock that was set back since makes the last survey one of the future: it counts for nothing.
     return surveyed is not None and timedelta() <= datetime.now(UTC) - surveyed < SURVEY_EVERY
-
-
-def _wrapped(lines: Sequence[Line], width: int) -> list[Line]:
-    """Return the lines, wrapped to a width in cells."""
-    return [part for line in lines for part in wrap(line, width, indent=22)]
 
 
 def _edge(entity: quota.QuotaEntity) -> quota.QuotaEntity:

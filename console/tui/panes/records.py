@@ -21,15 +21,10 @@ from console.present.text import Line, clean
 from console.session.record_reading import is_masked
 from console.session.snapshot_reader import Refused
 from console.tui import keymap
-from console.tui.editing import Editing
-from console.tui.navigator import Navigator
 from console.tui.panes.details import BesideView
-from console.tui.panes.view import bindings
 from console.tui.places import records_in
 from console.tui.reading import start
-from console.tui.text_lines import MessageLine
-from console.tui.watch import ShownCluster
-from widgets.row_table import RowTable
+from console.tui.tools import Tools
 
 
 class Asking(NamedTuple):
@@ -45,8 +40,9 @@ class AskedRecords:
     asking: what is asked for. answer: what was read of it. problem: why nothing could be read.
     """
 
-    def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing, message: MessageLine) -> None:
-        self._cluster, self._navigator, self._editing, self._message = cluster, navigator, editing, message
+    def __init__(self, tools: Tools) -> None:
+        self._cluster, self._navigator = tools.cluster, tools.navigator
+        self._editing, self._message = tools.editing, tools.message
         self.asking = Asking(Records(""))
         self.answer: RecordsRead | None = None
         self.problem: Failure | None = None
@@ -150,15 +146,12 @@ class RecordsView(BesideView[records.RecordRow]):
     NAME = keymap.RECORDS
     ENTER = "whole record"
     MARKS = False
-    BINDINGS = bindings(keymap.RECORDS)
     NOUN = records.RECORDS
-    COLUMNS = records.RECORDS.layout
     EMPTY = "no records here"
 
-    def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing, message: MessageLine) -> None:
-        super().__init__(cluster)
-        self._editing, self._message = editing, message
-        self._asked = AskedRecords(cluster, navigator, editing, message)
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self._asked = AskedRecords(tools)
         self.receivers = (self, self._asked)
         self._form = ""
         self._revealed = False
@@ -279,11 +272,8 @@ class RecordsView(BesideView[records.RecordRow]):
         """Return the resource of the topic's configs."""
         return topic_resource(self._asked.wanted.topic) if self._asked.wanted.topic else None
 
-    def copied(self) -> str:
+    def copied_of(self, row: records.RecordRow) -> str:
         """Return the value in its form; of a hidden or damaged record only partition and offset."""
-        row = self.row()
-        if row is None:
-            return ""
         if isinstance(row.item, Undecodable) or row.masked or row.item.value is None:
             return f"{row.item.topic}-{row.item.partition} offset {row.offset}"
         return records.in_full(records.as_sent(row.item.value, row.item.value_encoding, row.form), row.form)
@@ -292,12 +282,9 @@ class RecordsView(BesideView[records.RecordRow]):
         """Return the whole record."""
         return [[(_title(row), "")], *records.record_lines(row, max(20, self.below.size.width - 2))]
 
-    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+    async def enter(self, row: records.RecordRow) -> None:
         """Show the whole record."""
-        message.stop()
-        row = self.row()
-        if row is not None:
-            self.show_text(_title(row), lambda width: records.record_lines(row, width))
+        self.show_text(_title(row), lambda width: records.record_lines(row, width))
 
     def do_skip_record(self) -> None:
         """Begin the command that moves the group's offset behind the record under the cursor."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from functools import partial
 
 from console.language.quoting import quote
 from console.model.changes import TokenTarget
@@ -15,12 +14,8 @@ from console.present.kinds import TOKENS, expires_soon, token_lines, token_rows
 from console.present.names import plural
 from console.present.text import Cell, Line, clean
 from console.tui import keymap
-from console.tui.editing import Editing
 from console.tui.panes.details import BesideView
-from console.tui.panes.view import bindings
-from console.tui.text_lines import wrap
-from console.tui.watch import ShownCluster
-from widgets.row_table import RowTable
+from console.tui.text_lines import wrap_all
 
 
 class TokensView(BesideView[DelegationToken]):
@@ -30,14 +25,8 @@ class TokensView(BesideView[DelegationToken]):
     NEEDS = Part.TOKENS
     ENTER = "all about it"
     CALM = "no token expires within an hour"
-    BINDINGS = bindings(keymap.TOKENS)
     NOUN = TOKENS
-    COLUMNS = TOKENS.layout
     EMPTY = "there is no token that you may see"
-
-    def __init__(self, cluster: ShownCluster, editing: Editing) -> None:
-        super().__init__(cluster)
-        self._editing = editing
 
     def inputs(self) -> tuple[object, ...]:
         """Return the tokens and the plan."""
@@ -79,16 +68,13 @@ class TokensView(BesideView[DelegationToken]):
         at = self.snapshot.read_at.get(Part.TOKENS)
         return [*line, *super().status(), (f"  at {clock(at)}" if at is not None else "", "muted")]
 
-    def copied(self) -> str:
+    def copied_of(self, row: DelegationToken) -> str:
         """Return the id."""
-        row = self.row()
-        return row.id if row is not None else ""
+        return row.id
 
     def do_renew(self) -> None:
         """Begin the command that has the token expire later."""
-        row = self.row()
-        if row is not None:
-            self._editing.begin(f"token renew {quote(row.id)} for ")
+        self.begin_command(lambda row: f"token renew {quote(row.id)} for ")
 
     def do_expire(self) -> None:
         """Stage the end of the token, or of all that are marked."""
@@ -102,17 +88,10 @@ class TokensView(BesideView[DelegationToken]):
         """Return all about the token."""
         return [[(_title(row), "")], *token_lines(row)]
 
-    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+    async def enter(self, row: DelegationToken) -> None:
         """Show all about the token."""
-        message.stop()
-        row = self.row()
-        if row is not None:
-            self.show_text(_title(row), partial(_lines, row))
+        self.show_text(_title(row), lambda width: wrap_all(token_lines(row), width, 2))
 
 
 def _title(row: DelegationToken) -> str:
     return f"token {clean(row.id, 80)}"
-
-
-def _lines(row: DelegationToken, width: int) -> list[Line]:
-    return [part for line in token_lines(row) for part in wrap(line, width, indent=2)]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from console.language.quoting import quote
 from console.model.cluster import Topic
 from console.model.config import ConfigResource, min_isr, topic_resource
+from console.model.derived import Derived
 from console.model.name_order import in_order
 from console.model.parts import Part
 from console.model.rates import NOT_POLLED, Rate
@@ -21,23 +22,18 @@ from console.present import topics as present_topics
 from console.present.names import plural
 from console.present.text import Line, clean
 from console.tui import keymap
-from console.tui.editing import Editing
-from console.tui.navigator import Navigator
 from console.tui.panes.details import BesideView
 from console.tui.panes.own_lines import OwnLinesView
-from console.tui.panes.view import View, bindings
+from console.tui.panes.view import View
 from console.tui.places import records_in
 from console.tui.reading import start
-from console.tui.text_lines import MessageLine
-from console.tui.watch import ShownCluster
-from widgets.row_table import RowTable
+from console.tui.tools import Tools
 
 if TYPE_CHECKING:
     from textual.app import App
 
     from console.model.half_hour import Kind
     from console.model.snapshot import ReadFailure
-    from console.tui.panes.now import Execute
     from console.tui.panes.rates import ShownRates
     from console.tui.reading import Swept
 
@@ -45,7 +41,7 @@ if TYPE_CHECKING:
 NO_RATES: Mapping[str, Rate] = {}
 
 
-def show_readers(app: App[Any], execute: Execute, topic: str) -> None:
+def show_readers(app: App[Any], tools: Tools, topic: str) -> None:
     """Show the groups that read a topic, as ``list groups topic=…`` does."""
     from console.language.arguments import literal_pattern
     from console.language.statements import FieldFilter
@@ -54,7 +50,7 @@ def show_readers(app: App[Any], execute: Execute, topic: str) -> None:
     readers = List("groups", fields=(FieldFilter("topic", literal_pattern(topic)),))
 
     async def show() -> None:
-        await execute([readers])
+        await tools.execute([readers])
 
     start(app, show, group="command", name="command")
 
@@ -73,8 +69,7 @@ class ListedTopics:
         self.hidden = 0
         self.unread = 0
         self._marks = present_topics.topic_marks(EMPTY)
-        self._made_from: tuple[object, ...] = (None, None, None)
-        self._topics: list[Topic] = []
+        self._topics: Derived[list[Topic]] = Derived([])
         self._lags = TopicLags()
 
     @cached_property
@@ -98,10 +93,10 @@ class ListedTopics:
         """Return topics by name, with those that staged edits create; internal ones if they are switched on."""
         known, plan = self._cluster.session.snapshot, self._cluster.session.plan
         self.unread = present_topics.unread_count(known)
-        made_from = (known.topics, plan.staged, self.internal)
-        if all(a is b for a, b in zip(made_from, self._made_from, strict=True)):
-            return self._topics
-        self._made_from = made_from
+        return self._topics.of((known.topics, plan.staged, self.internal), self._make_topics)
+
+    def _make_topics(self) -> list[Topic]:
+        known, plan = self._cluster.session.snapshot, self._cluster.session.plan
         self._marks = present_topics.topic_marks(plan)
         topics = [known.topics[name] for name in in_order(known.topics)]
         listed = topics if self.internal else [topic for topic in topics if not topic.internal]
@@ -111,8 +106,7 @@ class ListedTopics:
             for name, parts in self._marks.created.items()
             if name not in known.topics
         ]
-        self._topics = sorted([*listed, *created], key=attrgetter("name")) if created else listed
-        return self._topics
+        return sorted([*listed, *created], key=attrgetter("name")) if created else listed
 
     def facts(self) -> present_topics.TopicFacts:
         """Return what is known beside the topics themselves."""
@@ -133,16 +127,14 @@ class TopicsView(BesideView[Topic]):
     NAME = keymap.TOPICS
     PARTS = frozenset({Part.TOPICS, Part.LOG_DIRS, Part.CONFIGS})
     NEEDS = Part.TOPICS
-    BINDINGS = bindings(keymap.TOPICS)
     TROUBLED = "topics"
     ENTER = "open"
     NOUN = present_topics.TOPICS
-    COLUMNS = present_topics.TOPICS.layout
     EMPTY = "no topics: `n` makes one, `i` shows internal ones"
 
-    def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing, execute: Execute) -> None:
-        super().__init__(cluster)
-        self._navigator, self._editing, self._execute = navigator, editing, execute
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self._tools = tools
         self._listed = ListedTopics(self)
         self._swept: Swept | None = None
 
@@ -199,10 +191,6 @@ class TopicsView(BesideView[Topic]):
         """Return the name."""
         return row.name
 
-    def words(self, row: Topic) -> str:
-        """Return the name."""
-        return row.name
-
     def shown(self) -> Callable[[Topic], present_topics.TopicRow]:
         """Return the function that adds to a topic what is known beside the topics."""
         facts = self._listed.facts()
@@ -241,15 +229,13 @@ class TopicsView(BesideView[Topic]):
         """Return the resource of the topic's configs."""
         return topic_resource(row.name)
 
-    def copied(self) -> str:
+    def copied_of(self, row: Topic) -> str:
         """Return the name under the cursor."""
-        topic = self.row()
-        return topic.name if topic else ""
+        return row.name
 
-    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+    async def enter(self, row: Topic) -> None:
         """Open the topic."""
-        message.stop()
-        self._navigator.open_resource(topic_resource(str(message.key)))
+        self._navigator.open_resource(topic_resource(row.name))
 
     def do_internal(self) -> None:
         """Show or hide internal topics."""
@@ -260,19 +246,13 @@ class TopicsView(BesideView[Topic]):
         """Show the groups that read the topic."""
         topic = self.row()
         if topic is not None:
-            show_readers(self.app, self._execute, topic.name)
-
-    def do_edit(self) -> None:
-        """Begin the command that sets a config of the topics meant."""
-        self._editing.begin_set(self.targets(), left_out=self.left_out())
+            show_readers(self.app, self._tools, topic.name)
 
     def do_grow(self) -> None:
         """Begin the command that adds partitions."""
         from console.language.quoting import quote
 
-        topic = self.row()
-        if topic is not None:
-            self._editing.begin(f"grow topic {quote(topic.name)} partitions=")
+        self.begin_command(lambda row: f"grow topic {quote(row.name)} partitions=")
 
     def do_delete(self) -> None:
         """Stage the deletion of the topics that are marked; without marks begin the command that deletes one, whose
@@ -313,22 +293,13 @@ class PartitionsView(OwnLinesView[present_topics.PartitionRow]):
     MARKS = False
     PARTS = frozenset({Part.TOPICS, Part.TIERED})
     MORE_EVERY = 1
-    BINDINGS = bindings(keymap.TOPIC)
     ROWS_ARE_PARTS = True
     NOUN = present_topics.PARTITIONS
-    COLUMNS = present_topics.PARTITIONS.layout
     EMPTY = "no such topic any more"
 
-    def __init__(
-        self,
-        cluster: ShownCluster,
-        navigator: Navigator,
-        editing: Editing,
-        message: MessageLine,
-        execute: Execute,
-    ) -> None:
-        super().__init__(cluster)
-        self._navigator, self._editing, self._message, self._execute = navigator, editing, message, execute
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self._tools = tools
         self._readers: tuple[str | None, int, Collection[str]] = (None, -1, ())
 
     @property
@@ -352,6 +323,7 @@ class PartitionsView(OwnLinesView[present_topics.PartitionRow]):
     def readers(self) -> Collection[str]:
         """Return the groups that read the topic, looked for again when the lines have a new column."""
         samples = self.own_samples()
+        # A walk over the lags of all groups is worth it once for each column of the drawing.
         if self._readers[:2] != (self.place.topic, samples[-1].slot):
             trends = self.snapshot.lag_trends.items()
             read = [n for n, trend in trends if any(p.topic == self.place.topic for p in trend.last.lag.partitions)]
@@ -423,12 +395,11 @@ class PartitionsView(OwnLinesView[present_topics.PartitionRow]):
     def do_readers(self) -> None:
         """Show the groups that read the topic."""
         if self.place.topic is not None:
-            show_readers(self.app, self._execute, self.place.topic)
+            show_readers(self.app, self._tools, self.place.topic)
 
-    def copied(self) -> str:
+    def copied_of(self, row: present_topics.PartitionRow) -> str:
         """Return ``topic-partition``."""
-        row = self.row()
-        return f"{self.place.topic}-{row.partition.number}" if row is not None else ""
+        return f"{self.place.topic}-{row.partition.number}"
 
     def do_elect(self) -> None:
         """Stage the election of the partition's preferred leader."""
@@ -452,9 +423,9 @@ class PartitionsView(OwnLinesView[present_topics.PartitionRow]):
 
     def do_move(self) -> None:
         """Begin the command that moves the partition."""
-        row = self.row()
-        if row is not None:
-            self._editing.begin(f"move topic {quote(self.place.topic or '')} partition {row.partition.number} to ")
+        self.begin_command(
+            lambda row: f"move topic {quote(self.place.topic or '')} partition {row.partition.number} to "
+        )
 
     def do_grow(self) -> None:
         """Begin the command that adds partitions."""
@@ -462,8 +433,6 @@ class PartitionsView(OwnLinesView[present_topics.PartitionRow]):
 
     def do_delete_records(self) -> None:
         """Begin the command that deletes the partition's records before an offset."""
-        row = self.row()
-        if row is not None:
-            self._editing.begin(
-                f"delete records topic {quote(self.place.topic or '')} partition {row.partition.number} before "
-            )
+        self.begin_command(
+            lambda row: f"delete records topic {quote(self.place.topic or '')} partition {row.partition.number} before "
+        )

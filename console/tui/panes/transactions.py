@@ -17,12 +17,8 @@ from console.present.text import Line, clean, plain
 from console.present.transactions import TRANSACTIONS, TransactionRow, detail_lines, transaction_rows
 from console.session.scheduler import Pace, Turns
 from console.tui import keymap
-from console.tui.editing import Editing
 from console.tui.panes.details import BesideView
-from console.tui.panes.view import bindings
-from console.tui.text_lines import MessageLine
-from console.tui.watch import ShownCluster
-from widgets.row_table import RowTable
+from console.tui.tools import Tools
 
 MOST_PARTITIONS = 10_000
 """Partitions that are polled for all topics; a topic is polled whole."""
@@ -37,14 +33,11 @@ class TransactionsView(BesideView[TransactionRow]):
     PARTS = frozenset({Part.TRANSACTIONS})
     ENTER = "all about it"
     MARKS = False
-    BINDINGS = bindings(keymap.TRANSACTIONS)
     NOUN = TRANSACTIONS
-    COLUMNS = TRANSACTIONS.layout
     EMPTY = "no transaction is open"
 
-    def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine) -> None:
-        super().__init__(cluster)
-        self._editing, self._message = editing, message
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
         self._whole = Turns(Pace(WHOLE_EVERY))
         self._read_for: tuple[object, ...] = ()
         self._left_out = 0
@@ -74,6 +67,7 @@ class TransactionsView(BesideView[TransactionRow]):
         wanted = session, self.place.topic
         if self.place.topic is not None or Part.TOPICS not in self.snapshot.read_at:
             await session.read_topics([self.place.topic] if self.place.topic is not None else None)
+        # All leaders are asked now and then; in between, those of the partitions in which records wait.
         if self._whole.is_due() or self._read_for != wanted:
             with self._whole:
                 await session.keep(read_transactions(session.client, self._partitions()))
@@ -139,11 +133,8 @@ class TransactionsView(BesideView[TransactionRow]):
         row = self.row()
         return topic_resource(row.place[0]) if row is not None else None
 
-    def copied(self) -> str:
+    def copied_of(self, row: TransactionRow) -> str:
         """Return the command that ends a hanging transaction; for others ``topic-partition``."""
-        row = self.row()
-        if row is None:
-            return ""
         if row.hangs:
             from console.language.interpret import command_of
 
@@ -165,10 +156,7 @@ class TransactionsView(BesideView[TransactionRow]):
         first, _, *others = detail_lines(row, max(20, self.below.size.width - 2))
         return [[(plain(first), "")], *others]
 
-    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+    async def enter(self, row: TransactionRow) -> None:
         """Show all details."""
-        message.stop()
-        row = self.row()
-        if row is not None:
-            title = f"{clean(row.place[0])}/{row.place[1]} producer {row.producer_id}"
-            self.show_text(title, lambda width: detail_lines(row, width))
+        title = f"{clean(row.place[0])}/{row.place[1]} producer {row.producer_id}"
+        self.show_text(title, lambda width: detail_lines(row, width))

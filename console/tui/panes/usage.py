@@ -19,12 +19,8 @@ from console.session.lake_staging import UNKNOWN, Wish, edit_text, suggested
 from console.session.snapshot_reader import MANY
 from console.tui import keymap
 from console.tui.panes.lake_view import LakeAnswer, LakeView
-from console.tui.panes.view import bindings
-from console.tui.past import OpenLake
 from console.tui.reading import start
-from console.tui.text_lines import MessageLine
-from console.tui.watch import ShownCluster
-from widgets.row_table import RowTable
+from console.tui.tools import Tools
 
 if TYPE_CHECKING:
     from console.lake.reader import Tables
@@ -42,15 +38,13 @@ class UsageView(LakeView[Usage]):
     NAME = keymap.USAGE
     TABLE = "quota_usage"
     ENTER = "set suggested"
-    BINDINGS = bindings(keymap.USAGE)
     NOUN = USAGE
-    COLUMNS = USAGE.layout
     EMPTY = "nothing was used in this window"
     ADDS = "no lake: `kac lake update` with request logs adds who uses how much of it"
     CALM = "nothing sits at its limit"
 
-    def __init__(self, cluster: ShownCluster, lake: OpenLake, message: MessageLine) -> None:
-        super().__init__(cluster, lake, message)
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
         self._wanted = LakeFilter()
         self._quotas: Mapping[QuotaEntity, QuotaValues] | None = None
         self._entities: Mapping[Usage, QuotaEntity] = {}
@@ -135,13 +129,13 @@ class UsageView(LakeView[Usage]):
 
     def _sift(self) -> None:
         """Show the rows that match the filter's words; the lake has applied the rest."""
+        # The terms of the filter are the lake's; the table would look for them as words.
         shown, self.filter_text = self.filter_text, self._wanted.text
         super()._sift()
         self.filter_text = shown
 
-    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+    async def enter(self, row: Usage) -> None:  # noqa: ARG002
         """Stage the suggested quotas of the pairs meant."""
-        message.stop()
         if self.is_without:
             self._message.say("what to suggest is not known without a lake; 4 edits quotas", "muted")
             return
@@ -180,10 +174,9 @@ class UsageView(LakeView[Usage]):
         target = edit.target if isinstance(edit, Edit) else None
         return target if isinstance(target, QuotaEntity) else None
 
-    def copied(self) -> str:
+    def copied_of(self, row: Usage) -> str:
         """Return the pair."""
-        row = self.row()
-        return pair_text(row.pair) if row else ""
+        return pair_text(row.pair)
 
 
 def _wish(row: Usage) -> Wish:

@@ -4,35 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from console.cli import main as cli
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.faults import FailFor, Fault
 from console.embedded.replicas import new_topic
-from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
-from tests.embedded.apply_fronts import Kac, commands_on
+from tests.embedded.apply_fronts import Kac
 from tests.files.foreign.test_kafka_listings import ACLS
 from tests.files.foreign.test_strimzi import TOPIC, USER
 from tests.files.foreign.test_topicctl import TOPIC as TOPICCTL
 
 ORDERS = "checkout.orders"
-
-
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=3, scenario="quiet")) as running:
-        yield running
-
-
-@pytest.fixture
-def kac(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Kac:
-    return commands_on(cluster, capsys)
 
 
 def written(folder: Path, text: str) -> str:

@@ -12,6 +12,7 @@ from console.model.acl import Acl
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, topic_resource
 from console.model.quota import QuotaEntity
 from tests.files.foreign.wishes import notes, problems, wanted
+from tests.support import worlds
 
 ACLS = """\
 Current ACLs for resource `ResourcePattern(resourceType=TOPIC, name=orders, patternType=LITERAL)`: 
@@ -41,15 +42,7 @@ SCRAM credential configs for user-principal 'alice' are SCRAM-SHA-256=iterations
 
 def test_acls(tmp_path: Path) -> None:
     def acl(type_: str, name: str, principal: str, host: str, operation: str, permission: str) -> Acl:
-        return Acl(
-            codes.AclResourceType.parse(type_),
-            name,
-            codes.PatternType.parse("LITERAL"),
-            principal,
-            host,
-            codes.AclOperation.parse(operation),
-            codes.Permission.parse(permission),
-        )
+        return worlds.acl(principal, name, operation, permission, on=type_, host=host)
 
     assert list(wanted(tmp_path, ACLS).acls) == [
         acl("TOPIC", "orders", "User:CN=a, OU=b", "*", "READ", "ALLOW"),

@@ -22,6 +22,7 @@ from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from tests.files.foreign.wishes import notes, problems, wanted
 from tests.files.test_round_trip import ENTITY, LIMITS, WANTED
+from tests.support import worlds
 
 TOPIC = """\
 apiVersion: kafka.strimzi.io/v1beta2
@@ -68,15 +69,7 @@ BILLING = QuotaEntity.of({"user": "CN=billing"})
 
 
 def acl(type_: str, name: str, pattern: str, principal: str, host: str, operation: str, permission: str) -> Acl:
-    return Acl(
-        AclResourceType.parse(type_),
-        name,
-        PatternType.parse(pattern),
-        principal,
-        host,
-        AclOperation.parse(operation),
-        Permission.parse(permission),
-    )
+    return worlds.acl(principal, name, operation, permission, on=type_, pattern=pattern, host=host)
 
 
 def test_a_topic(tmp_path: Path) -> None:

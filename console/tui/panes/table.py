@@ -1,0 +1,401 @@
+"""A view that is one table: its rows, their filter and order, and the cursor that stays with the newest of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from textual import on
+from textual.app import ComposeResult
+
+from console.present.failures import nothing_text, unread
+from console.present.text import Cell, Line, clean
+from console.session.snapshot_reader import MANY
+from console.tui.panes.view import View
+from console.tui.reading import start
+from console.tui.tools import Tools
+from widgets.row_source import Column, ListRows, RowSource
+from widgets.row_table import RowTable, RowView, TextSearch, parse_query
+
+if TYPE_CHECKING:
+    from textual.worker import Worker
+
+    from console.model.config import ConfigResource
+    from console.model.quota import QuotaEntity
+    from console.present.columns import Columns
+
+Row = TypeVar("Row")
+
+
+class AllRows(Generic[Row]):
+    """The rows of a table before its filter: by key, and as the texts that the filter searches.
+
+    source: the rows. Index and texts are made once for each sequence of rows, when they are first asked for.
+    """
+
+    def __init__(
+        self,
+        key: Callable[[Row], Hashable],
+        cells: Callable[[Row], Sequence[Cell]],
+        words: Callable[[Row], str],
+    ) -> None:
+        self._key, self._cells, self._words = key, cells, words
+        self.source: ListRows[Row] = ListRows((), key, cells)
+        self._search: TextSearch | None = None
+
+    def take(self, rows: Sequence[Row]) -> None:
+        """Take other rows, or the same ones with other cells."""
+        if rows is self.source.rows:
+            self.source = self.source.again()  # keeps the index of the keys; the search keeps its texts
+        else:
+            self.source = ListRows(rows, self._key, self._cells)
+            self._search = None
+
+    def hits(self, text: str) -> Sequence[int]:
+        """Return the indexes of the rows that match a filter. Raises BadQuery."""
+        if self._search is None:
+            self._search = TextSearch(map(self._words, self.source.rows))
+        return self._search.hits(text)
+
+    def row_of(self, key: Hashable | None) -> Row | None:
+        """Return the row with a key, None if there is none."""
+        index = None if key is None else self.source.index_of(key)
+        return None if index is None else self.source.rows[index]
+
+
+class Ordering(Generic[Row]):
+    """Puts rows in order for a table: many of them in another thread, since that would hold up keys."""
+
+    def __init__(self, view: View, shown: AllRows[Row], sift: Callable[[], None]) -> None:
+        """Create it.
+
+        Args:
+            shown: takes the rows.
+            sift: shows them.
+        """
+        self._view, self._shown, self._sift = view, shown, sift
+        self._order: Callable[[], Sequence[Row]] | None = None
+        self._worker: Worker[None] | None = None
+
+    def show(self, rows: Sequence[Row]) -> None:
+        """Show rows as they are."""
+        self._order = None
+        self._shown.take(rows)
+        self._sift()
+
+    def show_sorted(self, rows: Sequence[Row], key: Callable[[Row], Any], down: bool) -> None:
+        """Show rows in the order of a key, many of them a moment later."""
+        order = partial(ordered, rows, key, down)
+        if len(rows) <= MANY:
+            self.show(order())
+            return
+        self._order = order
+        self._sift()  # the filter holds at once, of the rows that are shown
+        if self._worker is None or self._worker.is_finished:
+            self._worker = start(self._view, self._run, group="order", name="order")
+
+    async def _run(self) -> None:
+        while (order := self._order) is not None:
+            rows = await asyncio.to_thread(order)
+            if self._order is order:  # no other rows are wanted meanwhile
+                self.show(rows)
+                self._view.tell_where()
+
+
+class NewestOnTop:
+    """The cursor of a table in which new rows come in on top: it stays with the newest while it is on it.
+
+    seen: the key of the first row when it was last on the screen. has_followed: whether another row came under the
+    cursor by itself, since it was moved last.
+    """
+
+    def __init__(self, table: RowTable, newest_first: bool) -> None:
+        """Create it.
+
+        Args:
+            newest_first: False where new rows come in anywhere: then rows are shown, and nothing is followed.
+        """
+        self._table, self._newest_first = table, newest_first
+        self.seen: Hashable | None = None
+        self.has_followed = False
+
+    def show(self, rows: RowSource) -> None:
+        """Show other rows."""
+        table = self._table
+        follows = self._newest_first and table.sort is None and table.is_first_chosen
+        before = table.cursor_key
+        table.set_rows(rows)
+        if follows:
+            table.action_first()
+            self.has_followed |= before not in (None, table.cursor_key)
+        self.note_newest()
+
+    def note_newest(self) -> None:
+        """Remember the first row as seen if it is on the screen."""
+        if self._newest_first and len(self._table.rows) and not self._table.visible_range.start:
+            self.seen = self._table.key_at(0)
+
+    def cursor_moved(self) -> None:
+        """Count the newest rows as seen once the operator moves up to them."""
+        self.has_followed &= self._table.cursor_index == 0
+        self.note_newest()
+
+    def unseen(self) -> Line:
+        """Return ``17 newer ↑``: the number of rows above the screen that are newer than the last seen first row."""
+        hidden = self._table.visible_range.start
+        if not self._newest_first or not hidden or self._table.sort is not None:
+            return []
+        index = self._table.index_of(self.seen) if self.seen is not None else None
+        count = hidden if index is None else min(index, hidden)
+        return [(f"{count:,} newer ↑  ", "pending")] if count else []
+
+
+class ShownRows(View, Generic[Row]):
+    """What a table's view says of its rows. Subclasses override what differs."""
+
+    NOUN: ClassVar[Columns[Any]]
+    """Whose columns are shown; views without one have `COLUMNS`, `cells`, and `sort_key`."""
+    COLUMNS: ClassVar[Sequence[Column]] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give a view the columns of its noun."""
+        if "NOUN" in vars(cls):
+            cls.COLUMNS = cls.NOUN.layout
+        super().__init_subclass__(**options)
+
+    def rows(self) -> Sequence[Row]:
+        """Return all rows, before filter and order.
+
+        Returns:
+            The same sequence object as the last time if only cells changed: then keys are not indexed again, nor texts
+            prepared for the filter, which takes long with 100,000 topics.
+        """
+        raise NotImplementedError
+
+    def key(self, row: Row) -> Hashable:
+        """Return what identifies a row: unique in the table, and the same after a refresh."""
+        raise NotImplementedError
+
+    def words(self, row: Row) -> str:
+        """Return the text that the filter searches: by default the key."""
+        return str(self.key(row))
+
+    def shown(self) -> Callable[[Row], object]:
+        """Return the function that makes the noun's row of one of `rows`, from what is known beside all of them.
+
+        Returns:
+            A function that is called for each row of a large table. Where the rows are the noun's own, it returns its
+            argument.
+        """
+        return _itself
+
+    def cells(self, row: Row) -> Sequence[Cell]:
+        """Return the cells of a row, one for each of `COLUMNS`."""
+        return self.NOUN.cells(self.shown()(row))
+
+    def sort_key(self, column: str) -> Callable[[Row], Any]:
+        """Return the function that gives a row's sort key.
+
+        Args:
+            column: the id of a column that has a `sort_key`.
+        """
+        key, shown = self.NOUN.sort_key(column), self.shown()
+        return key if shown is _itself else lambda row: key(shown(row))
+
+    async def enter(self, row: Row) -> None:
+        """Do what Enter does for a row, which `ENTER` names: by default nothing."""
+
+    def in_trouble(self, _row: Row) -> bool:
+        """Return whether a row stays when only trouble is shown (`!`)."""
+        return False
+
+    def target_of(self, _row: Row) -> ConfigResource | QuotaEntity | None:
+        """Return the entity of a row, None if its rows have none."""
+        return None
+
+    def copied_of(self, _row: Row) -> str:
+        """Return the text that `y` copies of a row: by default nothing."""
+        return ""
+
+    def key_text(self, key: Hashable) -> str:
+        """Return a row's key as text for messages."""
+        return clean(str(key), 120)
+
+
+class TableView(ShownRows[Row]):
+    """A view that is one table. Subclasses say what its rows, their keys and their cells are.
+
+    A refresh keeps the cursor and marks on their keys. `rows` may be called often; `cells` only for the rows on the
+    screen, `words` for all rows once a filter is typed.
+    """
+
+    ROWS_ARE_PARTS: ClassVar[bool] = False
+    """Whether the rows are parts of the one entity that the view is about, to which commands apply."""
+    EMPTY: ClassVar[str] = "nothing here"
+    MARKS: ClassVar[bool] = True
+    """Whether several rows can be meant at once."""
+    TROUBLED: ClassVar[str] = ""
+    """The part of `Troubles` that has the keys of the rows that stay when only trouble is shown (`!`); ``""`` where
+    `in_trouble` says it of each row, which takes long for 100,000."""
+    NEWEST_FIRST: ClassVar[bool] = False
+    """Whether new rows come in on top: the cursor stays with the newest while it is on it, and what came in above the
+    screen is counted."""
+
+    def __init__(self, tools: Tools) -> None:
+        self.table = RowTable(self.COLUMNS, empty=self.EMPTY, markable=self.MARKS)
+        super().__init__(tools.cluster, self.table)
+        self._navigator, self._editing, self._message = tools.navigator, tools.editing, tools.message
+        self._all: AllRows[Row] = AllRows(self.key, self.cells, self.words)
+        self._ordering: Ordering[Row] = Ordering(self, self._all, self._sift)
+        self.newest = NewestOnTop(self.table, self.NEWEST_FIRST)
+
+    def compose(self) -> ComposeResult:
+        """Yield the breadcrumbs and the table."""
+        yield self.where
+        yield self.table
+
+    def draw(self) -> None:
+        """Sort and filter the rows, and give them to the table, which paints the lines that differ."""
+        rows = self.rows()
+        if self.table.sort is None:
+            self._ordering.show(rows)
+        else:
+            column, down = self.table.sort
+            self._ordering.show_sorted(rows, self.sort_key(column), down)
+
+    def _sift(self) -> None:
+        """Show the rows that match the filter, and of these only those in trouble where that is wanted."""
+        source = self._all.source
+        indexes: Sequence[int] = self._all.hits(self.filter_text) if self.filter_text else range(len(source))
+        if self.only_trouble:
+            # Triage knows these rows by their keys: 100,000 need not be asked one by one.
+            if self.TROUBLED:
+                keys = getattr(self.trouble.found, self.TROUBLED)
+                found = {index for key in keys if (index := source.index_of(key)) is not None}
+                indexes = [index for index in indexes if index in found] if self.filter_text else sorted(found)
+            else:
+                indexes = [index for index in indexes if self.in_trouble(source.rows[index])]
+        shown = RowView(source, indexes) if self.filter_text or self.only_trouble else source
+        calm = self.only_trouble and self.known() and not unread(self.snapshot, {self.NEEDS})
+        self.table.empty = self.trouble.calm(self.CALM, self.filter_text) if calm else self.empty_text()
+        self.newest.show(shown)
+
+    async def on_line_view_selected(self, message: RowTable.Selected) -> None:
+        """Do what Enter does for the row under the cursor."""
+        message.stop()
+        if (row := self.row()) is not None:
+            await self.enter(row)
+
+    def on_line_view_highlighted(self) -> None:
+        """Count the newest rows as seen once the operator moves up to them."""
+        if self.NEWEST_FIRST:
+            self.newest.cursor_moved()
+            self.tell_where()
+
+    def empty_text(self) -> str:
+        """Return the text of a table without rows."""
+        filtered = f"no row passes /{clean(self.filter_text, 60)}  (Esc shows all)" if self.filter_text else ""
+        empty = filtered or nothing_text(self.snapshot, self.NEEDS, self.EMPTY, self.app.size.width)
+        return empty if self.known() else self.nothing_yet()
+
+    def status(self) -> Line:
+        """Return the number of rows shown, and of all rows if a filter hides some."""
+        if not self.known():
+            return []
+        shown, total = len(self.table.rows), len(self._all.source)
+        return [*self.newest.unseen(), (f"{shown:,} of {total:,}" if shown != total else f"{shown:,}", "muted")]
+
+    def row(self) -> Row | None:
+        """Return the row under the cursor, None if there is none."""
+        return self._all.row_of(self.table.cursor_key)
+
+    def target(self) -> ConfigResource | QuotaEntity | None:
+        """Return the entity under the cursor."""
+        row = self.row()
+        return None if row is None else self.target_of(row)
+
+    def targets(self) -> list[ConfigResource | QuotaEntity]:
+        """Return the entities of the marked rows, or the one under the cursor."""
+        if self.ROWS_ARE_PARTS:
+            return super().targets()
+        return [target for row in self.rows_meant() if (target := self.target_of(row)) is not None]
+
+    def copied(self) -> str:
+        """Return the text that `y` copies of the row under the cursor, ``""`` for nothing."""
+        row = self.row()
+        return "" if row is None else self.copied_of(row)
+
+    def begin_command(self, command: Callable[[Row], str]) -> None:
+        """Begin a command about the row under the cursor."""
+        row = self.row()
+        if row is not None:
+            self._editing.begin(command(row))
+
+    def do_edit(self) -> None:
+        """Begin the command that sets a config of the entities meant."""
+        self._editing.begin_set(self.targets(), left_out=self.left_out())
+
+    def rows_meant(self) -> list[Row]:
+        """Return the rows that a key applies to.
+
+        Returns:
+            The marked rows that are shown, in the table's order; without any marks, the row under the cursor.
+            `left_out` has the hidden ones.
+        """
+        if not self.table.marks:
+            row = self.row()
+            return [] if row is None else [row]
+        indexes = sorted(index for key in self.table.marks if (index := self.table.index_of(key)) is not None)
+        return [row for index in indexes if (row := self._all.row_of(self.table.key_at(index))) is not None]
+
+    def left_out(self) -> list[str]:
+        """Return the names of the marked rows that a filter, or the choice of what is listed, hides."""
+        hidden = [key for key in self.table.marks if self.table.index_of(key) is None]
+        return sorted(self.key_text(key) for key in hidden)
+
+    def visible_rows(self) -> list[Row]:
+        """Return the rows on the screen."""
+        keys = [self.table.key_at(index) for index in self.table.visible_range]
+        return [row for key in keys if (row := self._all.row_of(key)) is not None]
+
+    def take_filter(self, text: str) -> None:
+        """Show only the rows that match a filter. Raises ValueError if it is invalid."""
+        wanted = text.strip()
+        parse_query(wanted)
+        self.filter_text = wanted
+        self._sift()
+        # The row under the cursor is another one by the user's own hand.
+        self.newest.has_followed = False
+        self.tell_where()
+
+    def begin(self) -> None:
+        """Show another entity from its top, without the filter and marks of the one before."""
+        self.filter_text = ""
+        self.newest.seen = None
+        self.table.set_marks(())
+        self.table.start_over()
+
+    @on(RowTable.SortRequested)
+    def _sort_requested(self, message: RowTable.SortRequested) -> None:
+        """Sort by a column; again reverses the order, a third time restores the view's own."""
+        message.stop()
+        column, before = message.column, self.table.sort
+        self.table.sort = None if before == (column, True) else (column, before == (column, False))
+        self.redraw()
+
+
+def _itself(row: object) -> object:
+    return row
+
+
+def ordered(rows: Sequence[Row], key: Callable[[Row], Any], down: bool) -> list[Row]:
+    """Return rows in the order of a key, those with the same key in the order that they have.
+
+    Only different keys are sorted: many rows have few of them, and while a list is sorted no other thread runs.
+    """
+    alike: dict[Any, list[Row]] = {}
+    for row in rows:
+        alike.setdefault(key(row), []).append(row)
+    return [row for each in sorted(alike, reverse=down) for row in alike[each]]

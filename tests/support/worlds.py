@@ -1,0 +1,55 @@
+"""Pieces of clusters that tests are about, each with only what matters: ACLs, configs, directories, edits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from console.language.grammar import parse
+from console.language.interpret import to_edits
+from console.language.statements import EditStatement
+from console.model import cluster, codes
+from console.model.acl import Acl
+from console.model.config import ConfigEntry, ConfigSet
+from console.model.snapshot import Snapshot
+from console.plan.edits import Edit
+
+
+def acl(
+    principal: str = "User:alice",
+    name: str = "orders",
+    operation: str = "READ",
+    permission: str = "ALLOW",
+    *,
+    on: str = "TOPIC",
+    pattern: str = "LITERAL",
+    host: str = "*",
+) -> Acl:
+    """An ACL, by the names of its codes."""
+    resource = codes.AclResourceType.parse(on), name, codes.PatternType.parse(pattern)
+    return Acl(*resource, principal, host, codes.AclOperation.parse(operation), codes.Permission.parse(permission))
+
+
+def config_set(values: Mapping[str, str | None], source: codes.ConfigSource) -> ConfigSet:
+    """Entries with these values, all of one source."""
+    return ConfigSet(tuple(ConfigEntry(key, value, source) for key, value in values.items()))
+
+
+def held(*replicas: tuple[str, int, int], total: int = 10**9, usable: int = 9 * 10**8) -> cluster.LogDir:
+    """A directory with these replicas: topic, partition, bytes."""
+    sizes = cluster.ReplicaSizes([cluster.ReplicaSize(*each, 0, False) for each in replicas])
+    return cluster.LogDir("/data", sizes, total, usable)
+
+
+def edits_of(*statements: str, snapshot: Snapshot | None = None) -> list[Edit]:
+    """The edits that statements mean."""
+    found: list[Edit] = []
+    for text in statements:
+        (statement,) = parse(text)
+        assert isinstance(statement, EditStatement)
+        found += to_edits(statement, snapshot or Snapshot())
+    return found
+
+
+def acls_of(*statements: str) -> list[Acl]:
+    """The ACLs that statements add or remove."""
+    return [edit.acl for edit in edits_of(*statements)]  # type: ignore[attr-defined]
