@@ -73,6 +73,7 @@ test-long: dev-venv  ## what takes hours: every random run at its full length, e
 	@$(BIN)/python -m tests.support.kafka_jars
 	$(BIN)/python -m tests.contract.recorded
 	$(PYTEST) --timeout 7200 -m long --ignore tests/contract --durations 15
+	$(PYTEST) --timeout 7200 -n 4 --hypothesis-profile explore -m 'hypothesis and not broker and not slow and not long'
 
 test-fast: dev-venv  ## what needs no brokers and no patience
 	$(FAST)

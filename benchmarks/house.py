@@ -2,24 +2,24 @@
 
 ``python -m benchmarks.house [--root DIR]``: lines, and those with code; Protocols; functions that take a `Session`, or
 a value that holds one; names of modules that stand in several rooms; classes with many methods; docstrings that say
-what a function takes; how many files something new of each sort touches. DIR: another checkout, to compare; nothing new
-is added to that.
+what a function takes; how many files something new of each sort touches. DIR: another checkout, to
+compare.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import gc
 import io
 import sys
 import tokenize
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
@@ -28,8 +28,11 @@ from benchmarks.figures import report, report_ratio
 HERE = Path(__file__).parents[1]
 PRODUCT, TESTS = ("console", "widgets", "themes"), ("tests",)
 MOST_PROTOCOLS, MOST_WITH_SESSION = 15, 60
-MOST_TOUCHED = {"type of resource": 6, "verb": 3, "column": 1, "cause": 1, "kind of edit": 3}
-"""Files that something new of a sort touches, tests and pages that are made aside."""
+MOST_TOUCHED = {
+    "type of resource": 2, "verb": 2, "query": 2, "column": 1, "cause": 1, "kind of edit": 2, "part of the snapshot": 8,
+}  # fmt: skip
+"""Files that something new of a sort touches, tests and pages that are made aside; a kind of edit without its verb, and
+where another kind's request carries it."""
 MOST_CODE = 75_000
 """Lines of the product without blanks, comments and docstrings."""
 OFTEN, MANY_METHODS, LONG = 3, 25, 60
@@ -37,33 +40,55 @@ WIDE = 6
 """Names from which on a module is imported whole: its name at each use says where a name comes from."""
 SERIES = (Path("console/tui/panes"), Path("console/plan/kinds"))
 """Folders with a file for each noun."""
+HOLD_PARTS = ("read_at", "read_at.keys()", ".part", "unread", "need.parts", "unread.parts", "self._read")
+"""Ends of expressions that hold names of parts of the snapshot."""
+TAKE_PARTS = {"whole_parts", "with_failures", "with_part", "_part", "_fail", "_marked", "problems", "unread"}
+TAKE_PARTS |= {"nothing_text", "_read_at", "_simple", "_table", "found", "read", "ReadFailure", "Needs", "about"}
+"""Functions that take names of parts."""
+ARE_PARTS = frozenset({"PARTS", "_PARTS", "NEEDS", "READ", "_READ", "VITAL", "BLOCKING"})
+"""Constants that hold names of parts."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-class Module(Struct, frozen=True):
+class Module(Struct, frozen=True, dict=True):
     """A file of Python. path: below the root."""
 
     path: Path
     text: str
     tree: ast.Module
 
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All of the tree: a walk takes as long as parsing, and each figure needs one."""
+        return tuple(ast.walk(self.tree))
+
+
+Count = Callable[[list[Module]], list[str]]
+"""What finds, in modules, places that are to be few."""
+
 
 def modules(root: Path, folders: Iterable[str]) -> list[Module]:
     """Return the modules in these folders, by path."""
     files = chain.from_iterable(sorted((root / folder).rglob("*.py")) for folder in folders)
     texts = ((path.relative_to(root), path.read_text("utf-8")) for path in files)
-    return [Module(path, text, ast.parse(text)) for path, text in texts]
+    was_on = gc.isenabled()
+    gc.disable()  # it would walk all trees again and again: parsing takes a quarter of the time without
+    try:
+        return [Module(path, text, ast.parse(text)) for path, text in texts]
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def functions(module: Module) -> Iterator[Function]:
     """Return every function and method of a module."""
-    return (node for node in ast.walk(module.tree) if isinstance(node, Function))
+    return (node for node in module.nodes if isinstance(node, Function))
 
 
 def classes(module: Module) -> Iterator[ast.ClassDef]:
     """Return every class of a module."""
-    return (node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef))
+    return (node for node in module.nodes if isinstance(node, ast.ClassDef))
 
 
 def names_in(annotation: ast.expr | None) -> set[str]:
@@ -130,7 +155,7 @@ def wide_imports(found: Iterable[Module]) -> list[str]:
     return [
         f"{module.path}: {node.module}"
         for module in modules_
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.ImportFrom) and node.module and len(node.names) >= WIDE
         if node.module.split(".")[0] in PRODUCT and node.module not in packages
     ]
@@ -149,7 +174,7 @@ def with_many_methods(found: Iterable[Module]) -> list[str]:
 def namesakes(module: Module, without: Mapping[Path, set[str]]) -> set[str]:
     """Return the names by which a module means classes that hold no session. without: those of each module."""
     found = set(without.get(module.path, ()))
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             there = without.get(Path(*node.module.split(".")).with_suffix(".py"), set())
             found |= {each.asname or each.name for each in node.names if each.name in there}
@@ -162,7 +187,7 @@ OWNERS = frozenset({"Session", "SnapshotReader"})
 def owners_in(module: Module) -> frozenset[str]:
     """Return what a module calls the session, and the reader that it is."""
     found = set()
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("console.session."):
             found |= {each.asname or each.name for each in node.names if each.name in OWNERS}
         elif isinstance(node, ast.ClassDef) and node.name == "SnapshotReader":
@@ -188,7 +213,7 @@ def lines_of_code(module: Module) -> int:
     for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
         if token.type not in _NO_CODE:
             coded.update(range(token.start[0], token.end[0] + 1))
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, Documented):
             for statement in node.body:
                 if _is_text(statement):  # of the constant before it, or of the whole
@@ -240,36 +265,45 @@ def sections(found: Iterable[Module]) -> Mapping[str, int]:
     return {name: sum(f"{name}:\n" in text for text in texts) for name in ("Args", "Returns", "Raises")}
 
 
-def touched_by_new() -> dict[str, int]:
-    """Return the files that something new of each sort touches: the most of several, in copies of this tree.
+def part_literals(found: Iterable[Module], names: Collection[str]) -> list[str]:
+    """Return the names of parts of the snapshot that are literals where the table's constants belong.
 
-    A kind of edit is counted without its verb, and without a request of its own, which takes those of `OF_REQUEST`.
+    Each is ``path:line: name``. Such a place is compared with, or an index of, what holds names of parts; or it is
+    an argument of a function that takes them, or a constant that holds them.
     """
-    from tests.support import (
-        throwaway_cause,
-        throwaway_column,
-        throwaway_kind,
-        throwaway_part,
-        throwaway_type,
-        throwaway_verb,
-    )
-    from tests.support.walking import copy_of_product, touched
-
-    def files(add: Callable[[Path], object]) -> int:
-        with TemporaryDirectory() as folder:
-            tree = copy_of_product(Path(folder))
-            add(tree)
-            return len(touched(tree))
-
-    others = len(throwaway_kind.OF_VERB) + len(throwaway_kind.OF_REQUEST)
-    return {
-        "type of resource": files(throwaway_type.add_to),
-        "verb": max(files(partial(throwaway_verb.add_to, verb=verb)) for verb in throwaway_verb.MODULES),
-        "column": max(files(partial(throwaway_column.add_to, noun=noun)) for noun in throwaway_column.COLUMNS),
-        "part of the snapshot": files(throwaway_part.add_to),
-        "cause": files(throwaway_cause.add_to),
-        "kind of edit": files(throwaway_kind.add_to) - others,
+    places = ((module, place) for module in found for node in module.nodes for place in _of_parts(node))
+    literals = {
+        (str(module.path), each.lineno, each.value)
+        for module, place in places
+        for each in ast.walk(place)
+        if isinstance(each, ast.Constant) and isinstance(each.value, str) and each.value in names
     }
+    return [f"{path}:{line}: {name}" for path, line, name in sorted(literals)]
+
+
+def _of_parts(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the expressions right below a node that hold names of parts alone."""
+    match node:
+        case ast.Compare():
+            sides = (node.left, *node.comparators)
+            if any(_holds_parts(each) for each in sides):
+                yield from (each for each in sides if not isinstance(each, ast.Call))
+        case ast.Subscript() if _holds_parts(node.value):
+            yield node.slice
+        case ast.Call():
+            name = ast.unparse(node.func).rpartition(".")[2]
+            is_get = name == "get" and isinstance(node.func, ast.Attribute) and _holds_parts(node.func.value)
+            if is_get or name in TAKE_PARTS:
+                yield from (each for each in node.args if not isinstance(each, ast.Call | ast.Lambda | ast.BinOp))
+            yield from (each.value for each in node.keywords if each.arg in ("parts", "part", "read_at"))
+        case ast.Assign(targets=targets, value=value) | ast.AnnAssign(target=targets, value=value) if value:
+            targets = targets if isinstance(targets, list) else [targets]
+            if any(isinstance(each, ast.Name) and each.id in ARE_PARTS for each in targets):
+                yield value
+
+
+def _holds_parts(node: ast.expr) -> bool:
+    return ast.unparse(node).endswith(HOLD_PARTS)
 
 
 def main() -> int:
@@ -304,8 +338,10 @@ def main() -> int:
     report(f"functions of more than {LONG} lines", count=len(long), names=long)
     report("docstrings of functions with sections", **sections(product))
     if root == HERE:
-        for sort, count in touched_by_new().items():
-            report_ratio(f"files that a new {sort} touches", count, MOST_TOUCHED[sort])
+        from tests.support.new_concepts import files
+
+        for sort, most in MOST_TOUCHED.items():
+            report_ratio(f"files that a new {sort} touches", len(files(sort)), most)
     return 0
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 from uuid import UUID
 
 from console.embedded.large_tables import LargeAcls
-from console.embedded.tables import PastTable, Table, frozen
+from console.embedded.tables import IndexedTable, frozen, keys_in
 from console.model.acl import Acl, AclFilter
 from console.model.authorizer import (
     LITERAL,
@@ -19,78 +19,35 @@ from console.model.authorizer import (
 )
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
-K = TypeVar("K")
 
+class AclTable(IndexedTable[Acl, UUID]):
+    """The ACLs, indexed by principal and by pattern."""
 
-class AclTable(Table[Acl, UUID]):
-    """The ACLs, indexed by principal and by pattern: there may be 100,000. version: changes with each change."""
-
-    __slots__ = ("_by_pattern", "_by_principal", "version")
-
+    __slots__ = ()
     source: LargeAcls | None
 
     def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.version = 0
-        self._by_principal: dict[str, dict[Acl, None]] = {}
-        self._by_pattern: dict[Pattern, dict[Acl, None]] = {}
-
-    def put(self, key: Acl, value: UUID) -> None:
-        """Add an ACL."""
-        super().put(key, value)
-        self.version += 1
-        self._by_principal.setdefault(key.principal, {})[key] = None
-        self._by_pattern.setdefault(pattern_of(key), {})[key] = None
-
-    def remove(self, key: Acl) -> None:
-        """Delete an ACL."""
-        super().remove(key)
-        self.version += 1
-        _forget(self._by_principal, key.principal, key)
-        _forget(self._by_pattern, pattern_of(key), key)
+        super().__init__(name, lambda acl: (acl.principal, pattern_of(acl)))
 
     def of_principal(self, principal: str) -> list[Acl]:
         """Return the ACLs of a principal."""
         made = self.source.of_principal(principal) if self.source is not None else ()
-        return self._with_own(made, self._by_principal.get(principal, {}))
+        return list(self.having(principal, made))
 
     def on(self, pattern: Pattern) -> list[Acl]:
         """Return the ACLs with exactly this pattern."""
         made = self.source.on(pattern) if self.source is not None else ()
-        return self._with_own(made, self._by_pattern.get(pattern, {}))
-
-    def _with_own(self, made: Iterable[Acl], own: Mapping[Acl, None]) -> list[Acl]:
-        return [*(acl for acl in made if acl not in own and acl in self), *own]
+        return list(self.having(pattern, made))
 
 
-def _forget(index: dict[K, dict[Acl, None]], key: K, acl: Acl) -> None:
-    found = index.get(key)
-    if found is not None:
-        found.pop(acl, None)
-        if not found:
-            del index[key]
-
-
-def acls_of(acls: Mapping[Acl, UUID], principal: str) -> list[Acl]:
+def acls_of(acls: Mapping[Acl, UUID], principal: str) -> Iterable[Acl]:
     """Return the ACLs of a principal in a view's table."""
-    return _chosen(acls, lambda table: table.of_principal(principal), lambda acl: acl.principal == principal)
+    return keys_in(acls, lambda table: table.of_principal(principal), lambda acl: acl.principal == principal)
 
 
-def acls_on(acls: Mapping[Acl, UUID], pattern: Pattern) -> list[Acl]:
+def acls_on(acls: Mapping[Acl, UUID], pattern: Pattern) -> Iterable[Acl]:
     """Return the ACLs with exactly this pattern in a view's table."""
-    return _chosen(acls, lambda table: table.on(pattern), lambda acl: pattern_of(acl) == pattern)
-
-
-def _chosen(
-    acls: Mapping[Acl, UUID], find: Callable[[AclTable], list[Acl]], is_wanted: Callable[[Acl], bool]
-) -> list[Acl]:
-    if isinstance(acls, AclTable):
-        return find(acls)
-    if isinstance(acls, PastTable) and isinstance(acls.now, AclTable):
-        # What was added since is not in the view; what was removed since is put back.
-        still = [acl for acl in find(acls.now) if acl in acls]
-        return [*still, *(acl for acl in acls.restored() if is_wanted(acl) and acl not in acls.now)]
-    return [acl for acl in acls if is_wanted(acl)]
+    return keys_in(acls, lambda table: table.on(pattern), lambda acl: pattern_of(acl) == pattern)
 
 
 ANY = 1

@@ -1,22 +1,26 @@
-"""What several handlers answer alike: one error for everything in a request, and long arrays piece by piece."""
+"""What several handlers answer alike: a result for each item, one error for all, and long arrays piece by piece."""
 
 from __future__ import annotations
 
 import asyncio
 import struct
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
-from datetime import timedelta
+from dataclasses import Field, fields, replace
+from functools import partial
 from random import choice
 from time import perf_counter
-from types import UnionType
-from typing import Any, TypeGuard, TypeVar, get_args, get_origin
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from kio.schema.errors import ErrorCode
 from kio.static.constants import EntityType
+from msgspec import Struct
 
+from console.embedded.apis import APIS, ITSELF, Items
 from console.embedded.context import RequestContext
 from console.embedded.faults import FailSome
+from console.embedded.refusals import Refusal
+from console.wire.fields import shape_of, unused
 from console.wire.frames import EncodedBody, encode_body
 from console.wire.schemas import Messages
 from console.wire.tagged_fields import encode_varint
@@ -57,64 +61,6 @@ def advertised_controller(context: RequestContext) -> int:
     return choice(alive) if alive else -1  # noqa: S311 - not a secret
 
 
-ITSELF = ""
-"""Stands for the request's item itself, which the response's array names once."""
-
-ITEMS: Mapping[str, Sequence[tuple[str, str]]] = {
-    "add_partitions_to_txn": (
-        ("results_by_topic_v3_and_below", "v3_and_below_topics"),
-        ("results_by_partition", "partitions"),
-    ),
-    "alter_client_quotas": (("entries", "entries"),),
-    "alter_configs": (("responses", "resources"),),
-    "alter_partition_reassignments": (("responses", "topics"), ("partitions", "partitions")),
-    "alter_replica_log_dirs": (("results", "dirs.topics"), ("partitions", "partitions")),
-    "alter_share_group_offsets": (("responses", "topics"), ("partitions", "partitions")),
-    "alter_user_scram_credentials": (("results", "deletions"), ("results", "upsertions")),
-    "consumer_group_describe": (("groups", "group_ids"),),
-    "create_acls": (("results", "creations"),),
-    "create_partitions": (("results", "topics"),),
-    "create_topics": (("topics", "topics"),),
-    "delete_acls": (("filter_results", "filters"),),
-    "delete_groups": (("results", "groups_names"),),
-    "delete_records": (("topics", "topics"), ("partitions", "partitions")),
-    "delete_share_group_offsets": (("responses", "topics"),),
-    "delete_topics": (("responses", "topics"), ("responses", "topic_names")),
-    "describe_acls": (("filter_results", "filters"),),
-    "describe_client_quotas": (("filter_results", "filters"),),
-    "describe_configs": (("results", "resources"),),
-    "describe_groups": (("groups", "groups"),),
-    "describe_producers": (("topics", "topics"), ("partitions", "partition_indexes")),
-    "describe_share_group_offsets": (("groups", "groups"),),
-    "describe_transactions": (("transaction_states", "transactional_ids"),),
-    "describe_topic_partitions": (("topics", "topics"),),
-    "elect_leaders": (("replica_election_results", "topic_partitions"), ("partition_result", "partitions")),
-    "fetch": (("responses", "topics"), ("partitions", "partitions")),
-    "find_coordinator": (("coordinators", "coordinator_keys"),),
-    "incremental_alter_configs": (("responses", "resources"),),
-    "kip133_alter_configs": (("responses", "resources"),),
-    "kip133_list_configs": (("entities", "resources"),),
-    "kip21_alter_config": (("entities", "entities"),),
-    "kip21_describe_config": (("entities", "entities"),),
-    "kip248_alter_quotas": (("resources", "resources"), ("configs", "configs")),
-    "kip248_describe_quotas": (("resources", "resources"), ("configs", ITSELF)),
-    "kip4_alter_acls": (("responses", "requests"), ("results", "actions")),
-    "kip4_create_topics": (("topic_error_codes", "create_topic_requests"),),
-    "kip4_delete_topics": (("topic_error_codes", "topics"),),
-    "leave_group": (("members", "members"),),
-    "list_offsets": (("topics", "topics"), ("partitions", "partitions")),
-    "metadata": (("topics", "topics"),),
-    "offset_commit": (("topics", "topics"), ("partitions", "partitions")),
-    "offset_delete": (("topics", "topics"), ("partitions", "partitions")),
-    "offset_fetch": (("groups", "groups"), ("topics", "topics"), ("partitions", "partition_indexes")),
-    "offset_for_leader_epoch": (("topics", "topics"), ("partitions", "partitions")),
-    "share_group_describe": (("groups", "group_ids"),),
-    "streams_group_describe": (("groups", "group_ids"),),
-    "write_txn_markers": (("markers", "markers"), ("topics", "topics"), ("partitions", "partition_indexes")),
-    "produce": (("responses", "topic_data"), ("partition_responses", "partition_data")),
-}
-"""API -> (array of the response, array of the request), for responses with one element for each item."""
-
 _RENAMED: Mapping[str, Sequence[str]] = {
     "key": (),
     "topic": ("name",),
@@ -144,21 +90,31 @@ def error_answer(request: Any, messages: Messages, code: int, message: str | Non
     """
     if not _has_error(messages.response):
         return None
-    return _entity(messages.response, request, ITEMS.get(messages.api, ()), code, message)
+    return _entity(messages.response, request, APIS[messages.api].items, code, message)
 
 
 def error_items(request: Any, messages: Messages) -> tuple[str, str] | None:
     """Return the arrays of items in the response and in the request; None for an API without items."""
-    for answered, asked in ITEMS.get(messages.api, ()):
+    for answered, asked in APIS[messages.api].items:
         if _asked_items(request, asked):
             return answered, asked
     return None
 
 
-def _entity(type_: type[Any], source: Any, items: Sequence[tuple[str, str]], code: int, message: str | None) -> Any:
+def _entity(
+    type_: type[Any],
+    source: Any,
+    items: Items,
+    code: int,
+    message: str | None,
+    own: Mapping[str, Any] = MappingProxyType({}),
+) -> Any:
+    """Return an entity that repeats what it has of an item. own: its fields that are not the item's."""
     values: dict[str, Any] = {}
     for field in fields(type_):
-        if _is_code(field):
+        if field.name in own:
+            values[field.name] = own[field.name]
+        elif _is_code(field):
             values[field.name] = code
         elif field.name == "error_message":
             values[field.name] = (message or "") if field.type is str else message
@@ -167,31 +123,66 @@ def _entity(type_: type[Any], source: Any, items: Sequence[tuple[str, str]], cod
     return type_(**values)
 
 
-def _value(field: Field[Any], source: Any, items: Sequence[tuple[str, str]], code: int, message: str | None) -> Any:
-    element = _element(field)
-    if element is not None:
+def _value(field: Field[Any], source: Any, items: Items, code: int, message: str | None) -> Any:
+    shape = shape_of(field)
+    if shape.is_array:
         asked: list[Any] = []
         for answered, name in items:
             if answered == field.name:
                 asked += (source,) if name == ITSELF else _asked_items(source, name)
-        if _is_entity(element):
+        if shape.entity is not None:
             if asked:
-                return tuple(_entity(element, item, items, code, message) for item in asked)
+                return tuple(_entity(shape.entity, item, items, code, message) for item in asked)
             echoed = getattr(source, field.name, None)
             # Kafka names the entity again in its errors, so that a client finds its own entry.
-            if echoed and not _has_error(element):  # a quota's entity
-                return tuple(_entity(element, item, items, code, message) for item in echoed)
+            if echoed and not _has_error(shape.entity):  # a quota's entity
+                return tuple(_entity(shape.entity, item, items, code, message) for item in echoed)
         return ()
     if (
         getattr(source, "__type__", None) is EntityType.request
     ):  # only items are repeated in the response, no other field of the request
-        return zero(field)
+        return unused(field)
     for name in () if field.name in _NOT_REPEATED else (field.name, *_RENAMED.get(field.name, ())):
         if hasattr(source, name):
             return getattr(source, name)
     if isinstance(source, str | int) and not isinstance(source, bool) and _accepts(field, source):
         return source
-    return zero(field)
+    return unused(field)
+
+
+Result = int | Refusal | Mapping[str, Any]
+"""Of an item: its error code, 0 for none; that with a message; or the fields that its element has of its own."""
+
+
+def each_item(context: RequestContext, request: Any, result: Callable[..., Result], **own: Any) -> Any:
+    """Return the response with an element for each item of the request, as the API's row pairs them.
+
+    Args:
+        result: called with the items that an item lies in, and the item. What its element repeats of the item is filled
+            in.
+        own: the response's other fields.
+    """
+    found = context.messages
+    return context.answer(**elements(found.response, request, APIS[found.api].items, result), **own)
+
+
+def elements(type_: type[Any], source: Any, items: Items, result: Callable[..., Result]) -> dict[str, Any]:
+    """Return an array of a type by the field's name, with an element for each item of the source; see `each_item`."""
+    (answered, asked), *inner = items
+    element = shape_of(type_.__dataclass_fields__[answered]).entity
+    assert element is not None
+    made: list[Any] = []
+    for item in _asked_items(source, asked):
+        if inner:
+            found: Result = elements(element, item, tuple(inner), partial(result, item))
+        else:
+            found = result(item)
+        refusal = Refusal(found) if isinstance(found, int) else found
+        if isinstance(refusal, Refusal):
+            made.append(_entity(element, item, (), *refusal))
+        else:
+            made.append(_entity(element, item, (), 0, None, refusal))
+    return {answered: tuple(made)}
 
 
 def _asked_items(source: Any, path: str) -> list[Any]:
@@ -213,35 +204,6 @@ def _accepts(field: Field[Any], source: str | int) -> bool:
     return field.metadata.get("kafka_type") in kinds and field.name in named
 
 
-def zero(field: Field[Any]) -> Any:
-    """Return the value of an unused field: its default, null if allowed, else empty or zero."""
-    if field.default is not MISSING:
-        return field.default
-    type_ = field.type
-    if get_origin(type_) is tuple:
-        return ()
-    if get_origin(type_) is UnionType and type(None) in get_args(type_):
-        return None
-    if _is_entity(type_):
-        return type_(**{part.name: zero(part) for part in fields(type_)})
-    kind = field.metadata["kafka_type"]
-    if kind.startswith("timedelta"):
-        return timedelta(0)
-    return {"string": "", "bytes": b"", "records": b"", "bool": False, "float64": 0.0}.get(kind, 0)
-
-
-def _element(field: Field[Any]) -> Any:
-    """Return the type of an array's elements, None for another field."""
-    type_: Any = field.type
-    if get_origin(type_) is UnionType:
-        type_ = next(part for part in get_args(type_) if part is not type(None))
-    return get_args(type_)[0] if get_origin(type_) is tuple else None
-
-
-def _is_entity(type_: Any) -> TypeGuard[type[Any]]:
-    return isinstance(type_, type) and is_dataclass(type_)
-
-
 def _is_code(field: Field[Any]) -> bool:
     """Return whether the field is an error code. In the proposals' formats it is an ordinary number."""
     return field.name == "error_code" or field.metadata.get("kafka_type") == "error_code"
@@ -249,27 +211,12 @@ def _is_code(field: Field[Any]) -> bool:
 
 def _has_error(type_: type[Any]) -> bool:
     for field in fields(type_):
-        element = _element(field)
-        if _is_code(field):
-            return True
-        if _is_entity(element) and _has_error(element):
+        entity = shape_of(field).entity
+        if _is_code(field) or (entity is not None and _has_error(entity)):
             return True
     return False
 
 
-CONTROLLER_APIS = frozenset(
-    {
-        "alter_partition_reassignments",
-        "alter_user_scram_credentials",
-        "create_partitions",
-        "create_topics",
-        "delete_topics",
-        "elect_leaders",
-        "list_partition_reassignments",
-        "update_features",
-    }
-)
-"""APIs that only the controller answers."""
 OF_THE_WHOLE = "This is not the correct controller for this cluster."
 """Kafka's message for NOT_CONTROLLER where it has none of its own (Errors)."""
 _NOT_CONTROLLER_MESSAGES: Mapping[str, str] = {
@@ -339,8 +286,7 @@ def each_encoded(element: type[Any], items: Iterable[Any]) -> Iterator[bytes]:
     return (encode_body(element, item) for item in items)
 
 
-@dataclass(frozen=True, slots=True)
-class WireFormat:
+class WireFormat(Struct, frozen=True):
     """How a version encodes strings, array lengths and ends of structures. flexible: with tagged fields (KIP-482)."""
 
     flexible: bool

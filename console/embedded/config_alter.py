@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any
 
 from kio.schema.errors import ErrorCode
 
@@ -22,6 +21,7 @@ from console.embedded.config_rules import check_broker_values, check_group, chec
 from console.embedded.context import Cluster, RequestContext
 from console.embedded.controllers import is_not_active, not_active_message
 from console.embedded.own_resources import own_resource
+from console.embedded.refusals import DONE, TOO_MANY_CHANGES, Refusal
 from console.embedded.state import MAX_RECORDS
 from console.embedded.topics import is_legal, name_refusal
 from console.model.codes import BROKER, GROUP, TOPIC
@@ -31,22 +31,6 @@ MIN_ISR = "min.insync.replicas"
 ELR = "eligible.leader.replicas.version"
 
 Records = dict[str, str | None]
-
-
-def altered_results(
-    context: RequestContext, changes: Sequence[config_changes.ConfigChange], *, validate_only: bool
-) -> tuple[Any, ...]:
-    """Alter configs as the release does, and return the results as elements of the response.
-
-    AlterConfigs and IncrementalAlterConfigs have the same elements.
-    """
-    altering = Altering(context, validate_only=validate_only)
-    return tuple(
-        context.schema.AlterConfigsResourceResponse(
-            error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name
-        )
-        for resource, code, message in altering.alter(changes)
-    )
 
 
 _BROKERS_DECIDE_FROM = _GROUPS_JUDGED_FROM = (4, 4)
@@ -61,8 +45,10 @@ class Altering:
     fails them all (ConfigAdminManager, ControllerApis, ConfigurationControlManager).
     """
 
-    def __init__(self, context: RequestContext, *, validate_only: bool) -> None:
+    def __init__(self, context: RequestContext, *, validate_only: bool, authorized: bool = False) -> None:
+        """Make one. authorized: the principal's rights were checked before."""
         self._context = context
+        self._authorized = authorized
         self._cluster = context.cluster
         self._state = context.state
         self._validate_only = validate_only
@@ -73,27 +59,20 @@ class Altering:
         """Check that a resource is the node that was asked. wrong: the message for another one's id."""
         check_is_own(name, self._context.broker_id, wrong, config_changes.NODE_NOT_NUMBER)
 
-    def alter(self, changes: Sequence[config_changes.ConfigChange]) -> list[config_changes.ConfigOutcome]:
-        """Return the results in the order of the changes."""
+    def alter(self, changes: Sequence[config_changes.ConfigChange]) -> list[Refusal]:
+        """Return the results in the order of the changes: DONE, or why a resource is not changed."""
         times = Counter(change.resource for change in changes)
-        outcomes: list[config_changes.ConfigOutcome | None] = []
+        outcomes: list[Refusal | None] = []
         for change in changes:
             if times[change.resource] > 1:
-                outcomes.append(
-                    config_changes.ConfigOutcome(
-                        change.resource, ErrorCode.invalid_request, config_changes.RESOURCE_TWICE
-                    )
-                )
+                outcomes.append(Refusal(ErrorCode.invalid_request, config_changes.RESOURCE_TWICE))
                 continue
-            refused = config_changes.outcome_of(
-                change.resource, partial(self._by_broker, change), ErrorCode.invalid_request
-            )
+            refused = _outcome(partial(self._by_broker, change), ErrorCode.invalid_request)
             done = refused.code or change.resource.type.entity.has_levels
             outcomes.append(refused if done else None)
-        rest = [place for place, outcome in enumerate(outcomes) if outcome is None]
-        for place, outcome in zip(rest, self._by_controller([changes[place] for place in rest]), strict=True):
-            outcomes[place] = outcome
-        return [outcome for outcome in outcomes if outcome is not None]
+        rest = [change for change, outcome in zip(changes, outcomes, strict=True) if outcome is None]
+        by_controller = iter(self._by_controller(rest))
+        return [outcome or next(by_controller) for outcome in outcomes]
 
     def _by_broker(self, change: config_changes.ConfigChange) -> None:
         """Check what the broker that was asked checks; it changes log levels itself. Raises ConfigProblem,
@@ -101,7 +80,7 @@ class Altering:
         resource, context = change.resource, self._context
         config_changes.check_operations(change.operations)
         if resource.type.entity.has_levels and not change.replaces:
-            if not context.allowed("ALTER_CONFIGS"):
+            if not (self._authorized or context.allowed("ALTER_CONFIGS")):
                 raise config_changes.authorization_problem(resource, with_message=False)
             self._check_is_own(resource.name, self._messages.wrong_logger_broker)
             config_changes.alter_loggers(
@@ -116,37 +95,27 @@ class Altering:
             layers = layers_of(self._cluster, context.broker_id, view)
             check_broker_values(layers, values, self._messages, own=bool(resource.name))
         elif resource.type.entity.has_levels or resource.type not in describable_types(self._cluster.release.name):
-            raise config_changes.ConfigProblem(ErrorCode.invalid_request, f"Unknown resource type {int(resource.type)}")
+            raise config_changes.invalid_request(f"Unknown resource type {int(resource.type)}")
 
-    def _by_controller(self, changes: Sequence[config_changes.ConfigChange]) -> list[config_changes.ConfigOutcome]:
+    def _by_controller(self, changes: Sequence[config_changes.ConfigChange]) -> list[Refusal]:
         if is_not_active(self._context):
-            message = not_active_message(self._state)
-            return [
-                config_changes.ConfigOutcome(change.resource, ErrorCode.not_controller, message) for change in changes
-            ]
-        outcomes: list[config_changes.ConfigOutcome] = []
+            return [Refusal(ErrorCode.not_controller, not_active_message(self._state))] * len(changes)
+        outcomes: list[Refusal] = []
         written: list[tuple[ConfigResource, Records]] = []
         try:
             for change in changes:
                 records: Records = {}
-                outcome = config_changes.outcome_of(
-                    change.resource, partial(self._record, change, records), ErrorCode.invalid_config
-                )
-                outcomes.append(outcome)
-                if not outcome.code:
+                recording = partial(self._record, change, records)
+                outcomes.append(_outcome(recording, ErrorCode.invalid_config))
+                if not outcomes[-1].code:
                     written.append((change.resource, records))
         # An exception without an error code ends the controller's whole event, so every resource fails.
         except config_changes.ControllerFailure:
-            return [config_changes.ConfigOutcome(change.resource, ErrorCode.unknown_server_error) for change in changes]
+            return [Refusal(ErrorCode.unknown_server_error)] * len(changes)
         # All resources of the request are one batch of the controller, so one resource too many fails those that are
         # valid, too.
         if sum(len(records) for _, records in written) > MAX_RECORDS:
-            return [
-                config_changes.ConfigOutcome(
-                    change.resource, ErrorCode.policy_violation, config_changes.BATCH_TOO_LARGE
-                )
-                for change in changes
-            ]
+            return [Refusal(ErrorCode.policy_violation, TOO_MANY_CHANGES)] * len(changes)
         if not self._validate_only:
             for resource, records in written:
                 if records:
@@ -162,7 +131,7 @@ class Altering:
         # From 4.4 on brokers decide on their own configs before they ask the controller.
         by_broker = resource.type == BROKER and self._cluster.release.number >= _BROKERS_DECIDE_FROM
         problem = config_changes.authorization_problem(resource, with_message=not by_broker)
-        if not self._context.allowed("ALTER_CONFIGS", *problem.resource):
+        if not (self._authorized or self._context.allowed("ALTER_CONFIGS", *problem.resource)):
             raise problem
         now = self._state.configs.get(resource, NOTHING)
         altered = config_changes.altered_by_controller(
@@ -194,34 +163,26 @@ class Altering:
         if resource.type != BROKER or MIN_ISR not in records or not self._state.features.get(ELR):
             return
         if resource.name:
-            raise config_changes.ConfigProblem(
-                ErrorCode.invalid_config, f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
-            )
+            raise config_changes.invalid_config(f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled.")
         if records[MIN_ISR] is None:
-            raise config_changes.ConfigProblem(
-                ErrorCode.invalid_config, f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
-            )
+            raise config_changes.invalid_config(f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled.")
 
     def _check(self, resource: ConfigResource, values: Mapping[str, str]) -> None:
         if resource.type == TOPIC:
             if not resource.name:
-                raise config_changes.ConfigProblem(
-                    ErrorCode.invalid_request, "Default topic resources are not allowed."
-                )
+                raise config_changes.invalid_request("Default topic resources are not allowed.")
             refusal = None if is_legal(resource.name) else name_refusal(resource.name, self._state)
             if refusal is not None:
                 raise config_changes.ConfigProblem(ErrorCode.invalid_topic_exception, refusal.message)
             check_topic(self._configs, values, self._inherited)
         elif resource.type == GROUP:
             if not resource.name:
-                raise config_changes.ConfigProblem(
-                    ErrorCode.invalid_request, "Default group resources are not allowed."
-                )
+                raise config_changes.invalid_request("Default group resources are not allowed.")
             check_group(self._layers, values, since_44=self._cluster.release.number >= _GROUPS_JUDGED_FROM)
         elif resource.type in self._configs.others:
             rules = own_resource(resource.type)
             if not resource.type.entity.names.allows(resource.name):
-                raise config_changes.ConfigProblem(ErrorCode.invalid_request, rules.misnamed_altered)
+                raise config_changes.invalid_request(rules.misnamed_altered)
             rules.check(self._layers, values, self._cluster.release)
 
     @cached_property
@@ -234,6 +195,17 @@ class Altering:
     @cached_property
     def _inherited(self) -> Mapping[str, str]:
         return inherited_configs(self._configs, self._layers)
+
+
+def _outcome(done: Callable[[], object], wrong_value: int) -> Refusal:
+    """Return the outcome of a function for a resource. wrong_value: the error code for a ValueError."""
+    try:
+        done()
+    except config_changes.ConfigProblem as problem:
+        return Refusal(problem.code, problem.message)
+    except ValueError as error:
+        return Refusal(wrong_value, str(error))
+    return DONE
 
 
 def begin_configs(cluster: Cluster) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kio.schema.errors import ErrorCode
+from msgspec import Struct
 
 from console.embedded.config_definitions import ConfigDefinition, Definitions, release_configs
 from console.embedded.java import hash_order
@@ -29,6 +29,16 @@ class ConfigProblem(Exception):
         self.message = message
 
 
+def invalid_config(message: str) -> ConfigProblem:
+    """Return the problem of a config that can't be so."""
+    return ConfigProblem(ErrorCode.invalid_config, message)
+
+
+def invalid_request(message: str) -> ConfigProblem:
+    """Return the problem of a request that brokers do not take."""
+    return ConfigProblem(ErrorCode.invalid_request, message)
+
+
 class PolicyViolation(ConfigProblem):
     """A policy refuses the change. The client gets the text."""
 
@@ -40,13 +50,11 @@ MALFORMED = (
     "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
     "incompatible broker. See the broker logs for more details."
 )
-BATCH_TOO_LARGE = "Unable to perform excessively large batch operation."
 WRONG_BROKER = "Unexpected broker id, expected {own}, but received {name}"
 RESOURCE_TWICE = "Each resource must appear at most once."
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigMessages:
+class ConfigMessages(Struct, frozen=True):
     """Messages that differ between releases, each measured.
 
     key_set: format of a set of keys. one_set: all keys of a set have one order.
@@ -111,10 +119,10 @@ def check_operations(operations: Iterable[Operation]) -> None:
     """Check that no key is repeated or lacks a value. Raises ConfigProblem."""
     keys = [operation.key for operation in operations]
     if len(set(keys)) < len(keys):
-        raise ConfigProblem(ErrorCode.invalid_request, "Error due to duplicate config keys")
+        raise invalid_request("Error due to duplicate config keys")
     missing = [operation.key for operation in operations if operation.value is None and operation.code != DELETE]
     if missing:
-        raise ConfigProblem(ErrorCode.invalid_request, f"Null value not supported for : {', '.join(missing)}")
+        raise invalid_request(f"Null value not supported for : {', '.join(missing)}")
 
 
 def altered_by_broker(
@@ -145,7 +153,7 @@ def altered_by_broker(
                 parts = old + [part for part in given if part not in old]
             result[key] = ",".join(parts)
         else:
-            raise ConfigProblem(ErrorCode.invalid_request, f"Unknown operations type {int(code)}")
+            raise invalid_request(f"Unknown operations type {int(code)}")
     return result
 
 
@@ -154,11 +162,9 @@ def _list_definition(key: str, code: AlterOp, definitions: Definitions, texts: C
     if definition is None:
         if texts.unknown_appended is None:
             raise ConfigProblem(ErrorCode.unknown_server_error)
-        raise ConfigProblem(ErrorCode.invalid_config, texts.unknown_appended.format(key=key))
+        raise invalid_config(texts.unknown_appended.format(key=key))
     if not definition.is_list:
-        raise ConfigProblem(
-            ErrorCode.invalid_config, f"Config value {code.name.lower()} is not allowed for config key: {key}"
-        )
+        raise invalid_config(f"Config value {code.name.lower()} is not allowed for config key: {key}")
     return definition
 
 
@@ -191,9 +197,7 @@ def altered_by_controller(
             assert value is not None
             definition = definitions.get(key)
             if definition is None or not definition.is_list:
-                raise ConfigProblem(
-                    ErrorCode.invalid_config, f"Can't {code.name} to key {key} because its type is not LIST."
-                )
+                raise invalid_config(f"Can't {code.name} to key {key} because its type is not LIST.")
             # An inherited value does not count: the controller starts from Kafka's default.
             text = now.get(key, definition.default) or ""
             parts = [part for part in text.split(",") if part]
@@ -210,7 +214,7 @@ def altered_by_controller(
             # The record can't be written; older controllers had no check before, and fail as a whole.
             if texts.too_long is None:
                 raise ControllerFailure
-            raise ConfigProblem(ErrorCode.invalid_config, texts.too_long)
+            raise invalid_config(texts.too_long)
     return result
 
 
@@ -218,21 +222,12 @@ class ControllerFailure(Exception):
     """The controller fails, and with it the whole request."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigChange:
+class ConfigChange(Struct, frozen=True):
     """The wanted change of one resource. replaces: whether keys that are not named are deleted (AlterConfigs)."""
 
     resource: ConfigResource
     operations: tuple[Operation, ...]
     replaces: bool = False
-
-
-class ConfigOutcome(NamedTuple):
-    """The result for one resource. message: None for none."""
-
-    resource: ConfigResource
-    code: int = ErrorCode.none
-    message: str | None = None
 
 
 class AuthorizationProblem(ConfigProblem):
@@ -249,17 +244,6 @@ def authorization_problem(resource: ConfigResource, *, with_message: bool = True
     code = ErrorCode[f"{guard.lower()}_authorization_failed"]
     message = f"{guard.capitalize()} authorization failed." if with_message else None
     return AuthorizationProblem(code, message, (guard, CLUSTER_NAME if guard == "CLUSTER" else resource.name))
-
-
-def outcome_of(resource: ConfigResource, done: Callable[[], object], wrong_value: int) -> ConfigOutcome:
-    """Return the outcome of a function for a resource. wrong_value: the error code for a ValueError."""
-    try:
-        done()
-    except ConfigProblem as problem:
-        return ConfigOutcome(resource, problem.code, problem.message)
-    except ValueError as error:
-        return ConfigOutcome(resource, wrong_value, str(error))
-    return ConfigOutcome(resource)
 
 
 ROOT = "root"
@@ -313,21 +297,18 @@ def alter_loggers(loggers: Loggers, broker_id: int, operations: Iterable[Operati
     levels: dict[str, str | None] = {}
     for name, code, value in operations:
         if code in (APPEND, SUBTRACT):
-            raise ConfigProblem(
-                ErrorCode.invalid_request, f"{code.name} operation is not allowed for the BROKER_LOGGER resource"
-            )
+            raise invalid_request(f"{code.name} operation is not allowed for the BROKER_LOGGER resource")
         if code not in (SET, DELETE):
             raise ConfigProblem(ErrorCode.unknown_server_error)
         if not loggers.exists(name):
-            raise ConfigProblem(ErrorCode.invalid_config, f"Logger {name} does not exist!")
+            raise invalid_config(f"Logger {name} does not exist!")
         if code == SET and value not in LEVELS:
-            raise ConfigProblem(
-                ErrorCode.invalid_config,
+            raise invalid_config(
                 f"Cannot set the log level of {name} to {value} as it is not a supported log level. "
                 f"Valid log levels are {', '.join(LEVELS)}",
             )
         if code == DELETE and name == ROOT:
-            raise ConfigProblem(ErrorCode.invalid_request, "Removing the log level of the root logger is not allowed")
+            raise invalid_request("Removing the log level of the root logger is not allowed")
         levels[name] = value if code == SET else None
     if not validate_only:
         loggers.change(broker_id, levels)

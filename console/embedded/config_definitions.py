@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+from msgspec import Struct, field
 
 from console.embedded.java import decimal_number, decimal_text, trimmed, whole_number
 from console.embedded.state import View
@@ -19,8 +20,7 @@ from console.model.entity_types import listed_alone
 NO_RULE: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigDefinition:
+class ConfigDefinition(Struct, frozen=True):
     """One key (ConfigDef.ConfigKey).
 
     default: as Kafka writes it; None for null, and for a required key. rule: name and bounds of the check beside the
@@ -51,8 +51,7 @@ UNKNOWN_TYPE = codes.ConfigType(0)
 Definitions = Mapping[str, ConfigDefinition]
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseConfigs:
+class ReleaseConfigs(Struct, frozen=True):
     """All definitions of a release by key, in the order in which Kafka checks values.
 
     broker: keys of a broker's file. broker_dynamic_only: keys that can only be set at run time (KIP-73's rates).
@@ -169,15 +168,6 @@ class InvalidValue(ValueError):
 
 class InvalidConfig(ValueError):
     """Another invalid config. The text is Kafka's message."""
-
-
-def value_error(definition: ConfigDefinition, text: str) -> str | None:
-    """Return why the key can't have this value, None if it can."""
-    try:
-        checked_value(definition, text)
-    except ValueError as error:
-        return str(error)
-    return None
 
 
 def checked_value(definition: ConfigDefinition, text: str) -> ConfigValue:
@@ -354,8 +344,7 @@ def without_listener(key: str) -> str | None:
     return None if found is None else found[1]
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerLayers:
+class BrokerLayers(Struct, frozen=True):
     """Where one broker's values come from (KIP-226): key -> value as written.
 
     own: set for the broker. cluster_default: set for all brokers. static: the broker's file. A key has synonyms

@@ -12,7 +12,7 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded import config_definitions
 from console.embedded.answers import WireFormat
-from console.embedded.config_changes import ConfigProblem
+from console.embedded.config_changes import ConfigProblem, invalid_request
 from console.embedded.context import CONTROLLER_LISTENER, Cluster, RequestContext
 from console.embedded.java import whole_number
 from console.embedded.own_resources import own_resource
@@ -120,7 +120,7 @@ def described_entries(cluster: Cluster, broker_id: int, resource: ConfigResource
         return list(_broker_entries(layers))
     if resource.type.entity.has_levels:
         if not resource.name:
-            raise ConfigProblem(ErrorCode.invalid_request, "Broker id must not be empty")
+            raise invalid_request("Broker id must not be empty")
         check_is_own(resource.name, broker_id, "Unexpected broker id, expected {own} but received {name}")
         levels = cluster.loggers.levels(broker_id)
         return [
@@ -129,10 +129,10 @@ def described_entries(cluster: Cluster, broker_id: int, resource: ConfigResource
         ]
     if resource.type == codes.GROUP:
         if not resource.name:
-            raise ConfigProblem(ErrorCode.invalid_request, "Group name must not be empty")
+            raise invalid_request("Group name must not be empty")
         return list(_group_entries(layers, own))
     if not resource.type.entity.names.allows(resource.name):
-        raise ConfigProblem(ErrorCode.invalid_request, own_resource(resource.type).misnamed)
+        raise invalid_request(own_resource(resource.type).misnamed)
     return list(_own_entries(cluster, resource, own))
 
 
@@ -163,9 +163,9 @@ def check_is_own(name: str, broker_id: int, wrong: str, not_number: str = _NOT_N
     """Check that the name is this broker's id. Raises ConfigProblem. wrong: the message for another id."""
     number = broker_number(name)
     if number is None:
-        raise ConfigProblem(ErrorCode.invalid_request, not_number.format(name=name))
+        raise invalid_request(not_number.format(name=name))
     if number != broker_id:
-        raise ConfigProblem(ErrorCode.invalid_request, wrong.format(own=broker_id, name=name))
+        raise invalid_request(wrong.format(own=broker_id, name=name))
 
 
 def broker_number(name: str) -> int | None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
-from kio.schema.errors import ErrorCode
-
 from console.embedded import config_definitions
-from console.embedded.config_changes import ConfigMessages, ConfigProblem
+from console.embedded.config_changes import ConfigMessages, ConfigProblem, invalid_config
 from console.embedded.context import Cluster
 from console.embedded.spec import Release
 from console.model.config import topic_resource
@@ -33,6 +31,15 @@ _NO_CONTROLLER_LISTENER = (
     "requirement failed: controller.listener.names must contain at least one value appearing in the 'listeners' "
     "configuration when running the KRaft controller role"
 )
+
+
+class NotReconfigurable(ValueError):
+    """The running broker can't apply a change, as Kafka says it."""
+
+    def __init__(self, reason: object) -> None:
+        super().__init__(_WRAPPED.format(reason=reason))
+
+
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
@@ -87,7 +94,7 @@ def _check_hidden(configs: config_definitions.ReleaseConfigs, values: Mapping[st
             try:
                 config_definitions.checked_value(definition, text)
             except config_definitions.InvalidValue as wrong:
-                raise ValueError(_WRAPPED.format(reason=wrong)) from wrong
+                raise NotReconfigurable(wrong) from wrong
 
 
 def _is_of_one_listener(configs: config_definitions.ReleaseConfigs, name: str) -> bool:
@@ -173,34 +180,24 @@ def _check_running(before: config_definitions.BrokerLayers, after: config_defini
             _check_threads(f"Dynamic thread count update validation failed for {name}={new}, value should", old, new)
     old, new = _number(before, "log.cleaner.threads"), _number(after, "log.cleaner.threads")
     if new < old // 2:
-        raise ValueError(
-            _WRAPPED.format(reason=f"Log cleaner threads cannot be reduced to less than half the current value {old}")
-        )
+        raise NotReconfigurable(f"Log cleaner threads cannot be reduced to less than half the current value {old}")
     if new > old * 2:
-        raise ValueError(
-            _WRAPPED.format(
-                reason=f"Log cleaner threads cannot be increased to more than double the current value {old}"
-            )
-        )
+        raise NotReconfigurable(f"Log cleaner threads cannot be increased to more than double the current value {old}")
     for key in ("max.connections", "max.connection.creation.rate"):
         if key in after.configs.broker and after.value(key) == "0" != before.value(key):
-            raise ValueError(_WRAPPED.format(reason=f"Invalid {key} 0"))
+            raise NotReconfigurable(f"Invalid {key} 0")
     for key in ("log.retention.ms", "log.retention.bytes"):
         _check_local_retention(before, after, key)
     reporters = _list(after, "metric.reporters")
     if any("." not in name or not name.startswith("org.apache.kafka.") for name in reporters):
-        raise ValueError(
-            _WRAPPED.format(
-                reason="Validation of dynamic config update of Set(metric.reporters) failed with class class "
-                "kafka.server.DynamicMetricsReporters"
-            )
+        raise NotReconfigurable(
+            "Validation of dynamic config update of Set(metric.reporters) failed with class class "
+            "kafka.server.DynamicMetricsReporters"
         )
     listeners = after.value("advertised.listeners")
     # The addresses are in the broker's registration, which is written when it starts.
     if after.value("process.roles") and listeners != before.value("advertised.listeners"):
-        raise ValueError(
-            _WRAPPED.format(reason="Advertised listeners cannot be altered when using a Raft-based metadata quorum.")
-        )
+        raise NotReconfigurable("Advertised listeners cannot be altered when using a Raft-based metadata quorum.")
 
 
 def _check_local_retention(
@@ -223,17 +220,17 @@ def _check_local_retention(
         reason = f"Value must not be more than {key} property value: {most}"
     else:
         return
-    raise ValueError(_WRAPPED.format(reason=str(config_definitions.InvalidValue(local, str(kept), reason))))
+    raise NotReconfigurable(str(config_definitions.InvalidValue(local, str(kept), reason)))
 
 
 def _check_threads(begin: str, old: int, new: int) -> None:
     if new <= 0:
-        raise ValueError(_WRAPPED.format(reason=f"{begin} be at least 1"))
+        raise NotReconfigurable(f"{begin} be at least 1")
     # The rule of all thread pools: at most half or double the size in one step.
     if new < old // 2:
-        raise ValueError(_WRAPPED.format(reason=f"{begin} be at least half the current value {old}"))
+        raise NotReconfigurable(f"{begin} be at least half the current value {old}")
     if new > old * 2:
-        raise ValueError(_WRAPPED.format(reason=f"{begin} not be greater than double the current value {old}"))
+        raise NotReconfigurable(f"{begin} not be greater than double the current value {old}")
 
 
 def _number(layers: config_definitions.BrokerLayers, key: str, default: str = "0") -> int:
@@ -275,7 +272,7 @@ def check_topic(
     """Check a topic's own configs (LogConfig). Raises ConfigProblem or ValueError for the first error."""
     unknown = next((key for key in own if key not in configs.topic), None)
     if unknown is not None:
-        raise ConfigProblem(ErrorCode.invalid_config, f"Unknown topic config name: {unknown}")
+        raise invalid_config(f"Unknown topic config name: {unknown}")
     values: dict[str, config_definitions.ConfigValue] = {}
     for name, definition in configs.topic.items():
         if name in own:
@@ -284,9 +281,8 @@ def check_topic(
         int(str(values.get(name, inherited.get(name, configs.topic[name].default)))) for name in _COMPACTION_LAGS
     )
     if least > most:
-        raise ConfigProblem(
-            ErrorCode.invalid_config,
-            f"conflict topic config setting min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})",
+        raise invalid_config(
+            f"conflict topic config setting min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})"
         )
     # No broker here has a plugin for remote storage.
     if values.get("remote.storage.enable"):
@@ -336,7 +332,7 @@ def check_group(layers: config_definitions.BrokerLayers, own: Mapping[str, str],
     definitions = layers.configs.group
     unknown = next((key for key in own if key not in definitions), None)
     if unknown is not None:
-        raise ConfigProblem(ErrorCode.invalid_config, f"Unknown group config name: {unknown}")
+        raise invalid_config(f"Unknown group config name: {unknown}")
     if since_44:
         _check_streams(layers, own)
     values: dict[str, int | str] = {}
@@ -350,17 +346,17 @@ def check_group(layers: config_definitions.BrokerLayers, own: Mapping[str, str],
     for kind in _GROUP_KINDS:
         session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
         if session in values and int(values[session]) <= int(values[heartbeat]):
-            raise ConfigProblem(ErrorCode.invalid_config, f"{session} must be greater than {heartbeat}")
+            raise invalid_config(f"{session} must be greater than {heartbeat}")
 
 
 def _check_streams(layers: config_definitions.BrokerLayers, own: Mapping[str, str]) -> None:
     tags = [tag.strip() for tag in own.get(_TAGS, "").split(",")]
     if len(tags) > len(set(tags)):
-        raise ConfigProblem(ErrorCode.invalid_config, f"{_TAGS} must not contain duplicate tag keys.")
+        raise invalid_config(f"{_TAGS} must not contain duplicate tag keys.")
     registered = [name.strip() for name in (layers.value(_ASSIGNORS) or "").split(",")]
     if _ASSIGNOR in own and (wanted := own[_ASSIGNOR].strip()) not in registered:
         message = f"{_ASSIGNOR} '{wanted}' is not a registered task assignor. Registered assignors are: "
-        raise ConfigProblem(ErrorCode.invalid_config, f"{message}[{', '.join(registered)}].")
+        raise invalid_config(f"{message}[{', '.join(registered)}].")
 
 
 def _bounded_keys(layers: config_definitions.BrokerLayers) -> list[str]:
@@ -385,10 +381,10 @@ def _check_bounds(layers: config_definitions.BrokerLayers, name: str, value: int
     low, high = (int(layers.value(key) or 0) if key is not None else 0 for key in (least, most))
     if since_44 and least is not None and most is not None and not low <= value <= high:
         message = f"{name} must be in the range {low} to {high} inclusive."
-        raise ConfigProblem(ErrorCode.invalid_config, message)
+        raise invalid_config(message)
     if least is not None and value < low:
         bound = low if since_44 else least
-        raise ConfigProblem(ErrorCode.invalid_config, f"{name} must be greater than or equal to {bound}")
+        raise invalid_config(f"{name} must be greater than or equal to {bound}")
     if most is not None and value > high:
         bound = high if since_44 else most
-        raise ConfigProblem(ErrorCode.invalid_config, f"{name} must be less than or equal to {bound}")
+        raise invalid_config(f"{name} must be less than or equal to {bound}")

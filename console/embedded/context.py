@@ -24,7 +24,7 @@ from console.embedded.tokens import Token
 from console.model.acl import CLUSTER_NAME
 from console.model.codes import AclOperation, AclResourceType
 from console.model.releases import takes_host_ranges
-from console.wire.fields import for_version
+from console.wire.fields import filled
 from console.wire.schemas import Messages
 
 log = logging.getLogger("console.embedded")
@@ -270,12 +270,13 @@ class RequestContext:
         return self.messages.schema
 
     def answer(self, **fields: Any) -> Any:
-        """Return the response with those of the fields that its version has.
+        """Return the response with those of the fields that its version has; the others are unused."""
+        return filled(self.messages.response, **fields)
 
-        Args:
-            fields: without `throttle_time` the client does not have to wait.
-        """
-        return for_version(self.messages.response, **{"throttle_time": NO_TIME, **fields})
+    def part(self, name: str, /, **fields: Any) -> Any:
+        """Return a nested class of the response with those of the fields that its version has; the others are
+        unused."""
+        return filled(getattr(self.messages.schema, name), **fields)
 
     @property
     def state(self) -> ClusterState:

@@ -7,53 +7,12 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import OF_THE_WHOLE, error_answer
+from console.embedded.apis import APIS, Served
 from console.embedded.context import RequestContext
 from console.embedded.state import ClusterState
 from console.embedded.tables import NO_LEADER
 from console.wire.schemas import Messages
 
-_OF_THE_LEADER = frozenset({"add_raft_voter", "describe_quorum", "remove_raft_voter"})
-"""Their handlers look who leads (`voters`)."""
-_OF_THE_ACTIVE = frozenset(
-    {
-        "alter_client_quotas",
-        "alter_partition_reassignments",
-        "alter_user_scram_credentials",
-        "create_acls",
-        "create_partitions",
-        "create_topics",
-        "delete_acls",
-        "elect_leaders",
-        "unregister_broker",
-        "update_features",
-    }
-)
-_AFTER_A_CHECK = frozenset(
-    {"create_delegation_token", "delete_topics", "expire_delegation_token", "renew_delegation_token"}
-)
-"""Of the active one, too: their handlers refuse first what any controller sees (`is_not_active`)."""
-_BY_RESOURCE = frozenset({"alter_configs", "incremental_alter_configs"})
-"""A controller's own log levels it changes itself, all else is the active one's (`config_alter`)."""
-AT_CONTROLLERS = (
-    _OF_THE_LEADER
-    | _OF_THE_ACTIVE
-    | _AFTER_A_CHECK
-    | _BY_RESOURCE
-    | {
-        "api_versions",
-        "describe_acls",
-        "describe_cluster",
-        "describe_configs",
-        "describe_delegation_token",
-        "describe_user_scram_credentials",
-        "list_partition_reassignments",
-        "sasl_authenticate",
-        "sasl_handshake",
-    }
-)
-"""The APIs that controllers serve, of those that are served here (listener "controller" of Kafka's message files)."""
-FORWARDED = _OF_THE_LEADER | _OF_THE_ACTIVE | _AFTER_A_CHECK | _BY_RESOURCE | {"list_partition_reassignments"}
-"""What brokers hand on to the active controller, and wait for while there is none."""
 FORWARDING_SECONDS = 60.0
 """Seconds after which a broker gives up waiting for a controller."""
 _PRE_VOTE_FROM = (4, 0)
@@ -80,7 +39,7 @@ def is_not_active(context: RequestContext) -> bool:
 
 def refused_by_controller(request: Any, context: RequestContext, found: Messages) -> Any | None:
     """Return the response of a controller to a change that only the active one makes; None where it answers itself."""
-    if found.api not in _OF_THE_ACTIVE or not is_not_active(context):
+    if Served.BY_THE_ACTIVE not in APIS[found.api].served or not is_not_active(context):
         return None
     message = OF_THE_WHOLE if found.api == "alter_client_quotas" else not_active_message(context.state)
     return error_answer(request, found, ErrorCode.not_controller, message)
@@ -89,6 +48,5 @@ def refused_by_controller(request: Any, context: RequestContext, found: Messages
 def waits_for_controller(context: RequestContext, api: str) -> bool:
     """Return whether a broker would hand this on, and there is no controller that takes it."""
     state = context.state
-    return (
-        bool(state.controllers) and not context.at_controller and api in FORWARDED and state.controller_id == NO_LEADER
-    )
+    is_handed_on = bool(state.controllers) and not context.at_controller and Served.HANDED_ON in APIS[api].served
+    return is_handed_on and state.controller_id == NO_LEADER

@@ -11,22 +11,21 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 from kio.schema.index import api_key_map
+from msgspec import Struct
 
 from console.embedded.state import ClusterState
 from console.model.codes import ResourceType
 from console.model.config import ConfigResource
 
 
-@dataclass(frozen=True, slots=True)
-class Fail:
+class Fail(Struct, frozen=True):
     """Answer everything in the request with an error, and do nothing. code: any number."""
 
     code: int
     message: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FailSome:
+class FailSome(Struct, frozen=True):
     """Fail some items of a batch, and do the others. every: fail each n-th item, counted from 1. names: fail these
     items instead."""
 
@@ -36,8 +35,7 @@ class FailSome:
     names: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class FailFor:
+class FailFor(Struct, frozen=True):
     """Answer everything in the request with an error where one of these names is anywhere in it, as servers do that
     fail inside for one member of a batch."""
 
@@ -46,8 +44,7 @@ class FailFor:
     message: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Delay:
+class Delay(Struct, frozen=True):
     """Wait before the request is handled."""
 
     seconds: float
@@ -60,50 +57,43 @@ class Moment(Enum):
     AFTER = "after"
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """Close the connection instead of answering."""
 
     moment: Moment
 
 
-@dataclass(frozen=True, slots=True)
-class HalfFrame:
+class HalfFrame(Struct, frozen=True):
     """Handle the request, send the first half of the answer, and close the connection."""
 
 
-@dataclass(frozen=True, slots=True)
-class Garbage:
+class Garbage(Struct, frozen=True):
     """Handle the request, and answer with random bytes: instead of the body, or of the whole frame with its length."""
 
     whole_frame: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Throttle:
+class Throttle(Struct, frozen=True):
     """Handle the request, report a throttle time where the version has the field, and read no more requests of this
     connection until it is over (KIP-219)."""
 
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class MoveController:
+class MoveController(Struct, frozen=True):
     """Make another broker the controller before the request is handled: this one, or the next that is alive."""
 
     to: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerDown:
+class BrokerDown(Struct, frozen=True):
     """Crash a broker before the request is handled, and restart it later. broker: None for the one that was asked."""
 
     broker: int | None = None
     seconds: float = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Meanwhile:
+class Meanwhile(Struct, frozen=True):
     """Change the state before the request is handled, as another client would."""
 
     change: Callable[[ClusterState], object]
@@ -114,8 +104,7 @@ Effect = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """An effect on some requests.
 
     api: kio's name; broker, client: ids; None matches any. nth: only the n-th matching request, counted from 1. times:

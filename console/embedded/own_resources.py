@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.config_changes import ConfigProblem
+from console.embedded.config_changes import ConfigProblem, invalid_config, invalid_request
 from console.embedded.config_definitions import BrokerLayers, checked_value, parsed_value
 from console.embedded.java import trimmed, whole_number
 from console.embedded.spec import Release
@@ -66,7 +66,7 @@ def check_own(layers: BrokerLayers, type_: ResourceType, own: Mapping[str, str],
     unknown = next((key for key in own if key not in definitions), None)
     if unknown is not None:
         message = f"Unknown {type_.entity.spoken} configuration: {unknown}"
-        raise ConfigProblem(ErrorCode.invalid_request, message)
+        raise invalid_request(message)
     if typed:
         for key, text in own.items():
             checked_value(definitions[key], text)
@@ -79,16 +79,15 @@ def check_client_metrics(layers: BrokerLayers, own: Mapping[str, str], *, modern
     if "interval.ms" in own:
         interval = _metrics_interval(own["interval.ms"], modern)
         if not _SHORTEST_MS <= interval <= _LONGEST_MS:
-            raise ConfigProblem(
-                ErrorCode.invalid_request,
-                f"Invalid value {interval} for interval.ms, interval must be between 100 and 3600000 (1 hour)",
+            raise invalid_request(
+                f"Invalid value {interval} for interval.ms, interval must be between 100 and 3600000 (1 hour)"
             )
     if "match" in own:
         patterns = parsed_value(definitions["match"], own["match"]) if modern else own["match"].split(",")
         assert not isinstance(patterns, str | int | float)
         for pattern in patterns:
             if not _is_match(pattern):
-                raise ConfigProblem(ErrorCode.invalid_config, f"Illegal client matching pattern: {pattern}")
+                raise invalid_config(f"Illegal client matching pattern: {pattern}")
 
 
 def _metrics_interval(text: str, modern: bool) -> int:

@@ -13,7 +13,6 @@ from console.embedded.context import RequestContext
 from console.embedded.partition_log import PartitionLog
 from console.embedded.state import ClusterState
 from console.embedded.tables import NO_LEADER, Partition, Topic
-from console.wire.fields import for_version
 
 _TELLS_LEADER = frozenset({ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch})
 _NO_EPOCH = -1
@@ -84,22 +83,21 @@ def led_partition(
     return LedPartition(topic, index, partition, log)
 
 
-def current_leader_field(schema: Any, refusal: NotServed) -> dict[str, Any]:
+def current_leader_field(context: RequestContext, refusal: NotServed) -> dict[str, Any]:
     """Return the field `current_leader` of an error answer, in versions that have it (KIP-951)."""
-    if refusal.leader == NO_LEADER or refusal.code not in _TELLS_LEADER or not hasattr(schema, "NodeEndpoint"):
+    if refusal.leader == NO_LEADER or refusal.code not in _TELLS_LEADER or not hasattr(context.schema, "NodeEndpoint"):
         return {}
-    return {"current_leader": schema.LeaderIdAndEpoch(leader_id=refusal.leader, leader_epoch=refusal.epoch)}
+    return {"current_leader": context.part("LeaderIdAndEpoch", leader_id=refusal.leader, leader_epoch=refusal.epoch)}
 
 
 def node_endpoints_field(context: RequestContext, leaders: Iterable[int]) -> dict[str, Any]:
     """Return the field `node_endpoints` with these leaders, in versions that have it (KIP-951)."""
-    schema = context.schema
-    if not hasattr(schema, "NodeEndpoint"):
+    if not hasattr(context.schema, "NodeEndpoint"):
         return {}
     brokers = context.view.brokers
     return {
         "node_endpoints": tuple(
-            for_version(schema.NodeEndpoint, node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack)
+            context.part("NodeEndpoint", node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack)
             for leader in sorted(set(leaders))
             if (broker := brokers.get(leader)) is not None
         )

@@ -14,46 +14,25 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.java import sized_hash_order
 from console.embedded.large_tables import LargeQuotas
-from console.embedded.tables import PastTable, Table, frozen
+from console.embedded.tables import IndexedTable, frozen, keys_in
 from console.model import quota
 
 Entries = Iterable[tuple[quota.QuotaEntity, quota.QuotaValues]]
 _FEWEST_FIRST = (quota.USER, quota.IP, quota.CLIENT_ID)
 
 
-class QuotaTable(Table[quota.QuotaEntity, quota.QuotaValues]):
-    """The quotas, indexed by the components of their entities, because there may be a million."""
+class QuotaTable(IndexedTable[quota.QuotaEntity, quota.QuotaValues]):
+    """The quotas, indexed by the components of their entities."""
 
-    __slots__ = ("_by_part",)
+    __slots__ = ()
     source: LargeQuotas | None
 
     def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self._by_part: dict[quota.QuotaPart, dict[quota.QuotaEntity, None]] = {}
-
-    def put(self, key: quota.QuotaEntity, value: quota.QuotaValues) -> None:
-        """Set an entity's quotas."""
-        super().put(key, value)
-        for part in key.parts:
-            self._by_part.setdefault(part, {})[key] = None
-
-    def remove(self, key: quota.QuotaEntity) -> None:
-        """Delete an entity's quotas."""
-        super().remove(key)
-        for part in key.parts:
-            found = self._by_part.get(part)
-            if found is not None:
-                found.pop(key, None)
-                if not found:
-                    del self._by_part[part]
+        super().__init__(name, lambda entity: entity.parts)
 
     def of_part(self, part: quota.QuotaPart) -> Iterator[quota.QuotaEntity]:
         """Yield the entities with this component. Lazy: the table may change during the iteration."""
-        own = tuple(self._by_part.get(part, ()))
-        made = self.source.of_part(part) if self.source is not None else ()
-        known = frozenset(own)
-        yield from (entity for entity in made if entity not in known and entity in self)
-        yield from own
+        return self.having(part, self.source.of_part(part) if self.source is not None else ())
 
     def of_types(self, types: frozenset[str]) -> Entries:
         """Yield the entities with components of exactly these types. Lazy: the table may change during the
@@ -87,18 +66,8 @@ def quota_candidates(quotas: Mapping[quota.QuotaEntity, quota.QuotaValues], want
     if not named:
         return frozen(quotas).items()
     part = min(named, key=lambda part: (part.name is None, _FEWEST_FIRST.index(part.type)))
-    return _with_values(quotas, _of_part(quotas, part))
-
-
-def _of_part(
-    quotas: Mapping[quota.QuotaEntity, quota.QuotaValues], part: quota.QuotaPart
-) -> Iterable[quota.QuotaEntity]:
-    if isinstance(quotas, QuotaTable):
-        return quotas.of_part(part)
-    if isinstance(quotas, PastTable) and isinstance(quotas.now, QuotaTable):
-        gone = [entity for entity in quotas.restored() if part in entity.parts and entity not in quotas.now]
-        return (*quotas.now.of_part(part), *gone)
-    return [entity for entity in quotas if part in entity.parts]
+    entities = keys_in(quotas, lambda table: table.of_part(part), lambda entity: part in entity.parts)
+    return _with_values(quotas, entities)
 
 
 def _with_values(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from crc32c import crc32c
 
 from console.model.records import Record
 from console.wire.record_batches import HEADER as _HEADER
-from console.wire.record_batches import batches, records
+from console.wire.record_batches import BatchHeader, batches, records
 
 HEADER_SIZE = _HEADER.size
 _LENGTH_AT, _AFTER_LENGTH, _MAGIC_AT, _CRC_AT, _CRC_FROM = 8, 12, 16, 17, 21
@@ -105,39 +105,25 @@ def read_batch(data: bytes, at: int) -> Batch:
         raise CorruptBatch(f"{len(data) - at} bytes are no record batch")
     if data[at + _MAGIC_AT] != _MAGIC:
         raise InvalidBatch(f"Produce requests are only allowed to contain record batches with magic version {_MAGIC}")
-    (
-        base,
-        length,
-        epoch,
-        _,
-        crc,
-        attributes,
-        delta,
-        first_time,
-        max_time,
-        producer,
-        producer_epoch,
-        sequence,
-        records,
-    ) = _HEADER.unpack_from(data, at)
-    end = at + _AFTER_LENGTH + length
-    if length < HEADER_SIZE - _AFTER_LENGTH or end > len(data):
-        raise CorruptBatch(f"a record batch of {length} bytes in {len(data) - at - _AFTER_LENGTH}")
+    head = BatchHeader(*_HEADER.unpack_from(data, at))
+    end = at + _AFTER_LENGTH + head.length
+    if head.length < HEADER_SIZE - _AFTER_LENGTH or end > len(data):
+        raise CorruptBatch(f"a record batch of {head.length} bytes in {len(data) - at - _AFTER_LENGTH}")
     # The checksum leaves out what the broker writes itself, the offset and the leader's epoch.
-    if crc32c(data[at + _CRC_FROM : end]) != crc:
-        raise CorruptBatch(f"the checksum {crc} is not that of the batch")
+    if crc32c(data[at + _CRC_FROM : end]) != head.crc:
+        raise CorruptBatch(f"the checksum {head.crc} is not that of the batch")
     return Batch(
         data[at:end] if (at, end) != (0, len(data)) else data,
-        base,
-        base + delta,
-        epoch,
-        attributes,
-        first_time,
-        max_time,
-        producer,
-        producer_epoch,
-        sequence,
-        records,
+        head.base_offset,
+        head.base_offset + head.last_offset_delta,
+        head.leader_epoch,
+        head.attributes,
+        head.base_timestamp,
+        head.max_timestamp,
+        head.producer_id,
+        head.producer_epoch,
+        head.base_sequence,
+        head.records,
     )
 
 
@@ -155,18 +141,14 @@ def placed_batch(batch: Batch, offset: int, leader_epoch: int, append_time: int 
         _ATTRIBUTES.pack_into(data, _CRC_FROM, attributes)
         _MAX_TIME.pack_into(data, _MAX_TIME_AT, max_timestamp)
         _CRC.pack_into(data, _CRC_AT, crc32c(bytes(data[_CRC_FROM:])))
-    return Batch(
-        bytes(data),
-        offset,
-        offset + batch.last_offset - batch.base_offset,
-        leader_epoch,
-        attributes,
-        batch.base_timestamp,
-        max_timestamp,
-        batch.producer_id,
-        batch.producer_epoch,
-        batch.base_sequence,
-        batch.records,
+    return replace(
+        batch,
+        data=bytes(data),
+        base_offset=offset,
+        last_offset=offset + batch.last_offset - batch.base_offset,
+        leader_epoch=leader_epoch,
+        attributes=attributes,
+        max_timestamp=max_timestamp,
     )
 
 

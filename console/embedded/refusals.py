@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kio.schema.errors import ErrorCode
+from msgspec import Struct
 
 from console.embedded.context import CloseConnection, RequestContext
 from console.embedded.spec import Release, since
@@ -20,8 +20,7 @@ UNKNOWN_ENTRY_FILTER: Final = "Unknown entryFilter."
 TOO_MANY_CHANGES: Final = "Unable to perform excessively large batch operation."
 
 
-@dataclass(frozen=True, slots=True)
-class RightsMessages:
+class RightsMessages(Struct, frozen=True):
     """Messages about ACLs that differ between releases, each measured.
 
     refused: missing permission on the cluster. too_many_deleted: code and message, None for no message.

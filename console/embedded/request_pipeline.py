@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import pkgutil
 import struct
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -18,11 +17,10 @@ from kio.schema.errors import ErrorCode
 from kio.schema.index import api_key_map
 
 from console.embedded import faults as embedded_faults
-from console.embedded import handlers
-from console.embedded.answers import CONTROLLER_APIS, answer_partly, error_answer, not_controller
+from console.embedded.answers import answer_partly, error_answer, not_controller
+from console.embedded.apis import APIS, Served
 from console.embedded.context import CONTROLLER_LISTENER, CloseConnection, Cluster, RequestContext, Session
 from console.embedded.controllers import (
-    AT_CONTROLLERS,
     FORWARDING_SECONDS,
     refused_by_controller,
     waits_for_controller,
@@ -32,7 +30,7 @@ from console.embedded.spec import Profile, Range, Release
 from console.embedded.throttling import Timed
 from console.wire import frames
 from console.wire.bounds_check import MalformedFrame
-from console.wire.schemas import Messages, api_key, api_name, messages, readable_versions
+from console.wire.schemas import Messages, api_key, api_name, messages, version_range
 
 log = logging.getLogger("console.embedded")
 
@@ -121,20 +119,18 @@ class Counters:
 @cache
 def handled_apis() -> frozenset[str]:
     """Return kio's names of the APIs that have a handler."""
-    modules = {module.name for module in pkgutil.iter_modules(handlers.__path__)}
-    return frozenset(modules & set(api_key_map.values()))
+    return frozenset(APIS.keys() & set(api_key_map.values()))
 
 
 @cache
 def handler(api: str, proposed: bool) -> Handle:
-    """Return the function that answers an API: `handle` of the API's module, or a function of its proposal's module."""
+    """Return the function that answers an API, or its proposal's version of it."""
     handle: Handle
     if not proposed:
-        handle = import_module(f"console.embedded.handlers.{api}").handle
+        handle = getattr(import_module(f"console.embedded.handlers.{APIS[api].module}"), api)
         return handle
-    proposal, _, name = api.partition("_")
-    module, function = (proposal, name) if proposal.startswith("kip") else ("batched_describes", api)
-    handle = getattr(import_module(f"console.embedded.proposals.{module}"), function)
+    module, name = ("batched_describes", api) if api in handled_apis() else (APIS[api].module, api.partition("_")[2])
+    handle = getattr(import_module(f"console.embedded.proposals.{module}"), name)
     return handle
 
 
@@ -152,8 +148,8 @@ def advertised(release: Release, *, proposals: bool, only: Mapping[str, Range] |
     """
     result: dict[int, Range] = {}
     for key, (low, high) in release.apis.items():
-        readable = readable_versions(key)
-        if readable is not None and api_key_map[key] in handled_apis():
+        if (api := api_key_map.get(key)) in handled_apis() and api is not None:
+            readable = version_range(api)
             first, high = max(low, readable[0]), min(high, readable[1])
             if first <= high:
                 result[key] = (low if key in _OLDEST_ADVERTISED else first, high)
@@ -180,7 +176,7 @@ def of_controllers(apis: Mapping[int, Range]) -> dict[int, Range]:
     Args:
         apis: those of a broker of the release.
     """
-    return {key: versions for key, versions in apis.items() if api_name(key) in AT_CONTROLLERS}
+    return {key: versions for key, versions in apis.items() if Served.AT_CONTROLLERS in APIS[api_key_map[key]].served}
 
 
 class RequestPipeline:
@@ -276,7 +272,8 @@ class RequestPipeline:
                 return _error(request, found, effect.code, effect.message)
         cluster = self._cluster
         # Checked before the handler, which changes the controller's state, whichever broker was asked.
-        if not cluster.forwarding and found.api in CONTROLLER_APIS and context.broker_id != cluster.state.controller_id:
+        is_refused = not cluster.forwarding and Served.UNFORWARDED in APIS[found.api].served
+        if is_refused and context.broker_id != cluster.state.controller_id:
             return not_controller(request, found)
         if (refused := refused_by_controller(request, context, found)) is not None:
             return refused

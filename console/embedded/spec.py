@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+import msgspec
+
 from console.model.secret import Secret
 
 if TYPE_CHECKING:
@@ -73,8 +75,7 @@ Answer = Callable[[Any], Any]
 """Makes another answer of one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(msgspec.Struct, frozen=True):
     """What a server is like to its clients. release: of Kafka, whose answers its own resemble. apis: kio's names of the
     APIs that it has, with their versions; None for all of the release. unserved: API key -> versions that it reports
     beside, such as those between brokers, by which clients recognize ZooKeeper. refused: those that it has and answers
@@ -82,18 +83,17 @@ class Profile:
 
     release: str
     apis: Mapping[str, Range] | None = None
-    unserved: Mapping[int, Range] = field(default_factory=dict)
-    refused: Mapping[str, int] = field(default_factory=dict)
-    answers: Mapping[str, Answer] = field(default_factory=dict)
+    unserved: Mapping[int, Range] = msgspec.field(default_factory=dict)
+    refused: Mapping[str, int] = msgspec.field(default_factory=dict)
+    answers: Mapping[str, Answer] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class SaslSpec:
+class SaslSpec(msgspec.Struct, frozen=True):
     """Users and their passwords. plain: for PLAIN. scram: for SCRAM-SHA-256 and -512, as credentials in the state that
     AlterUserScramCredentials can change."""
 
-    plain: Mapping[str, Secret] = field(default_factory=dict)
-    scram: Mapping[str, Secret] = field(default_factory=dict)
+    plain: Mapping[str, Secret] = msgspec.field(default_factory=dict)
+    scram: Mapping[str, Secret] = msgspec.field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +150,7 @@ class ClusterSpec:
             raise ValueError("a propagation delay is not negative")
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(msgspec.Struct, frozen=True):
     """A Kafka release as clients see it (ApiVersions).
 
     name: ``4.4``. apis: API key -> versions. supported: feature -> levels. finalized: the feature levels of a new

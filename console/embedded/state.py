@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Generic, ParamSpec
 from uuid import UUID, uuid4
 
+from msgspec import Struct
+
 from console.embedded import tables
 from console.embedded.acls import AclTable
 from console.embedded.clock import Clock
@@ -30,8 +32,7 @@ Overrides = Mapping[str, str]
 """Config key -> value, of one resource. Replaced as a whole, never modified."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """What one broker knows. controller: the key 0 has the active controller's id."""
 
     brokers: Mapping[int, tables.BrokerNode]

@@ -4,114 +4,115 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
 from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 import msgspec
 
 from console.embedded import tables as embedded_tables
-from console.embedded.groups import Committed, Group, GroupState, Member
+from console.embedded.groups import Committed, Group, GroupState, Member, Protocols
 from console.embedded.newer_groups import NewerGroup
 from console.embedded.partition_log import PartitionLog
-from console.embedded.producers import Transaction
+from console.embedded.producers import Place, Transaction
 from console.embedded.record_batch import Batch, read_batch
-from console.embedded.state import ClusterState
+from console.embedded.state import ClusterState, DirPlace
 from console.model.acl import Acl
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ResourceType
+from console.model.codes import Code
 from console.model.config import ConfigResource
 from console.model.foreign_json import json_of
 from console.model.numbers import json_text
 from console.model.quota import QuotaEntity
 from console.safe_files import PRIVATE, write_whole
 
-
-class TableCodec(NamedTuple):
-    """How one table's keys and values are written and read."""
-
-    key: Callable[[Any], Any]
-    value: Callable[[Any], Any]
-    read_key: Callable[[Any], Any]
-    read_value: Callable[[Any, Any], Any]
+K = TypeVar("K")
+V = TypeVar("V")
 
 
-def _same(thing: Any) -> Any:
-    return thing
+class _Table(msgspec.Struct, Generic[K, V]):
+    """A table without its source: what was put, and the source's keys that were removed."""
+
+    own: list[tuple[K, V]]
+    gone: list[K]
 
 
-def _value_alone(_key: Any, value: Any) -> Any:
-    return value
+class _Tables(msgspec.Struct):
+    """The tables. Brokers and the controller are not stored."""
+
+    topics: _Table[str, embedded_tables.Topic]
+    configs: _Table[ConfigResource, dict[str, str]]
+    quotas: _Table[QuotaEntity, dict[str, float]]
+    acls: _Table[Acl, UUID]
+    scram: _Table[embedded_tables.ScramKey, embedded_tables.ScramCredential]
+    features: _Table[str, int]
 
 
-def _limits(_key: Any, value: dict[str, Any]) -> dict[str, float]:
-    # Infinity and NaN are written as text.
-    return {name: float(limit) for name, limit in value.items()}
+CODECS = _Tables.__struct_fields__
+"""The names of the tables that are stored."""
 
 
-def _topic(topic: embedded_tables.Topic) -> Any:
-    return [str(topic.id), topic.internal, topic.partitions]
+class _Member(msgspec.Struct):
+    """A member without a client. A real one joins again by itself."""
+
+    id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    protocols: Protocols
+    assignment: bytes
 
 
-def _read_topic(name: str, value: Any) -> embedded_tables.Topic:
-    topic_id, internal, partitions = value
-    return embedded_tables.Topic(
-        name, UUID(topic_id), tuple(_read_partition(fields) for fields in partitions), internal
-    )
+class _Group(msgspec.Struct):
+    """A group with its offsets."""
+
+    id: str
+    initial_delay: float
+    generation: int
+    protocol_type: str | None
+    protocol: str | None
+    leader: str | None
+    newer: NewerGroup | None
+    offsets: list[tuple[Place, Committed]]
+    members: list[_Member]
 
 
-def _read_partition(fields: Any) -> embedded_tables.Partition:
-    replicas, isr, leader, leader_epoch, partition_epoch, adding, removing = fields
-    return embedded_tables.Partition(
-        tuple(replicas), tuple(isr), leader, leader_epoch, partition_epoch, tuple(adding), tuple(removing)
-    )
+class _Log(msgspec.Struct):
+    """The newest records of a log, and its offsets."""
+
+    place: Place
+    start: int
+    end: int
+    older_bytes: int
+    records: bytes
 
 
-def _acl(fields: Any) -> Acl:
-    resource, name, pattern, principal, host, operation, permission = fields
-    return Acl(
-        AclResourceType(resource),
-        name,
-        PatternType(pattern),
-        principal,
-        host,
-        AclOperation(operation),
-        Permission(permission),
-    )
+class _Unlogged(msgspec.Struct):
+    """Groups, logs, transactions and the directories of replicas, which are not in the tables."""
+
+    groups: list[_Group]
+    logs: list[_Log]
+    transactions: list[Transaction]
+    replica_dirs: list[tuple[DirPlace, str]]
+    dir_copies: list[tuple[DirPlace, tuple[str, float, float]]]
 
 
-def _credential(credential: embedded_tables.ScramCredential) -> Any:
-    secrets = (credential.salt, credential.stored_key, credential.server_key)
-    return [credential.iterations, *(b64encode(secret).decode() for secret in secrets)]
+class _State(_Unlogged):
+    """The content of a file."""
+
+    format: str
+    scenario: str | None
+    cluster_id: str
+    offset: int
+    tables: _Tables
 
 
-def _read_credential(_key: Any, value: Any) -> embedded_tables.ScramCredential:
-    iterations, *encoded = value
-    salt, stored_key, server_key = (b64decode(part) for part in encoded)
-    return embedded_tables.ScramCredential(salt, iterations, stored_key, server_key)
+def _plain(value: Any) -> Any:
+    return int(value) if isinstance(value, Code) else list(value)
 
 
-CODECS: Mapping[str, TableCodec] = {
-    "topics": TableCodec(_same, _topic, _same, _read_topic),
-    "configs": TableCodec(
-        lambda key: [int(key.type), key.name],
-        dict,
-        lambda key: ConfigResource(ResourceType(key[0]), key[1]),
-        _value_alone,
-    ),
-    "quotas": TableCodec(
-        lambda entity: [list(part) for part in entity.parts],
-        dict,
-        lambda key: QuotaEntity(each for part in key for each in part),
-        _limits,
-    ),
-    "acls": TableCodec(list, str, _acl, lambda _key, value: UUID(value)),
-    "scram": TableCodec(list, _credential, lambda key: embedded_tables.ScramKey(*key), _read_credential),
-    "features": TableCodec(_same, _same, _same, _value_alone),
-}
-"""Codecs by table. Brokers and the controller are not stored."""
+def _made(type_: type[Any], value: Any) -> Any:
+    return type_(value)
 
 
 KEPT_BYTES = 64 * 1024
@@ -120,17 +121,12 @@ KEPT_TOTAL = 4 * 2**20
 """Most bytes of records of all partitions."""
 
 
-def encode_unlogged(state: ClusterState) -> dict[str, Any]:
-    """Encode groups, logs, transactions and the directories of replicas, which are not in the tables.
-
-    Of a log the newest records and its offsets are stored; of a group its offsets and the members without a client. A
-    real member joins again by itself.
-    """
+def _unlogged(state: ClusterState) -> dict[str, Any]:
     left = KEPT_TOTAL
     logs = []
-    for (topic, partition), log in sorted(state.logs.items()):
+    for place, log in sorted(state.logs.items()):
         # The topic was deleted while records were appended.
-        if topic not in state.topics:
+        if place[0] not in state.topics:
             continue
         # The newest records, as consumers read at the end; what is left out looks as if retention had deleted it.
         kept = _newest(log.batches, min(KEPT_BYTES, left))
@@ -141,45 +137,35 @@ def encode_unlogged(state: ClusterState) -> dict[str, Any]:
             older_bytes += log.size - len(data)
         elif len(kept) < len(log.batches):
             start = kept[0].base_offset if kept else log.end
-        logs.append([topic, partition, start, log.end, older_bytes, b64encode(data).decode()])
+        logs.append(_Log(place, start, log.end, older_bytes, data))
     return {
         "groups": [_group(group) for group in state.groups.values()],
         "logs": logs,
-        "transactions": [_transaction(each) for each in state.transactions.values()],
-        "replica_dirs": [[str(id_), *rest, path] for (id_, *rest), path in state.replica_dirs.items()],
-        "dir_copies": [[str(id_), *rest, *copy] for (id_, *rest), copy in state.dir_copies.items()],
+        "transactions": list(state.transactions.values()),
+        "replica_dirs": list(state.replica_dirs.items()),
+        "dir_copies": list(state.dir_copies.items()),
     }
 
 
-def restore_unlogged(state: ClusterState, content: dict[str, Any]) -> None:
-    """Restore what `encode_unlogged` returned. Raises KeyError, TypeError or ValueError for another form."""
+def encode_unlogged(state: ClusterState) -> Any:
+    """Return what is not in the tables in plain values. Of a log the newest records and its offsets are stored; of a
+    group its offsets and the members without a client."""
+    return msgspec.to_builtins(_Unlogged(**_unlogged(state)))
+
+
+def restore_unlogged(state: ClusterState, content: Any) -> None:
+    """Restore what `encode_unlogged` returned. Raises msgspec.ValidationError or ValueError for another form."""
+    _restore_unlogged(state, msgspec.convert(content, _Unlogged))
+
+
+def _restore_unlogged(state: ClusterState, content: _Unlogged) -> None:
     state.groups.clear()
     state.logs.clear()
-    state.transactions = {id_: _read_transaction(id_, *values) for id_, *values in content.get("transactions", ())}
-    for fields in content.get("groups", ()):
-        group = _read_group(fields)
-        state.groups[group.id] = group
-    state.replica_dirs = {
-        (UUID(id_), number, broker): path for id_, number, broker, path in content.get("replica_dirs", ())
-    }
-    state.dir_copies = {
-        (UUID(id_), number, broker): (path, began, seconds)
-        for id_, number, broker, path, began, seconds in content.get("dir_copies", ())
-    }
-    for topic, partition, start, end, older_bytes, encoded in content.get("logs", ()):
-        state.logs[topic, partition] = _read_log(start, end, older_bytes, b64decode(encoded))
-
-
-def _transaction(each: Transaction) -> list[Any]:
-    places = [list(place) for place in sorted(each.partitions)]
-    return [each.id, each.producer_id, each.epoch, each.timeout_ms, each.state, each.started, places]
-
-
-def _read_transaction(
-    id_: str, producer_id: int, epoch: int, timeout_ms: int, state: str, started: int, places: list[tuple[str, int]]
-) -> Transaction:
-    partitions = {(topic, number) for topic, number in places}
-    return Transaction(id_, producer_id, epoch, timeout_ms, state, started, partitions)
+    state.transactions = {each.id: each for each in content.transactions}
+    state.groups.update({each.id: _read_group(each) for each in content.groups})
+    state.replica_dirs, state.dir_copies = dict(content.replica_dirs), dict(content.dir_copies)
+    for each in content.logs:
+        state.logs[each.place] = _read_log(each)
 
 
 def _newest(batches: tuple[Batch, ...], most: int) -> list[Batch]:
@@ -192,84 +178,66 @@ def _newest(batches: tuple[Batch, ...], most: int) -> list[Batch]:
     return kept[::-1]
 
 
-def _read_log(start: int, end: int, older_bytes: int, data: bytes) -> PartitionLog:
-    log = PartitionLog(start, older_bytes)
+def _read_log(kept: _Log) -> PartitionLog:
+    log = PartitionLog(kept.start, kept.older_bytes)
     at = 0
-    while at < len(data):
-        batch = read_batch(data, at)
+    while at < len(kept.records):
+        batch = read_batch(kept.records, at)
         log.keep(batch)
         at += len(batch.data)
-    log.end = max(log.end, end)
+    log.end = max(log.end, kept.end)
     return log
 
 
-def _group(group: Group) -> dict[str, Any]:
-    return {
-        "id": group.id,
-        "initial_delay": group.initial_delay,
-        "generation": group.generation,
-        "protocol_type": group.protocol_type,
-        "protocol": group.protocol,
-        "leader": group.leader,
-        "offsets": [
-            [*key, committed.offset, committed.leader_epoch, committed.metadata, committed.at]
-            for key, committed in group.offsets.items()
+def _group(group: Group) -> _Group:
+    return _Group(
+        group.id,
+        group.initial_delay,
+        group.generation,
+        group.protocol_type,
+        group.protocol,
+        group.leader,
+        group.newer,
+        list(group.offsets.items()),
+        [
+            _Member(*(getattr(member, name) for name in _Member.__struct_fields__))
+            for member in group.members.values()
+            if member.stands_in
         ],
-        "members": [_member(member) for member in group.members.values() if member.stands_in],
-        "newer": None if group.newer is None else msgspec.to_builtins(group.newer),
-    }
+    )
 
 
-def _read_group(fields: dict[str, Any]) -> Group:
-    members = [_read_member(member) for member in fields["members"]]
-    here = bool(members)
+def _read_group(kept: _Group) -> Group:
+    here = bool(kept.members)
+    members = (
+        Member(
+            each.id,
+            each.instance_id,
+            each.client_id,
+            each.client_host,
+            inf,
+            inf,
+            each.protocols,
+            assignment=each.assignment,
+        )
+        for each in kept.members
+    )
     return Group(
-        fields["id"],
-        fields["initial_delay"],
+        kept.id,
+        kept.initial_delay,
         GroupState.STABLE if here else GroupState.EMPTY,
-        fields["generation"],
-        fields["protocol_type"],
-        fields["protocol"] if here else None,
-        fields["leader"] if here else None,
+        kept.generation,
+        kept.protocol_type,
+        kept.protocol if here else None,
+        kept.leader if here else None,
         {member.id: member for member in members},
-        {
-            (topic, partition): Committed(offset, leader_epoch, metadata, at)
-            for topic, partition, offset, leader_epoch, metadata, at in fields["offsets"]
-        },
+        dict(kept.offsets),
         written=True,
-        newer=_read_newer(fields.get("newer")),
+        newer=kept.newer,
     )
 
 
-def _read_newer(fields: Any) -> NewerGroup | None:
-    """Parse a group of a newer protocol. Raises ValueError for another form."""
-    try:
-        return msgspec.convert(fields, NewerGroup | None)
-    except msgspec.ValidationError as error:
-        raise ValueError(str(error)) from error
-
-
-def _member(member: Member) -> list[Any]:
-    protocols = [[name, b64encode(metadata).decode()] for name, metadata in member.protocols]
-    assignment = b64encode(member.assignment).decode()
-    return [member.id, member.instance_id, member.client_id, member.client_host, protocols, assignment]
-
-
-def _read_member(fields: list[Any]) -> Member:
-    member_id, instance_id, client_id, host, protocols, assignment = fields
-    return Member(
-        member_id,
-        instance_id,
-        client_id,
-        host,
-        inf,
-        inf,
-        tuple((name, b64decode(metadata)) for name, metadata in protocols),
-        assignment=b64decode(assignment),
-    )
-
-
-FORMAT = "kac cluster state 1"
+FORMAT = "kac cluster state 2"
 
 
 class StateFileError(Exception):
@@ -278,23 +246,18 @@ class StateFileError(Exception):
 
 def encode_state(state: ClusterState, scenario: str | None) -> bytes:
     """Encode the whole state as JSON. Of a table with a source only its changes."""
-    tables = {}
-    for name, codec in CODECS.items():
-        table = state.tables.named(name)
-        tables[name] = {
-            "own": [[codec.key(key), codec.value(value)] for key, value in table.own.items()],
-            "gone": [codec.key(key) for key in table.gone],
-        }
-    content = {
-        "format": FORMAT,
-        "scenario": scenario,
-        "cluster_id": state.cluster_id,
-        "offset": state.log.end,
-        "tables": tables,
-        **encode_unlogged(state),
-    }
+    tables = {name: state.tables.named(name) for name in CODECS}
+    content = _State(
+        **_unlogged(state),
+        format=FORMAT,
+        scenario=scenario,
+        cluster_id=state.cluster_id,
+        offset=state.log.end,
+        tables=_Tables(**{name: _Table(list(table.own.items()), list(table.gone)) for name, table in tables.items()}),
+    )
+    plain = msgspec.to_builtins(content, enc_hook=_plain)
     # Names with lone surrogates must survive a restart, too.
-    return json_text(content, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return json_text(plain, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def write_state(path: Path, content: bytes) -> None:
@@ -333,24 +296,23 @@ def read_state(path: Path, scenario: str | None) -> dict[str, Any] | None:
 def restore_state(state: ClusterState, content: dict[str, Any], path: Path) -> None:
     """Fill a state that has only its sources from a file's content. Raises StateFileError."""
     try:
-        state.cluster_id = content["cluster_id"]
-        for name, codec in CODECS.items():
-            table = state.tables.named(name)
-            for key in list(table.own):
+        # Not strict: a limit that is infinite or no number is a text.
+        kept = msgspec.convert(content, _State, strict=False, dec_hook=_made)
+        state.cluster_id = kept.cluster_id
+        for name in CODECS:
+            table, stored = state.tables.named(name), getattr(kept.tables, name)
+            for key in (*table.own, *stored.gone):
                 table.remove(key)
-            for key in content["tables"][name]["gone"]:
-                table.remove(codec.read_key(key))
-            for encoded, value in content["tables"][name]["own"]:
-                key = codec.read_key(encoded)
-                table.put(key, codec.read_value(key, value))
-        restore_unlogged(state, content)
-        # Offsets go on where they were, so that no broker seems to know more than the controller. Last, as the tables
-        # are filled without the log.
-        state.log = embedded_tables.ChangeLog(content["offset"])
-    except (KeyError, TypeError, ValueError) as error:
+            for key, value in stored.own:
+                table.put(key, value)
+        _restore_unlogged(state, kept)
+    except (msgspec.ValidationError, ValueError) as error:
         raise StateFileError(
             f"the state in {path} is damaged ({error}); move it away to start with a new one"
         ) from error
+    # Offsets go on where they were, so that no broker seems to know more than the controller. Last, as the tables are
+    # filled without the log.
+    state.log = embedded_tables.ChangeLog(kept.offset)
 
 
 log = logging.getLogger("console.embedded")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, ItemsView, Iterator, Mapping, ValuesView
+from collections.abc import Callable, Hashable, ItemsView, Iterable, Iterator, Mapping, ValuesView
 from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 from uuid import UUID
+
+from msgspec import Struct
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -203,6 +205,52 @@ class PastTable(Mapping[K, V], Generic[K, V]):
         return sum(1 for _ in self)
 
 
+class IndexedTable(Table[K, V]):
+    """A table whose keys are also found by their parts: there may be a million. version: changes with each change."""
+
+    __slots__ = ("_by_part", "_parts_of", "version")
+
+    def __init__(self, name: str, parts_of: Callable[[K], Iterable[Hashable]]) -> None:
+        super().__init__(name)
+        self.version = 0
+        self._parts_of = parts_of
+        self._by_part: dict[Hashable, dict[K, None]] = {}
+
+    def put(self, key: K, value: V) -> None:
+        """Set a key's value."""
+        super().put(key, value)
+        self.version += 1
+        for part in self._parts_of(key):
+            self._by_part.setdefault(part, {})[key] = None
+
+    def remove(self, key: K) -> None:
+        """Remove a key. Does nothing if it is missing."""
+        super().remove(key)
+        self.version += 1
+        for part in self._parts_of(key):
+            found = self._by_part.get(part, {})
+            found.pop(key, None)
+            if not found:
+                self._by_part.pop(part, None)
+
+    def having(self, part: Hashable, made: Iterable[K]) -> Iterator[K]:
+        """Yield the keys with a part. Lazy: the table may change during the iteration. made: the source's keys."""
+        own = dict(self._by_part.get(part, {}))
+        yield from (key for key in made if key not in own and key in self)
+        yield from own
+
+
+def keys_in(mapping: Mapping[K, V], find: Callable[[Any], Iterable[K]], is_wanted: Callable[[K], bool]) -> Iterable[K]:
+    """Return the wanted keys of a view's table. find: finds them in an `IndexedTable`."""
+    if isinstance(mapping, IndexedTable):
+        return find(mapping)
+    if isinstance(mapping, PastTable) and isinstance(mapping.now, IndexedTable):
+        # What was added since is not in the view; what was removed since is put back.
+        still = [key for key in find(mapping.now) if key in mapping]
+        return [*still, *(key for key in mapping.restored() if is_wanted(key) and key not in mapping.now)]
+    return [key for key in mapping if is_wanted(key)]
+
+
 def frozen(mapping: Mapping[K, V]) -> Mapping[K, V]:
     """Return a copy of a view's table that later changes do not affect, for iterating while others write."""
     return mapping.frozen() if isinstance(mapping, Table | PastTable) else dict(mapping)
@@ -339,8 +387,7 @@ RETENTION = 15 * 60.0
 MAX_ENTRIES = 200_000
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One entry of the log. before, after: the value, or ABSENT. at: Unix seconds."""
 
     offset: int

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
+from msgspec import Struct, field
 
 from console.embedded.clock import Clock, event_or_time
 from console.embedded.config_definitions import BrokerLayers, release_configs
@@ -34,35 +34,36 @@ def is_legal(name: str) -> bool:
     return name not in (".", "..") and len(name) <= MAX_LENGTH and _LEGAL.fullmatch(name) is not None
 
 
+def _invalid(message: str) -> Refusal:
+    return Refusal(ErrorCode.invalid_topic_exception, message)
+
+
 def name_refusal(name: str, state: ClusterState) -> Refusal | None:
     """Return why no topic may have this name, None for a valid one; it may be in use (Topic.validate)."""
     if not name:
-        return Refusal(ErrorCode.invalid_topic_exception, "Topic name is invalid: the empty string is not allowed")
+        return _invalid("Topic name is invalid: the empty string is not allowed")
     if name in (".", ".."):
-        return Refusal(ErrorCode.invalid_topic_exception, f"Topic name is invalid: '{name}' is not allowed")
+        return _invalid(f"Topic name is invalid: '{name}' is not allowed")
     if len(name) > MAX_LENGTH:
-        return Refusal(
-            ErrorCode.invalid_topic_exception,
-            f"Topic name is invalid: the length of '{name}' is longer than the max allowed length {MAX_LENGTH}",
+        return _invalid(
+            f"Topic name is invalid: the length of '{name}' is longer than the max allowed length {MAX_LENGTH}"
         )
     if not is_legal(name):
-        return Refusal(
-            ErrorCode.invalid_topic_exception,
+        return _invalid(
             f"Topic name is invalid: '{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' "
             "and '-'",
         )
     # Metrics replace both characters by one, so that two such topics would share their metrics.
     other = state.topics.like(name) if "_" in unified(name) else None
     if other is not None and other != name:
-        return Refusal(ErrorCode.invalid_topic_exception, f"Topic '{name}' collides with existing topic: {other}")
+        return _invalid(f"Topic '{name}' collides with existing topic: {other}")
     return None
 
 
 DEFAULT = -1
 
 
-@dataclass(frozen=True, slots=True)
-class WantedTopic:
+class WantedTopic(Struct, frozen=True):
     """A topic as the client asks for it: counts, DEFAULT for the cluster's own, or assignments (partition,
     replicas)."""
 
@@ -79,8 +80,7 @@ class WantedTopic:
         return default if self.partitions == DEFAULT else max(self.partitions, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedTopic:
+class PlannedTopic(Struct, frozen=True):
     """A valid topic. replicas[i]: those of partition i."""
 
     name: str

@@ -62,7 +62,7 @@ def change_row(change: Change, first_poll: datetime | None = None) -> PastRow:
     words = change_texts(change, first_poll, _lately)
     letter, _ = how_sure(change)
     sure = (letter, "muted" if letter in "RJ" else "pending")
-    # What happened while nobody polled may never be known.
+    # A change between two polls may never have its time and its author known.
     if change.is_gap:
         sure = ("~", "pending")
     elif words.is_first_seen:

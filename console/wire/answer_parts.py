@@ -18,15 +18,14 @@ Part = Hashable
 
 
 class _Lists(NamedTuple):
-    """The lists of an API. asked, answered: their fields in request and answer. name, told: of an item in each, the
-    same where they belong together. flags: fields of the request that change what is answered of each item. all:
+    """The lists of an API. asked, answered: their fields in request and answer. name: of an item in either, the same if
+    they belong together. flags: fields of the request that change what is answered of each item. all:
     whether a request without a list asks for everything; its items are then asked by their names. inside: the same of
     the lists in the items: partitions in topics."""
 
     asked: str
     answered: str
     name: Callable[[Any], Hashable]
-    told: Callable[[Any], Hashable]
     flags: tuple[str, ...] = ()
     all: bool = False
     inside: _Inside | None = None
@@ -38,7 +37,6 @@ class _Inside(NamedTuple):
     asked: str
     answered: str
     name: Callable[[Any], Hashable]
-    told: Callable[[Any], Hashable]
 
 
 def _of(*fields: str) -> Callable[[Any], Hashable]:
@@ -59,31 +57,28 @@ _GROUP = _of("group_id")
 _TOPIC = _of("name", "topic")
 _PARTITION = _of("partition_index", "partition")
 _LISTS: Mapping[str, _Lists] = {
-    "metadata": _Lists("topics", "topics", _TOPIC, _TOPIC, all=True),
-    "describe_configs": _Lists("resources", "results", _config_name, _config_name, ("include_synonyms",)),
-    "describe_groups": _Lists("groups", "groups", _GROUP, _GROUP),
-    "consumer_group_describe": _Lists("group_ids", "groups", _GROUP, _GROUP),
-    "share_group_describe": _Lists("group_ids", "groups", _GROUP, _GROUP),
-    "streams_group_describe": _Lists("group_ids", "groups", _GROUP, _GROUP),
-    "offset_fetch": _Lists("groups", "groups", _GROUP, _GROUP, ("require_stable",)),
-    "describe_share_group_offsets": _Lists("groups", "groups", _GROUP, _GROUP),
-    "find_coordinator": _Lists("coordinator_keys", "coordinators", _of("key"), _of("key"), ("key_type",)),
-    "describe_transactions": _Lists(
-        "transactional_ids", "transaction_states", _of("transactional_id"), _of("transactional_id")
-    ),
+    "metadata": _Lists("topics", "topics", _TOPIC, all=True),
+    "describe_configs": _Lists("resources", "results", _config_name, ("include_synonyms",)),
+    "describe_groups": _Lists("groups", "groups", _GROUP),
+    "consumer_group_describe": _Lists("group_ids", "groups", _GROUP),
+    "share_group_describe": _Lists("group_ids", "groups", _GROUP),
+    "streams_group_describe": _Lists("group_ids", "groups", _GROUP),
+    "offset_fetch": _Lists("groups", "groups", _GROUP, ("require_stable",)),
+    "describe_share_group_offsets": _Lists("groups", "groups", _GROUP),
+    "find_coordinator": _Lists("coordinator_keys", "coordinators", _of("key"), ("key_type",)),
+    "describe_transactions": _Lists("transactional_ids", "transaction_states", _of("transactional_id")),
     "list_offsets": _Lists(
         "topics",
         "topics",
         _TOPIC,
-        _TOPIC,
         ("replica_id", "isolation_level"),
-        inside=_Inside("partitions", "partitions", _PARTITION, _PARTITION),
+        inside=_Inside("partitions", "partitions", _PARTITION),
     ),
     "offset_for_leader_epoch": _Lists(
-        "topics", "topics", _TOPIC, _TOPIC, inside=_Inside("partitions", "partitions", _PARTITION, _PARTITION)
+        "topics", "topics", _TOPIC, inside=_Inside("partitions", "partitions", _PARTITION)
     ),
     "describe_producers": _Lists(
-        "topics", "topics", _TOPIC, _TOPIC, inside=_Inside("partition_indexes", "partitions", _PARTITION, _PARTITION)
+        "topics", "topics", _TOPIC, inside=_Inside("partition_indexes", "partitions", _PARTITION)
     ),
 }
 _PASSING = frozenset({"timeout", "client_software_name", "client_software_version", "include_documentation"})
@@ -175,10 +170,10 @@ def answered_parts(key: int, version: int, request: bytes, body: bytes) -> Answe
     told: dict[Hashable, tuple[Any, Any]] = {}
     for item in getattr(response, lists.answered):
         if lists.inside is None:
-            told[lists.told(item)] = item, None
+            told[lists.name(item)] = item, None
         else:
             inner = getattr(item, lists.inside.answered)
-            told.update({(lists.told(item), lists.inside.told(each)): (each, item) for each in inner})
+            told.update({(lists.name(item), lists.inside.name(each)): (each, item) for each in inner})
     items = getattr(found[1], lists.asked)
     if items is None:
         flags = tuple(getattr(found[1], name, None) for name in lists.flags)
@@ -196,6 +191,6 @@ def put_together(key: int, version: int, envelope: Any, items: Iterable[tuple[An
     else:
         by_holder: dict[Hashable, tuple[Any, list[Any]]] = {}
         for item, holder in items:
-            by_holder.setdefault(lists.told(holder), (holder, []))[1].append(item)
+            by_holder.setdefault(lists.name(holder), (holder, []))[1].append(item)
         whole = tuple(replace(holder, **{lists.inside.answered: tuple(inner)}) for holder, inner in by_holder.values())
     return encode_body(known.response, replace(envelope, **{lists.answered: whole}))

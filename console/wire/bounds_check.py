@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import Field, fields
 from functools import cache
 from operator import itemgetter
-from types import NoneType, UnionType
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import Any, NamedTuple
 
-from console.wire.tagged_fields import LENGTHS, SIZES, read_varint
+from console.wire.fields import LENGTHS, SIZES, shape_of
+from console.wire.tagged_fields import read_varint
 
 
 class MalformedFrame(ValueError):
@@ -49,14 +49,6 @@ class _FieldWalk(NamedTuple):
     nests: bool = False
 
 
-class _EntityWalk(NamedTuple):
-    """How to skip an entity, which always takes a walk."""
-
-    walk: Walk
-    least: int
-    nests: bool
-
-
 def check_message(message: Any, payload: bytes, start: int = 0) -> None:
     """Raise MalformedFrame if an array claims more elements than the bytes after it can hold, if an array is null that
     must not be, or if the payload is truncated. Bytes after the message are ignored.
@@ -64,7 +56,7 @@ def check_message(message: Any, payload: bytes, start: int = 0) -> None:
     message: kio's class, or a proposal's in the same form. start: the offset of the message.
     """
     try:
-        end = _entity_walk(message).walk(payload, start, None)
+        end = (_entity_walk(message).walk or _nothing)(payload, start, None)
     except (struct.error, IndexError) as error:
         raise MalformedFrame(f"{message.__name__} v{message.__version__} ends too early") from error
     if end > len(payload):
@@ -77,7 +69,7 @@ def prepare_check(message: Any) -> None:
 
 
 @cache
-def _entity_walk(entity: Any) -> _EntityWalk:
+def _entity_walk(entity: Any) -> _FieldWalk:
     flexible: bool = entity.__flexible__
     text = _request_text if entity.__module__.endswith(".request") else _compact_text
     walks: list[Walk] = []
@@ -104,41 +96,30 @@ def _entity_walk(entity: Any) -> _EntityWalk:
         walks.append(_tags_walk(tagged))
         least += 1
     if len(walks) == 1:
-        return _EntityWalk(walks[0], least, nests)
+        return _FieldWalk(walks[0], least, nests)
 
     def walk(data: bytes, at: int, marks: Marks) -> int:
         for each in walks:
             at = each(data, at, marks)
         return at
 
-    return _EntityWalk(walk, least, nests)
+    return _FieldWalk(walk, least, nests)
 
 
 def _field_walk(field: Field[Any], flexible: bool, text: Walk) -> _FieldWalk:
     """Return how to walk a field. text: how to skip a string in a flexible version."""
-    type_: Any = field.type
-    nullable = get_origin(type_) is UnionType
-    if nullable:
-        type_ = next(part for part in get_args(type_) if part is not NoneType)
-    if get_origin(type_) is tuple:
-        element = get_args(type_)[0]
-        if _is_entity(element):
-            of = _entity_walk(element)
-            elements = _each_element(of.walk) if of.nests else _by_layout(of.walk)
-            least = of.least
+    shape = shape_of(field)
+    of = _primitive_walk(shape.kind, flexible, text) if shape.entity is None else _entity_walk(shape.entity)
+    if shape.is_array:
+        if of.walk is None:
+            elements = _fixed_elements(of.least)
         else:
-            one, least, _ = _primitive_walk(field.metadata["kafka_type"], flexible, text)
-            elements = _fixed_elements(least) if one is None else _each_element(one)
-        walk = _array_walk(field.name, elements, least, nullable, flexible)
-        return _FieldWalk(walk, 1 if flexible else _INT32.size, nests=_is_entity(element))
-    if _is_entity(type_):
-        of = _entity_walk(type_)
-        return _FieldWalk(_nullable_entity(of.walk), 1, of.nests) if nullable else _FieldWalk(*of)
-    return _primitive_walk(field.metadata["kafka_type"], flexible, text)
-
-
-def _is_entity(type_: Any) -> bool:
-    return isinstance(type_, type) and is_dataclass(type_)
+            elements = _each_element(of.walk) if shape.entity is None or of.nests else _by_layout(of.walk)
+        walk = _array_walk(field.name, elements, of.least, shape.is_nullable, flexible)
+        return _FieldWalk(walk, 1 if flexible else _INT32.size, nests=shape.entity is not None)
+    if of.walk is not None and shape.entity is not None and shape.is_nullable:
+        return _FieldWalk(_nullable_entity(of.walk), 1, of.nests)
+    return of
 
 
 def _primitive_walk(kind: str, flexible: bool, text: Walk) -> _FieldWalk:

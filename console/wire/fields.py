@@ -1,10 +1,73 @@
-"""Messages with the fields that their version has. Imports none of kio, so that a start does not wait for it."""
+"""What fields messages have, by version and type. Imports none of kio, so that a start does not wait for it."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from dataclasses import MISSING, Field, fields, is_dataclass
+from datetime import timedelta
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 
 E = TypeVar("E")
+
+SIZES = {
+    "bool": 1, "int8": 1, "uint8": 1,
+    "int16": 2, "uint16": 2, "error_code": 2,
+    "int32": 4, "uint32": 4, "timedelta_i32": 4,
+    "int64": 8, "uint64": 8, "float64": 8, "timedelta_i64": 8, "datetime_i64": 8,
+    "uuid": 16,
+}  # fmt: skip
+LENGTHS = {"string": ">h", "bytes": ">i", "records": ">i"}
+
+
+class Shape(NamedTuple):
+    """A field's type. kind: Kafka's name of a primitive type, ``""`` for an entity. entity: its class. is_array:
+    whether the field is an array of these."""
+
+    kind: str
+    entity: Any
+    is_array: bool
+    is_nullable: bool
+
+
+def shape_of(field: Field[Any]) -> Shape:
+    """Return the shape of a field."""
+    type_: Any = field.type
+    is_nullable = get_origin(type_) is UnionType
+    if is_nullable:
+        type_ = next(part for part in get_args(type_) if part is not NoneType)
+    is_array = get_origin(type_) is tuple
+    if is_array:
+        type_ = get_args(type_)[0]
+    entity = type_ if isinstance(type_, type) and is_dataclass(type_) else None
+    return Shape(field.metadata.get("kafka_type", ""), entity, is_array, is_nullable)
+
+
+def unused(field: Field[Any]) -> Any:
+    """Return the value of an unused field: its default, null if allowed, else empty or zero."""
+    if field.default is not MISSING:
+        return field.default
+    shape = shape_of(field)
+    if shape.is_array and not shape.is_nullable:
+        return ()
+    if shape.is_nullable:
+        return None
+    if shape.entity is not None:
+        return filled(shape.entity)
+    if shape.kind.startswith("timedelta"):
+        return timedelta(0)
+    return {"string": "", "bytes": b"", "records": b"", "bool": False, "float64": 0.0}.get(shape.kind, 0)
+
+
+@cache
+def _unused_fields(entity: Any) -> dict[str, Any]:
+    return {field.name: unused(field) for field in fields(entity)}
+
+
+def filled(entity: type[E], /, **given: object) -> E:
+    """Return the entity with those of the fields that its version has; those that are not given are unused."""
+    known: Any = entity
+    return entity(**{name: given.get(name, nothing) for name, nothing in _unused_fields(known).items()})
 
 
 def for_version(entity: type[E], **wanted: object) -> E:

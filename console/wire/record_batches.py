@@ -19,8 +19,7 @@ from console.wire.compression import Codec, DamagedData, decompress
 _ENTRY = struct.Struct(">qi")
 """Of a batch or a message: offset, and the bytes after these twelve."""
 HEADER = struct.Struct(">qiibIhiqqqhii")
-"""Of format v2: baseOffset, length, partitionLeaderEpoch, magic, crc, attributes, lastOffsetDelta, baseTimestamp,
-maxTimestamp, producerId, producerEpoch, baseSequence, records."""
+"""Of format v2: a `BatchHeader`."""
 _MAGIC_AT, _CRC_FROM = 16, 21
 _V0, _V1 = struct.Struct(">Ibb"), struct.Struct(">Ibbq")
 """crc, magic, attributes; and v1's timestamp."""
@@ -36,6 +35,24 @@ _LEAST_RECORD = 7
 
 _AT_ONCE = 1 << 12
 """Records that are passed at once."""
+
+
+class BatchHeader(NamedTuple):
+    """The fields of a header of format v2, by Kafka's names."""
+
+    base_offset: int
+    length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    records: int
 
 
 class BatchDamage(ValueError):
@@ -99,46 +116,33 @@ def _batch(data: bytes, view: memoryview, at: int, end: int) -> Batch:
     if end - at < HEADER.size:
         base = _ENTRY.unpack_from(data, at)[0]
         return _damaged(base, base, magic, f"its {end - at} bytes are less than a header")
-    (
-        base,
-        _,
-        leader_epoch,
-        _,
-        crc,
-        attributes,
-        last_delta,
-        base_timestamp,
-        max_timestamp,
-        producer_id,
-        producer_epoch,
-        base_sequence,
-        count,
-    ) = HEADER.unpack_from(data, at)
+    head = BatchHeader(*HEADER.unpack_from(data, at))
+    base, attributes = head.base_offset, head.attributes
     codec = attributes & _CODEC
     facts = BatchFacts(
         base,
-        leader_epoch,
-        producer_id,
-        producer_epoch,
-        base_sequence,
+        head.leader_epoch,
+        head.producer_id,
+        head.producer_epoch,
+        head.base_sequence,
         _codec_name(codec),
         bool(attributes & _APPEND_TIME),
         bool(attributes & _TRANSACTIONAL),
         magic,
     )
     problem = ""
-    if crc32c(view[at + _CRC_FROM : end]) != crc:
+    if crc32c(view[at + _CRC_FROM : end]) != head.crc:
         problem = "its checksum is wrong"
-    elif last_delta < 0:
-        problem = f"its last offset is {last_delta} from its first"
+    elif head.last_offset_delta < 0:
+        problem = f"its last offset is {head.last_offset_delta} from its first"
     return Batch(
         base,
-        base + max(last_delta, 0),
+        base + max(head.last_offset_delta, 0),
         facts,
         bool(attributes & _CONTROL),
-        count,
-        base_timestamp,
-        max_timestamp,
+        head.records,
+        head.base_timestamp,
+        head.max_timestamp,
         codec,
         view[at + HEADER.size : end],
         problem,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 
 from kio.schema.index import api_key_map, schema_name_map
 from kio.static.constants import EntityType
-from kio.static.protocol import RequestPayload, ResponsePayload
+from kio.static.protocol import ResponsePayload
 
 from console.wire.newer import NEWER
 from console.wire.partial_imports import import_alone
@@ -65,14 +65,6 @@ def request_module(api: str, version: int) -> ModuleType:
     return _message_of(api, version, EntityType.request)[0]
 
 
-def request_type(api: str, version: int) -> type[RequestPayload]:
-    """Return the class of the request of this version."""
-    if proposed := _proposed_messages(api, version):
-        return cast("type[RequestPayload]", proposed.request)
-    module, name = _message_of(api, version, EntityType.request)
-    return cast("type[RequestPayload]", getattr(module, name))
-
-
 def response_type(api: str, version: int) -> type[ResponsePayload]:
     """Return the class of the response of this version. In kio's classes, error codes are a closed enumeration."""
     if proposed := _proposed_messages(api, version):
@@ -112,20 +104,9 @@ def _kafka_messages(key: int, version: int) -> Messages | None:
     api = api_key_map.get(key)
     if api is None or version not in BY_VERSION[api]:
         return None
-    request_path, _, request_name = BY_VERSION[api][version][EntityType.request].partition(":")
-    path, _, name = BY_VERSION[api][version][EntityType.response].partition(":")
-    schema = import_alone(path)
-    return Messages(api, key, version, getattr(import_alone(request_path), request_name), getattr(schema, name), schema)
-
-
-@cache
-def readable_versions(key: int) -> tuple[int, int] | None:
-    """Return the lowest and highest version of a Kafka API that are known here, None for an unknown key."""
-    api = api_key_map.get(key)
-    if api is None:
-        return None
-    versions = BY_VERSION[api]
-    return min(versions), max(versions)
+    requests, request = _message_of(api, version, EntityType.request)
+    schema, response = _message_of(api, version, EntityType.response)
+    return Messages(api, key, version, getattr(requests, request), getattr(schema, response), schema)
 
 
 def api_name(key: int) -> str | None:

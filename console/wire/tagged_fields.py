@@ -8,19 +8,10 @@ written again without them.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from dataclasses import Field, fields, is_dataclass
-from types import UnionType
-from typing import Any, get_args, get_origin
+from dataclasses import Field, fields
+from typing import Any
 
-SIZES = {
-    "bool": 1, "int8": 1, "uint8": 1,
-    "int16": 2, "uint16": 2, "error_code": 2,
-    "int32": 4, "uint32": 4, "timedelta_i32": 4,
-    "int64": 8, "uint64": 8, "float64": 8, "timedelta_i64": 8, "datetime_i64": 8,
-    "uuid": 16,
-}  # fmt: skip
-LENGTHS = {"string": ">h", "bytes": ">i", "records": ">i"}
+from console.wire.fields import LENGTHS, SIZES, shape_of
 
 
 def encode_varint(value: int) -> bytes:
@@ -106,32 +97,18 @@ class _Walk:
             self.tags(tagged)
 
     def field(self, field: Field[Any], flexible: bool) -> None:
-        type_, nullable = _without_none(field.type)
-        is_array = get_origin(type_) is tuple
-        if is_array:
-            type_ = get_args(type_)[0]
-        one: Callable[[], None]
-        if isinstance(type_, type) and is_dataclass(type_):
-            inner = type_
-
-            def one() -> None:
-                self.entity(inner)
-        else:
-            kind = field.metadata["kafka_type"]
-
-            def one() -> None:
-                self.primitive(kind, flexible)
-
-        if is_array:
-            for _ in range(self.compact_length() if flexible else self.length(">i")):
-                one()
-        elif nullable and is_dataclass(type_):  # KIP-893: a byte says whether it is present
-            marker = self.data[self.at]
+        shape = shape_of(field)
+        count = 1
+        if shape.is_array:
+            count = self.compact_length() if flexible else self.length(">i")
+        elif shape.is_nullable and shape.entity is not None:  # KIP-893: a byte says whether it is present
+            count = self.data[self.at] == 1
             self.keep(1)
-            if marker == 1:
-                one()
-        else:
-            one()
+        for _ in range(count):
+            if shape.entity is not None:
+                self.entity(shape.entity)
+            else:
+                self.primitive(shape.kind, flexible)
 
     def primitive(self, kind: str, flexible: bool) -> None:
         size = SIZES.get(kind)
@@ -190,10 +167,3 @@ class _Walk:
     def varint(self) -> int:
         value, self.at = read_varint(self.data, self.at)
         return value
-
-
-def _without_none(type_: Any) -> tuple[Any, bool]:
-    if get_origin(type_) is UnionType:
-        present = [part for part in get_args(type_) if part is not type(None)]
-        return present[0], True
-    return type_, False

@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,20 +16,9 @@ from tests.support.broker_probe import live_brokers
 from tests.support.children import Child
 from tests.support.kafka_classes import archive_options, class_path, make
 from tests.support.kafka_cluster import ClusterStartError, KafkaCluster
-from tests.support.kafka_commands import CONFIGS, KafkaCommands
-from tests.support.kafka_jars import KAFKA_4_3, java, keytool
+from tests.support.kafka_commands import CONFIGS
+from tests.support.kafka_jars import KAFKA_4_3, java
 from tests.support.patience import PATIENCE
-from tests.support.real_clusters import running
-from tests.support.zookeeper_cluster import ZooKeeperCluster
-
-
-@pytest.fixture
-def commands() -> Iterator[KafkaCommands]:
-    yield from running(KafkaCommands)
-
-
-def test_every_broker_sees_all_three(plain_cluster: KafkaCluster) -> None:
-    assert [live_brokers(address) for address in plain_cluster.addresses] == [{1, 2, 3}] * 3
 
 
 @pytest.mark.parametrize("name", ["plain_cluster", "kafka39"])
@@ -48,52 +36,6 @@ def test_the_request_log_tells_the_clients_request_from_the_forwarded_copy(
     assert {(entry.request["validateOnly"], entry.listener) for entry in sent} == {(False, "PLAINTEXT")}
     with_copies = cluster.request_log.read("ALTER_CLIENT_QUOTAS", since=mark, forwarded=True)
     assert [entry.listener for entry in with_copies if entry.forwarded] == ["CONTROLLER"] * 2
-
-
-def test_sasl_and_client_certificates_say_who_somebody_is(
-    secure_cluster: KafkaCluster, commands: KafkaCommands, tmp_path: Path
-) -> None:
-    described = ("--describe", "--entity-type", "users")
-    for mechanism in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
-        config = str(secure_cluster.client_properties("alice", mechanism))
-        arguments = ("--bootstrap-server", secure_cluster.bootstrap, "--command-config", config)
-        refused = commands.run(CONFIGS, (*arguments, *described))
-        assert refused.code == 1
-        assert "ClusterAuthorizationException" in refused.out + refused.err
-    admin = (
-        "--bootstrap-server",
-        secure_cluster.bootstrap,
-        "--command-config",
-        str(secure_cluster.client_properties()),
-    )
-    assert "SCRAM-SHA-512=iterations" in commands.run(CONFIGS, (*admin, *described)).out
-
-    identity, authority = secure_cluster.identity("admin"), secure_cluster.authority
-    tls = tmp_path / "tls.properties"
-    for kind, trust, key in (
-        ("JKS", authority.jks(keytool()), identity.jks(keytool())),
-        ("PKCS12", authority.pkcs12, identity.pkcs12),
-    ):
-        tls.write_text(
-            f"security.protocol=SSL\nssl.truststore.type={kind}\nssl.truststore.location={trust}\n"
-            f"ssl.truststore.password={authority.password}\nssl.keystore.type={kind}\nssl.keystore.location={key}\n"
-            f"ssl.keystore.password={identity.password}\nssl.key.password={identity.password}\n"
-        )
-        arguments = ("--bootstrap-server", secure_cluster.mtls_bootstrap, "--command-config", str(tls))
-        shown = commands.run(CONFIGS, (*arguments, *described))
-        assert shown.code == 0, shown.err
-
-
-@pytest.mark.long
-def test_a_broker_killed_is_missed_and_comes_back(own_cluster: KafkaCluster) -> None:
-    own_cluster.kill(3)
-    own_cluster.await_brokers({1, 2})
-    own_cluster.restart(3)
-    own_cluster.stop(2)
-    assert own_cluster.running == (1, 3)
-    own_cluster.await_brokers({1, 3})
-    with pytest.raises(OSError):  # noqa: PT011 - refused or reset, by the moment
-        live_brokers(own_cluster.addresses[1])
 
 
 @pytest.mark.usefixtures("plain_cluster")
@@ -131,11 +73,3 @@ def test_brokers_do_not_outlive_an_owner_that_was_killed() -> None:
     assert not folder.exists()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((host, int(port)), timeout=PATIENCE)
-
-
-def test_a_cluster_in_zookeeper_has_a_controller_that_its_metadata_names(kafka28: ZooKeeperCluster) -> None:
-    assert [live_brokers(address) for address in kafka28.addresses] == [{1, 2}] * 2
-    told = kafka28.run_admin_tool("kafka.admin.BrokerApiVersionsCommand")
-    assert kafka28.cluster_id
-    assert "id: 2" in told
-    assert len(kafka28.login_addresses) == 2

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from console.embedded.spec import since
-from console.wire.schemas import readable_versions
 from tests.contract.differences import NOT_SERVED
 from tests.contract.target import Target
 from tests.support.kafka_messages import with_fields
+from tests.support.requests_of_kafka import readable_versions
 
 PRODUCE, UNSUPPORTED_VERSION = 0, 35
 

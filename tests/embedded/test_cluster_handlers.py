@@ -10,9 +10,9 @@ import pytest
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.spec import ClusterSpec
 from console.embedded.tables import Topic
-from console.wire.schemas import readable_versions
 from tests.embedded.raw_client import RawClient
 from tests.support.older_brokers import known_release, like
+from tests.support.requests_of_kafka import readable_versions
 
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
 ALL = "The update failed for all features since the following feature had an error: "

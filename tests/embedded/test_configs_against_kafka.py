@@ -14,6 +14,7 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from tests.embedded.raw_client import RawClient
 from tests.embedded.test_configs_alter import Ops, altered
 from tests.embedded.test_configs_describe import describe
+from tests.support.config_values import value_error
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import RELEASES, compiler, jars
 from tests.support.real_clusters import EACH, RARE, REAL, or_skip
@@ -88,7 +89,7 @@ def test_values_are_judged_as_by_kafka(release: str) -> None:
     judged = verdicts(release, asked)
     assert len(judged) == len(asked) > 7000
     for (section, key, value), real in zip(asked, judged, strict=True):
-        assert config_definitions.value_error(sections[section][key], value) == real, (section, key, value)
+        assert value_error(sections[section][key], value) == real, (section, key, value)
 
 
 @pytest.fixture(params=[each for each in EACH if each.values[0][1] in RELEASE_NAMES])

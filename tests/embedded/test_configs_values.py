@@ -15,6 +15,7 @@ from console.embedded.config_rules import inherited_configs, topic_config_error
 from console.embedded.java import decimal_number, decimal_text, trimmed, whole_number
 from console.embedded.spec import RELEASE_NAMES, release
 from console.model.codes import CLIENT_METRICS, DEFAULT_CONFIG
+from tests.support.config_values import value_error
 
 ALL = [
     definition
@@ -51,10 +52,10 @@ def test_kafkas_own_defaults_are_valid() -> None:
 def test_a_value_as_it_is_told_is_valid_and_told_the_same(
     definition: config_definitions.ConfigDefinition, text: str
 ) -> None:
-    error = config_definitions.value_error(definition, text)
+    error = value_error(definition, text)
     if error is None:
         told = config_definitions.canonical_value(definition, text)
-        assert config_definitions.value_error(definition, told) is None
+        assert value_error(definition, told) is None
         assert config_definitions.canonical_value(definition, told) == told
     else:
         assert definition.name in error

@@ -16,7 +16,7 @@ from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.contexts import Context
 from console.embedded import faults
-from console.embedded.answers import CONTROLLER_APIS
+from console.embedded.apis import APIS, Served
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.replicas import new_topic
 from console.embedded.state import ClusterState
@@ -247,7 +247,7 @@ async def test_the_controller_moves_just_before_the_change(release: str) -> None
 
 @pytest.mark.parametrize(
     ("api", "change"),
-    [(case.api, case.change) for case in CASES if case.api in CONTROLLER_APIS]
+    [(case.api, case.change) for case in CASES if Served.UNFORWARDED in APIS[case.api].served]
     + [("elect_leaders", changes.ElectLeaders((("t", 0),)))],
 )
 async def test_whatever_the_controller_alone_does_finds_the_new_one(api: str, change: changes.ChangeRequest) -> None:

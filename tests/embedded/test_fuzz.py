@@ -99,11 +99,9 @@ def test_no_frame_makes_a_broker_fail(caplog: pytest.LogCaptureFixture) -> None:
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
-@given(st.lists(FRAMES, min_size=1, max_size=20), st.integers(0, 40))
-@settings(max_examples=100)
-def test_the_others_live_on(frames: list[bytes], cut: int) -> None:
-    async def run() -> None:
-        async with EmbeddedCluster() as cluster, RawClient(cluster) as other:
+def test_the_others_live_on() -> None:
+    async def sent(cluster: EmbeddedCluster, frames: list[bytes], cut: int) -> None:
+        async with RawClient(cluster) as other:
             for frame in frames:
                 async with RawClient(cluster) as client:
                     data = framed(frame)
@@ -111,4 +109,16 @@ def test_the_others_live_on(frames: list[bytes], cut: int) -> None:
                     client.writer.write_eof()
             assert await other.ask("metadata", 1, lambda m: m.MetadataRequest(topics=()))
 
-    asyncio.run(run())
+    with asyncio.Runner() as runner:
+        cluster = EmbeddedCluster()
+        runner.run(cluster.start())
+
+        @given(st.lists(FRAMES, min_size=1, max_size=20), st.integers(0, 40))
+        @settings(max_examples=100)
+        def run(frames: list[bytes], cut: int) -> None:
+            runner.run(sent(cluster, frames, cut))
+
+        try:
+            run()
+        finally:
+            runner.run(cluster.stop())

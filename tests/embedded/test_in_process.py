@@ -100,3 +100,18 @@ def test_a_relative_file_of_the_state_is_that_of_the_folder_one_stands_in(
     with run_in_process(argv_of(parser.parse_args(["--brokers", "1", "--state", "kept.json"]))):
         pass
     assert (tmp_path / "kept.json").is_file()
+
+
+def test_a_cluster_that_may_open_too_few_files_says_what_it_needs() -> None:
+    code = (
+        "import asyncio, resource\n"
+        "from console.embedded.brokers import EmbeddedCluster\n"
+        "from console.embedded.spec import ClusterSpec\n"
+        "async def main():\n"
+        "    cluster = EmbeddedCluster(ClusterSpec(brokers=60))\n"
+        "    resource.setrlimit(resource.RLIMIT_NOFILE, (40, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))\n"
+        "    await cluster.start()\n"
+        "asyncio.run(main())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert "60 brokers need a file each, and one for each connection: ulimit -n is 40" in done.stderr

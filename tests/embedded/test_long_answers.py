@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.handlers.describe_client_quotas import encoded_entries
+from console.embedded.handlers.client_quotas import encoded_entries
 from console.embedded.scenarios import large
 from console.embedded.spec import ClusterSpec
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.proposals.kip21 import missed, notifications
 from console.embedded.spec import ClusterSpec
 from console.model.codes import BROKER, TOPIC
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from tests.support.manual_clock import ManualClock
+from tests.support.notifications import missed, notifications
 
 BARE = ClusterSpec(versions="3.9")
 """Later releases begin with a config of their own."""

@@ -72,7 +72,7 @@ def test_an_example_of_readme_runs_on_readmes_demo(
     (tmp_path / "client.properties").write_text("client.id=kac\n")
     command, _, target = line.partition(">")
     words = [demo.bootstrap if word in ("…", "localhost:19092") else word for word in shlex.split(command)[1:]]
-    words = ["1s" if word == "2h" and words[0] == "record" else word for word in words]
+    words = ["1s" if word in ("2h", "20s", "5s") and word != words[0] else word for word in words]
     words = [str(tmp_path / word) if word in ("FILE", "client.properties") else word for word in words]
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     if not {"-b", "-c"} & set(words):

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.handlers.create_partitions import grow, planned_growth
-from console.embedded.handlers.elect_leaders import elect, elect_all
+from console.embedded.handlers.replicas import elect, elect_all
+from console.embedded.handlers.topics import grow, planned_growth
 from console.embedded.refusals import DONE, Refusal
 from console.embedded.replicas import broker_back, broker_lost, is_moving, new_topic, start_move
 from console.embedded.spec import RELEASE_NAMES, ClusterSpec

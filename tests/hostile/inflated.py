@@ -25,8 +25,9 @@ from console.wire.config_decoder import ConfigDecoder
 from console.wire.frames import decode_body, decode_request
 from console.wire.proposals.table import PROPOSED
 from console.wire.quota_decoder import decode_quotas
-from console.wire.schemas import BY_VERSION, request_type, response_type
+from console.wire.schemas import BY_VERSION, response_type
 from console.wire.tagged_fields import encode_varint
+from tests.support.requests_of_kafka import request_type
 from tests.wire.samples import sample, written
 
 

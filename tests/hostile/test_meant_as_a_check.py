@@ -19,9 +19,10 @@ from console.model.changes import UpdateFeatures
 from console.wire.aiokafka_request import READS, AiokafkaRequest
 from console.wire.fields import for_version
 from console.wire.frames import decode_request
-from console.wire.schemas import BY_VERSION, api_key, request_type
+from console.wire.schemas import BY_VERSION, api_key
 from tests.hostile.cluster import HostileCluster
 from tests.support import worlds
+from tests.support.requests_of_kafka import request_type
 from tests.wire.samples import sample, written
 
 CHECKED = {

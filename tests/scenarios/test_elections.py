@@ -27,7 +27,7 @@ from console.answers.results import Printer
 from console.cli import main as cli
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
-from console.embedded.handlers.elect_leaders import elect
+from console.embedded.handlers.replicas import elect
 from console.embedded.partition_log import PartitionLog
 from console.embedded.record_batch import produced_batch
 from console.embedded.replicas import broker_back, broker_lost, new_topic, start_move
@@ -632,8 +632,8 @@ async def test_a_preferred_replica_that_is_away_stays_away(
     assert f"broker {FIRST} leads it" in refused.refused[0].reason
 
 
-def _elect(name: str, *, unclean: bool = False) -> partitions.ElectLeaders:
-    return partitions.ElectLeaders((changes.PartitionTarget(name, 0),), unclean)
+def _elect(name: str, *, unclean: bool = False) -> changes.ElectLeaders:
+    return changes.ElectLeaders((changes.PartitionTarget(name, 0),), unclean)
 
 
 @BOTH

@@ -21,7 +21,7 @@ from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsS
 from console.cli import main as cli
 from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
-from console.embedded.handlers.elect_leaders import elect
+from console.embedded.handlers.replicas import elect
 from console.embedded.partition_log import PartitionLog
 from console.embedded.record_batch import read_batch
 from console.embedded.replicas import new_topic, striped

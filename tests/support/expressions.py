@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import importlib
 import re
 import signal
@@ -51,6 +52,14 @@ def modules_with_expressions() -> list[str]:
 @cache
 def expressions() -> tuple[tuple[Expression, ...], tuple[Unknown, ...]]:
     """All of console/, widgets/ and themes/, and those whose text can't be known from the code."""
+    gc.disable()  # it would walk all trees again and again
+    try:
+        return _expressions()
+    finally:
+        gc.enable()
+
+
+def _expressions() -> tuple[tuple[Expression, ...], tuple[Unknown, ...]]:
     texts = ((path, path.read_text(encoding="utf-8")) for path in _files())
     # What names none of these methods uses no expression, and need not be parsed.
     trees = {path: ast.parse(text) for path, text in texts if any(f".{name}" in text for name in _CALLS)}
@@ -227,9 +236,9 @@ def _example(parsed: Any) -> str:
     return text
 
 
-def texts(expression: Expression) -> list[tuple[str, str, str]]:
+def texts(expression: Expression, *, at_length: bool) -> list[tuple[str, str, str]]:
     """Texts that grow: a beginning, what is repeated, and an end. Each literal and class repeated, alone and after each
-    beginning; each beginning repeated without its end."""
+    beginning; each beginning repeated without its end. at_length: four times as many of what is mixed."""
     parsed = _parser.parse(expression.pattern, expression.flags)
     units = list(dict.fromkeys(_units(parsed)))[:24]
     prefixes = list(dict.fromkeys(text for text in _prefixes(parsed) if text))[-40:]
@@ -237,12 +246,19 @@ def texts(expression: Expression) -> list[tuple[str, str, str]]:
     made += [("", prefix, end) for prefix in prefixes for end in ("", "\0")]
     # Texts of their own alphabet, in no order.
     mixing = Random(len(units))
-    mixed = ["".join(mixing.choices(units, k=mixing.randint(2, 6))) for _ in range(MIXED if units else 0)]
+    mixed = [
+        "".join(mixing.choices(units, k=mixing.randint(2, 6))) for _ in range((24 if at_length else 6) if units else 0)
+    ]
     made += [("", each, end) for each in mixed for end in ("", "\0")]
     # Where one class ends and the next begins is what backtracks.
     of_classes = units[:6]
     made += [(prefix, unit, "\0") for prefix in prefixes[:16] for unit in of_classes]
-    made += [(prefix, one + other, "\0") for prefix in prefixes[:3] for one in of_classes for other in of_classes]
+    made += [
+        (prefix, one + other, "\0")
+        for prefix in prefixes[: 4 if at_length else 1]
+        for one in of_classes
+        for other in of_classes
+    ]
     return list(dict.fromkeys(made))
 
 
@@ -290,12 +306,10 @@ def runs(expression: Expression, text: str) -> list[Callable[[], object]]:
     return [made[use] for use in sorted(expression.uses)]
 
 
-MIXED = 24
-"""Texts in no order for each expression."""
-HALF, WHOLE = 8 << 10, 16 << 10
-_SURELY_LINEAR = 0.04
-"""CPU seconds that no expression needs which looks at 16 KB a few times, and every other one does."""
-_LIMIT = 0.3
+HALF, WHOLE = 4 << 10, 8 << 10
+_SURELY_LINEAR = 0.01
+"""CPU seconds that no expression needs which looks at 8 KB a few times, and every other one does."""
+_LIMIT = 0.1
 GROWTH = 3
 
 
@@ -304,9 +318,9 @@ def grown(begin: str, repeated: str, end: str, size: int) -> str:
     return begin + repeated * (size // len(repeated)) + end
 
 
-def slow_text(expression: Expression) -> str:
+def slow_text(expression: Expression, *, at_length: bool = False) -> str:
     """A text on which an expression's CPU time grows more than threefold when it is twice as long; "" if none does."""
-    for begin, repeated, end in texts(expression):
+    for begin, repeated, end in texts(expression, at_length=at_length):
         whole = runs(expression, grown(begin, repeated, end, WHOLE))
         half = runs(expression, grown(begin, repeated, end, HALF))
         for long, short in zip(whole, half, strict=True):

@@ -48,9 +48,18 @@ def _copy(folder: Path) -> Path:
 
 def install(wheel: Path, folder: Path) -> Path:
     """Make an environment in the folder with the locked packages and the wheel; the path of its ``bin``."""
-    venv.create(folder, with_pip=True)
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    _run([*pip, "--no-index", "--find-links", str(locked_wheels()), "--require-hashes", "-r", str(LOCK)])
+    venv.create(folder)  # without a pip of its own: that of the tests' environment installs the wheel
+    uv = [
+        str(Path(sys.executable).with_name("uv")),
+        "pip",
+        "install",
+        "--quiet",
+        "--offline",
+        "--no-cache",
+        "--no-index",
+    ]
+    _run([*uv, "--python", str(folder), "--find-links", str(locked_wheels()), "--require-hashes", "-r", str(LOCK)])
+    pip = [sys.executable, "-m", "pip", "--python", str(folder), "install", "--quiet", "--disable-pip-version-check"]
     _run([*pip, "--no-index", "--no-deps", str(wheel)])
     return folder / "bin"
 

@@ -2,7 +2,7 @@
 
 ``python -m tests.support.versions [RELEASE …]`` starts a cluster of each release (all of them without arguments), tries
 everything on it, and writes the results and the table again. `tests/broker/test_versions.py` tries it too and compares
-with what is kept; `tests/unit/test_versions_table.py` compares the table.
+with what is kept; `tests/unit/test_pages.py` compares the table.
 """
 
 from __future__ import annotations

@@ -8,17 +8,16 @@ from pathlib import Path
 import pytest
 
 from benchmarks import house
+from console.model.parts import Part
 
 ROOT = Path(__file__).resolve().parents[2]
-MOST_PROTOCOLS = 14
-MOST_LARGE = 3
-"""Classes of many methods: the app, what each view is, and the lines of a widget."""
-MOST_TAKE_IT = 60
-"""Functions that take the session. Others take what they need of it: the client, the snapshot, the plan, a journal."""
-
-
-MOST_WIDE = 36
-"""Imports of six names or more from one module: there the module's own name is taken, or tests put others in place."""
+MOST = {
+    house.with_session: 60,  # others take what they need of it: the client, the snapshot, the plan, a journal
+    house.protocols: 14,  # one stands where there are two implementations, or a test needs a second one
+    house.wide_imports: 36,  # from six names on the module's own name is taken, or tests put others in their place
+    house.with_many_methods: 3,  # the app, what each view is, and the lines of a widget
+}
+"""Each may go down: then its number does."""
 
 
 @pytest.fixture(scope="module")
@@ -26,44 +25,56 @@ def product() -> list[house.Module]:
     return house.modules(ROOT, house.PRODUCT)
 
 
-def test_few_functions_take_the_session(product: list[house.Module]) -> None:
-    """It may go down: then this number does."""
-    found = house.with_session(product)
-    assert len(found) <= MOST_TAKE_IT, "\n".join(found)
+@pytest.mark.parametrize("count", MOST, ids=lambda count: count.__name__)
+def test_there_are_few(product: list[house.Module], count: house.Count) -> None:
+    found = count(product)
+    assert len(found) <= MOST[count], "\n".join(found)
 
 
-def test_a_session_counts_under_any_name() -> None:
-    source = (
-        "from console.session.session import Session as Cluster\n"
-        "class Holder(Struct):\n    of: Cluster\n"
-        "def one(it: Cluster) -> None: ...\n"
-        "async def two(*, work: 'Callable[[Cluster], int] | None' = None) -> None: ...\n"
-        "def three(it: Holder) -> None: ...\n"
-        "def none(session: int, other: Session, more: Literal['as-is']) -> Cluster: ...\n"
-    )
-    found = house.with_session([house.Module(Path("console/it.py"), source, ast.parse(source))])
-    assert found == [f"console/it.py: {name}" for name in ("one", "two", "three")]
+def test_parts_of_the_snapshot_have_their_names_in_the_table_alone(product: list[house.Module]) -> None:
+    assert house.part_literals(product, {*Part}) == []
 
 
-def test_few_protocols_stand_between(product: list[house.Module]) -> None:
-    """One stands where there are two implementations, or a test needs a second one. It may go down, too."""
-    found = house.protocols(product)
-    assert len(found) <= MOST_PROTOCOLS, "\n".join(found)
+METHODS = "".join(f"    def m{number}(self) -> None: ...\n" for number in range(house.MANY_METHODS))
 
 
-def test_few_imports_are_wide(product: list[house.Module]) -> None:
-    """It may go down, too."""
-    found = house.wide_imports(product)
-    assert len(found) <= MOST_WIDE, "\n".join(found)
+@pytest.mark.parametrize(
+    ("count", "source", "found"),
+    [
+        (
+            house.with_session,
+            "from console.session.session import Session as Cluster\n"
+            "class Holder(Struct):\n    of: Cluster\n"
+            "def one(it: Cluster) -> None: ...\n"
+            "async def two(*, work: 'Callable[[Cluster], int] | None' = None) -> None: ...\n"
+            "def three(it: Holder) -> None: ...\n"
+            "def none(session: int, other: Session, more: Literal['as-is']) -> Cluster: ...\n",
+            ["one", "two", "three"],
+        ),
+        (
+            house.with_many_methods,
+            f"class Small:\n{METHODS}class Large:\n{METHODS}    @property\n    async def more(self) -> int: ...\n",
+            ["Large"],
+        ),
+        (
+            lambda modules: house.part_literals(modules, {"topics", "acls"}),
+            'known = "topics" in snapshot.read_at\n'
+            'why = [each for each in snapshot.failures if each.part in ("topics", "acls")]\n'
+            'at = snapshot.read_at.get("topics") or snapshot.read_at["acls"]\n'
+            'need = whole_parts("topics"), Needs(parts=frozenset({"acls"}))\n'
+            'PARTS = frozenset({"topics"})\n'
+            'no = "topics" in snapshot.configs, kind("topics")\n',
+            ["topics", "acls", "topics", "acls", "topics", "acls", "topics", "topics"],
+        ),
+    ],
+    ids=["session", "methods", "literals"],
+)
+def test_what_is_counted_is_found(count: house.Count, source: str, found: list[str]) -> None:
+    said = count([house.Module(Path("console/it.py"), source, ast.parse(source))])
+    assert sorted(each.rpartition(": ")[2] for each in said) == sorted(found)
 
 
-def test_few_classes_have_many_methods(product: list[house.Module]) -> None:
-    """One has a second subject where it grows so; it may go down, too."""
-    found = house.with_many_methods(product)
-    assert len(found) <= MOST_LARGE, "\n".join(found)
-
-
-def test_a_class_counts_by_its_methods() -> None:
-    methods = "".join(f"    def m{number}(self) -> None: ...\n" for number in range(house.MANY_METHODS))
-    source = f"class Small:\n{methods}class Large:\n{methods}    @property\n    async def more(self) -> int: ...\n"
-    assert house.with_many_methods([house.Module(Path("it.py"), source, ast.parse(source))]) == ["it.py: Large"]
+def test_every_folder_with_modules_is_a_regular_package_with_types(product: list[house.Module]) -> None:
+    folders = {module.path.parent for module in product}
+    assert [folder for folder in folders if not (ROOT / folder / "__init__.py").exists()] == []
+    assert [top for top in house.PRODUCT if not (ROOT / top / "py.typed").exists()] == []

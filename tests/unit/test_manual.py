@@ -1,4 +1,4 @@
-"""The man page is the latest; a half-typed line wants what it should; bash completes with our script."""
+"""The man page has every option; a half-typed line wants what it should; bash completes with our script."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import shlex
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -19,13 +18,6 @@ from console.cli.manual.pages import commands, help_of, page
 from console.model.entity_types import ENTITY_TYPES, EntityType
 from console.present.text import is_harmless
 from tests.support.loaded_modules import loaded_by
-
-ROOT = Path(__file__).parents[2]
-
-
-def test_the_page_is_fresh() -> None:
-    fresh = (ROOT / "docs" / "kac.1").read_text(encoding="utf-8") == page()
-    assert fresh, "run: python -m console.cli.manual.pages > docs/kac.1"
 
 
 def test_the_page_has_every_command_with_every_option() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,10 @@ TOOL = re.compile(
     r"(?<![\w.-])(kafka-(?!admin-console|cluster\b)[a-z]+(?:-[a-z]+)*|kafkactl|kubectl|keytool|openssl|kcat|kaf|rpk|kcl|"
     r"zookeeper-shell|kinit|klist|ssh-add|az account|aws (?:sso|configure)|pip install|chmod)(?:\.sh)?(?![\w.])"
 )
+LIKE_TOOL = re.compile(
+    r"kafka-|kafkactl|kubectl|keytool|openssl|kcat|kaf|rpk|kcl|zookeeper|kinit|klist|ssh-|az |aws|pip|chmod"
+)
+"""What stands in the text of each file that names one, also where a text is written in two pieces."""
 ALLOWED = {
     "aws configure": "AWS' own credentials: only its command line makes them",
     "aws sso": "AWS' own login: only its command line makes it",
@@ -60,23 +65,28 @@ SAYING = {
 """(file, tool) -> what it is named for there."""
 
 
-def constants(path: Path) -> Iterator[tuple[int, str]]:
+def constants(source: str) -> Iterator[tuple[int, str]]:
     """The texts of a module that are no docstrings, each with its line."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = ast.parse(source)
     said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
             yield node.lineno, node.value
 
 
-def named() -> Iterator[tuple[str, int, str]]:
+@cache
+def named() -> list[tuple[str, int, str]]:
     """File, line and name of each tool in a text of the product."""
-    for room in ("console", "widgets", "themes"):
-        for path in sorted((ROOT / room).rglob("*.py")):
-            for line, text in constants(path):
-                # A word by itself is no message: a program that is run, a word of a script, a name of a form.
-                for found in TOOL.finditer(text) if not TOOL.fullmatch(text) else ():
-                    yield str(path.relative_to(ROOT)), line, found[1]
+    paths = (path for room in ("console", "widgets", "themes") for path in sorted((ROOT / room).rglob("*.py")))
+    return [
+        (str(path.relative_to(ROOT)), line, found[1])
+        for path in paths
+        if LIKE_TOOL.search(source := path.read_text(encoding="utf-8"))
+        for line, text in constants(source)
+        # A word by itself is no message: a program that is run, a word of a script, a name of a form.
+        if not TOOL.fullmatch(text)
+        for found in TOOL.finditer(text)
+    ]
 
 
 def is_right(file: str, tool: str) -> bool:
@@ -96,6 +106,7 @@ def test_no_reason_is_left_over() -> None:
 def test_a_message_that_sends_people_to_another_tool_is_found() -> None:
     text = "replicas are moved by a reassignment, see kafka-reassign-partitions"
     assert TOOL.search(text) is not None
+    assert LIKE_TOOL.search(text) is not None
     assert not is_right("console/cli/nouns.py", "kafka-reassign-partitions")
     assert TOOL.search("ALTER on CLUSTER kafka-cluster; kafka-request.log of kafka-admin-console") is None
 

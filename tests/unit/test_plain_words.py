@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
+
+from benchmarks import house
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -93,78 +94,32 @@ def test_what_is_left_out_is_counted_in_the_number_that_it_has() -> None:
     assert not found, "\n".join(found)
 
 
-# -- docstrings of what speaks to brokers and keeps what was changed ---------------------------------------------------
+# -- docstrings of functions -------------------------------------------------------------------------------------------
 
-VERBS = (
-    " Add Answer Ask Authenticate Cancel Check Close Compute Connect Count Decode Decompress Delete Describe Do Drop"
-    " End Fetch Fill Forget Give Go Import Keep Label Limit Log Look Make Match Move Name Note Open Pass Prepare Put"
-    " Raise Read Remove Request Resolve Retry Return Run Send Start Take Tell Unpack Use Wait Write Yield "
-)
-"""With which a function says what it does; a property may be a noun."""
-ROOMS = ("admin", "journal", "wire")
 PROPERTIES = ("property", "setter", "cached_property")
 NO_VERBS = (
     " A After All An Another Any As At Before Both By Each Every For From How If In It Its Most No None Nothing Of On"
     " One Only Same Some That The Their There These This Those To What When Where Whether Which Who Whose Why With"
     " Without "
 )
-"""With which no function says what it does, in any room."""
+"""With which no function says what it does."""
 
 
-@cache
-def function_docstrings(source: str) -> tuple[tuple[int, str], ...]:
-    """The docstrings of functions, each with the function's line; not those of properties, which may be nouns."""
-    return tuple(
-        (node.lineno, text)
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (text := ast.get_docstring(node))
-        if not any(ast.unparse(each).rpartition(".")[2] in PROPERTIES for each in node.decorator_list)
-    )
+def with_noun(module: house.Module) -> Iterator[str]:
+    """The docstrings of functions that begin with a noun, a pronoun or a parameter's name; a property may be a noun."""
+    for node in house.functions(module):
+        text = ast.get_docstring(node)
+        if text and not any(ast.unparse(each).rpartition(".")[2] in PROPERTIES for each in node.decorator_list):
+            first = text.split()[0]
+            if f" {first.strip(',.:')} " in NO_VERBS or first.endswith(":") or not first[0].isupper():
+                yield f"{module.path}:{node.lineno}: {text.splitlines()[0]}"
 
 
-def without_verb(source: str) -> Iterator[tuple[int, str]]:
-    """The docstrings of functions that do not begin with one of `VERBS`, each with its line."""
-    for line, text in function_docstrings(source):
-        if f" {text.split()[0].strip(',.:')} " not in VERBS:
-            yield line, text.splitlines()[0]
-
-
-def with_noun(source: str) -> Iterator[tuple[int, str]]:
-    """The docstrings of functions that begin with a noun, a pronoun or a parameter's name, each with its line."""
-    for line, text in function_docstrings(source):
-        first = text.split()[0]
-        if f" {first.strip(',.:')} " in NO_VERBS or first.endswith(":") or not first[0].isupper():
-            yield line, text.splitlines()[0]
-
-
-@pytest.mark.parametrize("room", ROOMS)
-def test_docstrings_begin_with_a_verb(room: str) -> None:
-    found = [
-        f"{path.relative_to(ROOT)}:{line}: {text}"
-        for path in sorted((ROOT / "console" / room).rglob("*.py"))
-        for line, text in without_verb(path.read_text(encoding="utf-8"))
-    ]
-    assert found == []
-
-
-def test_a_docstring_without_a_verb_is_found() -> None:
-    source = (
-        'def a():\n    """The end."""\n\n@property\ndef b():\n    """The end."""\n\ndef c():\n    """Return it."""\n'
-    )
-    assert list(without_verb(source)) == [(1, "The end.")]
-
-
-@pytest.mark.parametrize("room", ["console", "widgets", "themes"])
-def test_no_function_says_what_it_does_by_a_noun(room: str) -> None:
-    found = [
-        f"{path.relative_to(ROOT)}:{line}: {text}"
-        for path in sorted((ROOT / room).rglob("*.py"))
-        for line, text in with_noun(path.read_text(encoding="utf-8"))
-    ]
-    assert found == []
+def test_no_function_says_what_it_does_by_a_noun() -> None:
+    assert [each for module in house.modules(ROOT, house.PRODUCT) for each in with_noun(module)] == []
 
 
 @pytest.mark.parametrize("text", ["The end.", "What ends.", "end: a line.", "Whether it ends.", "``x`` of it."])
 def test_a_docstring_that_begins_with_a_noun_is_found(text: str) -> None:
     source = f'def a():\n    """{text}"""\n\n@property\ndef b():\n    """{text}"""\n\ndef c():\n    """End it."""\n'
-    assert list(with_noun(source)) == [(1, text)]
+    assert list(with_noun(house.Module(Path("it.py"), source, ast.parse(source)))) == [f"it.py:1: {text}"]

@@ -68,8 +68,13 @@ def test_the_history_file_holds_no_secret_also_of_former_versions(tmp_path: Path
     assert history.read() == ["set broker 1 my.token=······", "list topics"]
     history.add("scram set a SCRAM-SHA-256 password hunter3")
     assert "hunter3" not in path.read_text()
-    for number in range(600):
-        history.add(f"list topics {number}")
+    with path.open("a") as file:
+        file.writelines(f"list topics {number}\n" for number in range(600))
+    history.add("list topics")
+    assert SECRET not in path.read_text()
+    # Also where the secret is among those that are kept.
+    path.write_text("list topics\n" * 400 + "set broker 1 my.token=hunter2\n" + "list topics\n" * 200)
+    history.add("list topics")
     assert SECRET not in path.read_text()
 
 

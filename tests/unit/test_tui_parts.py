@@ -202,9 +202,10 @@ def test_commands_are_kept_for_the_next_session_and_for_nobody_else(tmp_path: Pa
 
 
 def test_a_long_history_is_cut_to_its_last_half(tmp_path: Path) -> None:
+    (tmp_path / "commands").write_text("".join(f"undo {number}\n" for number in range(KEPT)))
     file = CommandHistory(tmp_path / "commands")
-    for number in range(KEPT + 1):
-        file.add(f"undo {number}")
+    assert len(file.read()) == KEPT
+    file.add(f"undo {KEPT}")
     kept = file.read()
     assert len(kept) == KEPT // 2 + 1
     assert kept[-1] == f"undo {KEPT}"

@@ -13,7 +13,8 @@ from typing import Any
 from console.admin.errors import error_name
 from console.wire.aiokafka_request import Exchange
 from console.wire.frames import decode_body, split_response
-from console.wire.schemas import request_type, response_type
+from console.wire.schemas import response_type
+from tests.support.requests_of_kafka import request_type
 
 FOLDER = Path(__file__).parent / "frames"
 VERSIONS = ("3.9.1", "4.3.0")

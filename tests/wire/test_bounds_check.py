@@ -11,7 +11,8 @@ from kio.static.constants import EntityType
 
 from console.wire.bounds_check import MalformedFrame, _entity_walk, check_message
 from console.wire.frames import decode_request
-from console.wire.schemas import BY_VERSION, request_module, request_type
+from console.wire.schemas import BY_VERSION, request_module
+from tests.support.requests_of_kafka import request_type
 from tests.wire.samples import sample, written
 
 REQUESTS = [

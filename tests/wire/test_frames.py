@@ -15,7 +15,8 @@ from console.wire import frames
 from console.wire.aiokafka_request import THROTTLE_FIRST, RawResponse
 from console.wire.bounds_check import MalformedFrame
 from console.wire.fields import for_version
-from console.wire.schemas import BY_VERSION, request_type, response_type, version_range
+from console.wire.schemas import BY_VERSION, response_type, version_range
+from tests.support.requests_of_kafka import request_type
 
 FLEXIBLE = DescribeConfigsRequest(resources=(), include_synonyms=True, include_documentation=False)
 NOT_FLEXIBLE = for_version(

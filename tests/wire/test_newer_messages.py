@@ -11,10 +11,11 @@ import pytest
 
 from console.wire.frames import decode_body, encode_body, encode_payload
 from console.wire.newer import NEWER
-from console.wire.schemas import api_key, messages, readable_versions, request_module, response_type, version_range
+from console.wire.schemas import api_key, messages, request_module, response_type, version_range
 from tests.support import record_newer_messages as recorded
 from tests.support.kafka_jars import NEWEST, RELEASES, BrokersUnavailableError
 from tests.support.kafka_messages import with_fields
+from tests.support.requests_of_kafka import readable_versions
 
 KIO_HAS = [("api_versions", 3), ("api_versions", 4), ("delete_groups", 1), ("delete_groups", 2),
            ("streams_group_describe", 0), ("describe_cluster", 2), ("list_groups", 5)]  # fmt: skip

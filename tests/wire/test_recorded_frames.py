@@ -21,8 +21,9 @@ from console.model.quota import QuotaEntity
 from console.wire.config_decoder import ConfigDecoder
 from console.wire.frames import encode_header, encode_payload, open_reader
 from console.wire.quota_decoder import decode_quotas
-from console.wire.schemas import api_key, request_type, response_type
+from console.wire.schemas import api_key, response_type
 from console.wire.tagged_fields import without_unknown_tags
+from tests.support.requests_of_kafka import request_type
 from tests.wire import recordings
 
 ALL = [(kafka, recorded.step) for kafka in recordings.VERSIONS for recorded in recordings.read(kafka).exchanges]

@@ -1,16 +1,16 @@
-"""The Kafka APIs that the embedded cluster answers, one module for each, named as kio names it.
+"""The Kafka APIs that the embedded cluster answers, by noun: a module has the APIs of one noun, a function for each.
 
-A module's function `handle` answers one request. `request_pipeline.handled_apis` finds the modules by their names, so
-an API is advertised as soon as its module is here. Its docstring names the API with its key, the versions that are
-served (fewer where a release has fewer, see data/releases.json), and what differs from Kafka on purpose.
+A function is named as kio names its API; its row in `console.embedded.apis` says in which module it is, and makes
+brokers advertise the API. The function's docstring names the API with its key, the versions that are served (fewer
+where a release has fewer, see data/releases.json), and what differs from Kafka on purpose.
 
 Args:
     request: kio's entity of the request in the client's version; fields that this version lacks are read by `getattr`.
     context: where the request came from; reads use `context.view`, changes go through `context.state`.
 
 Returns:
-    kio's entity of the response in the same version, an `EncodedBody` where the handler encodes by itself, or None for
-    no answer.
+    kio's entity of the response in the same version, an `EncodedBody` if the function encodes by itself, or None for no
+    answer.
 
 Raises:
     CloseConnection: the broker closes the connection without an answer.

@@ -1,18 +1,4 @@
-"""Metadata (3), v0-13: brokers, the controller, topics with their partitions (KIP-4 for v0 and v1; KafkaApis since).
-
-With KRaft the controller id is that of any live broker: clients don't reach the quorum.
-
-Version notes:
-- v1: the controller and racks; all topics are requested by null, in v0 by an empty array.
-- v2: the cluster id.
-- v4: whether missing topics are created.
-- v5: offline replicas.
-- v7: leader epochs.
-- v8 to v10: authorized operations of the cluster; those of topics stay (KIP-430, KIP-700).
-- v9: flexible.
-- v10, v12: topic ids; requests by id (KIP-516).
-- v13: the error code of the whole answer.
-"""
+"""Topics and their partitions as clients look them up: Metadata, and its successor in pages."""
 
 from __future__ import annotations
 
@@ -25,23 +11,39 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from console.embedded import answers
+from console.embedded.answers import NO_OPERATIONS, TOPIC_OPERATIONS
+from console.embedded.config_alter import ELR
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import GROUP_TOPIC, TRANSACTION_TOPIC, ensure_topic
 from console.embedded.refusals import Refusal
 from console.embedded.tables import NO_LEADER, Partition, Topic, frozen
 from console.embedded.topics import Planner, WantedTopic, create, is_legal
-from console.wire.fields import for_version
 from console.wire.frames import EncodedBody, encode_body
-from console.wire.schemas import messages
 from console.wire.tagged_fields import encode_varint
 
-_METADATA, _ALL_IF_EMPTY, _BY_ID_FROM = 3, 0, 12
+_ALL_IF_EMPTY, _BY_ID_FROM = 0, 12
 _ZERO_ID = UUID(int=0)
 
 
-async def handle(request: Any, context: RequestContext) -> Any:
-    """Return brokers and topics. An answer with all topics is encoded here, with pauses for other connections."""
-    view, schema = context.view, context.schema
+async def metadata(request: Any, context: RequestContext) -> Any:
+    """Metadata (3), v0-13: brokers, the controller, topics with their partitions (KIP-4 for v0 and v1).
+
+    Return brokers and topics. An answer with all topics is encoded here, with pauses for other connections.
+
+    With KRaft the controller id is that of any live broker: clients don't reach the quorum.
+
+    Version notes:
+    - v1: the controller and racks; all topics are requested by null, in v0 by an empty array.
+    - v2: the cluster id.
+    - v4: whether missing topics are created.
+    - v5: offline replicas.
+    - v7: leader epochs.
+    - v8 to v10: authorized operations of the cluster; those of topics stay (KIP-430, KIP-700).
+    - v9: flexible.
+    - v10, v12: topic ids; requests by id (KIP-516).
+    - v13: the error code of the whole answer.
+    """
+    view = context.view
     refused = _impossible(request, context)
     if refused is not None:
         return refused
@@ -57,7 +59,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         operations = context.operations(answers.CLUSTER_OPERATIONS) if context.allowed("DESCRIBE") else 0
     response = context.answer(
         brokers=tuple(
-            for_version(schema.MetadataResponseBroker, node_id=b.id, host=b.host, port=b.port, rack=b.rack)
+            context.part("MetadataResponseBroker", node_id=b.id, host=b.host, port=b.port, rack=b.rack)
             for b in sorted(view.brokers.values(), key=lambda broker: broker.id)
             if b.alive
         ),
@@ -80,9 +82,7 @@ def _impossible(request: Any, context: RequestContext) -> Any:
             code = ErrorCode.unknown_server_error
         else:
             continue
-        found = messages(_METADATA, context.version)
-        assert found is not None
-        answer: Any = answers.error_answer(request, found, code)
+        answer: Any = answers.error_answer(request, context.messages, code)
         return replace(answer, topics=tuple(replace(each, name=each.name or "") for each in answer.topics))
     return None
 
@@ -93,7 +93,6 @@ class _Maker:
     def __init__(self, context: RequestContext, alive: frozenset[int], operations: bool) -> None:
         self._context = context
         self._view = context.view
-        self._schema = context.schema
         self._alive = alive
         self.operations = operations
 
@@ -105,9 +104,9 @@ class _Maker:
         """Return the encoded response with every topic that may be described. Pauses for other connections."""
         context = self._context
         topics: list[bytes] = []
-        element = self._schema.MetadataResponseTopic
+        element = context.schema.MetadataResponseTopic
         await answers.with_pauses(encoded_topics(context.version, self._allowed(), self._topic, element), topics.append)
-        empty = encode_body(self._schema.MetadataResponse, response)
+        empty = encode_body(context.messages.response, response)
         return EncodedBody(with_topics(context.version, empty, topics))
 
     def _allowed(self) -> Iterable[Topic]:
@@ -156,8 +155,8 @@ class _Maker:
         operations = answers.NO_OPERATIONS
         if self.operations and name is not None and code != ErrorCode.topic_authorization_failed:
             operations = self._context.operations(answers.TOPIC_OPERATIONS, "TOPIC", name)
-        return for_version(
-            self._schema.MetadataResponseTopic,
+        return self._context.part(
+            "MetadataResponseTopic",
             error_code=code,
             name=name,
             topic_id=topic_id,
@@ -170,8 +169,8 @@ class _Maker:
         operations = answers.NO_OPERATIONS
         if self.operations:
             operations = self._context.operations(answers.TOPIC_OPERATIONS, "TOPIC", topic.name)
-        return for_version(
-            self._schema.MetadataResponseTopic,
+        return self._context.part(
+            "MetadataResponseTopic",
             error_code=0,
             name=topic.name,
             topic_id=topic.id,
@@ -190,8 +189,8 @@ class _Maker:
             isr = tuple(replica for replica in isr if replica in self._alive)
             if not code and (len(replicas) < len(partition.replicas) or len(isr) < len(partition.isr)):
                 code = ErrorCode.replica_not_available
-        return for_version(
-            self._schema.MetadataResponsePartition,
+        return self._context.part(
+            "MetadataResponsePartition",
             error_code=code,
             partition_index=index,
             leader_id=leader,
@@ -260,3 +259,97 @@ def with_topics(version: int, response: bytes, topics: list[bytes]) -> bytes:
         count, placeholder = struct.pack(">i", len(topics)), 4
     end = len(response) - behind
     return b"".join((response[: end - placeholder], count, *topics, response[end:]))
+
+
+MAX_PARTITIONS = 2000
+"""Partitions of one response (max.request.partition.size.limit)."""
+
+
+async def describe_topic_partitions(request: Any, context: RequestContext) -> Any:
+    """DescribeTopicPartitions (75), v0: topics by name, in pages (KIP-966; DescribeTopicPartitionsRequestHandler).
+
+    Return a page of partitions, and the cursor of the next one. No topics are all.
+
+    The cursor continues an earlier response; its topic must be among the requested ones.
+
+    Leaves out topics that may not be described, unless the request names them. Reports eligible leader replicas, which
+    Metadata does not.
+    """
+    schema, view, cursor = context.schema, context.view, request.cursor
+    everything = not request.topics
+    begin = cursor.topic_name if cursor else ""
+    asked = view.topics if everything else {topic.name for topic in request.topics}
+    # Topics come in the order of their names, on which the cursor depends: a topic created meanwhile behind it is still
+    # found.
+    names = sorted(name for name in asked if name >= begin)
+    if cursor and (cursor.partition_index < 0 or (not everything and begin not in names)):
+        failed = tuple(_empty(schema, topic.name, ErrorCode.invalid_request) for topic in request.topics)
+        return context.answer(topics=failed)
+    allowed = [name for name in names if context.allowed("DESCRIBE", "TOPIC", name)]
+    # A limit below 1 still gets one partition, so that a cursor always moves on.
+    left = max(min(MAX_PARTITIONS, request.response_partition_limit), 1)
+    topics: list[Any] = []
+    following: Any = None
+    for name in allowed:
+        if left == 0:
+            following = schema.Cursor(topic_name=name, partition_index=0)
+            break
+        topic = view.topics.get(name)
+        if topic is None:
+            if not everything:
+                code = ErrorCode.unknown_topic_or_partition if is_legal(name) else ErrorCode.invalid_topic_exception
+                topics.append(_empty(schema, name, code, context.operations(TOPIC_OPERATIONS, "TOPIC", name)))
+            continue
+        first = cursor.partition_index if cursor and name == begin else 0
+        last = min(first + left, len(topic.partitions))
+        topics.append(_topic(context, topic, first, last))
+        left -= max(last - first, 0)
+        if last < len(topic.partitions):
+            following = schema.Cursor(topic_name=name, partition_index=last)
+            break
+    if not everything:
+        topics += [
+            _empty(schema, name, ErrorCode.topic_authorization_failed) for name in names if name not in set(allowed)
+        ]
+    return context.answer(topics=tuple(topics), next_cursor=following)
+
+
+def _empty(schema: Any, name: str, code: int, operations: int = NO_OPERATIONS) -> Any:
+    return schema.DescribeTopicPartitionsResponseTopic(
+        error_code=code, name=name, topic_id=None, partitions=(), topic_authorized_operations=operations
+    )
+
+
+def _topic(context: RequestContext, topic: Topic, first: int, last: int) -> Any:
+    alive = frozenset(broker.id for broker in context.view.brokers.values() if broker.alive)
+    return context.part(
+        "DescribeTopicPartitionsResponseTopic",
+        error_code=0,
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.internal,
+        partitions=tuple(_partition(context, index, topic.partitions[index], alive) for index in range(first, last)),
+        topic_authorized_operations=context.operations(TOPIC_OPERATIONS, "TOPIC", topic.name),
+    )
+
+
+def _partition(context: RequestContext, index: int, partition: Partition, alive: frozenset[int]) -> Any:
+    """Return one partition.
+
+    With eligible leader replicas a partition that lost the last of its ISR has none: that replica is eligible, and the
+    last known leader (PartitionChangeBuilder; seen so on 4.3).
+    """
+    led = partition.leader in alive
+    eligible = partition.isr if not led and context.state.features.get(ELR) else ()
+    return context.part(
+        "DescribeTopicPartitionsResponsePartition",
+        error_code=0 if led else ErrorCode.leader_not_available,
+        partition_index=index,
+        leader_id=partition.leader if led else NO_LEADER,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=partition.replicas,
+        isr_nodes=() if eligible else partition.isr,
+        eligible_leader_replicas=eligible,
+        last_known_elr=eligible[:1],
+        offline_replicas=tuple(replica for replica in partition.replicas if replica not in alive),
+    )

@@ -7,8 +7,8 @@ from kio.schema.errors import ErrorCode
 from console.embedded.acls import filter_of, is_unknown_entry, is_unknown_pattern, matching_acls
 from console.embedded.answers import each_encoded, long_answer, long_part
 from console.embedded.context import RequestContext
-from console.embedded.handlers.describe_acls import acl_resource, by_pattern
-from console.embedded.handlers.describe_client_quotas import FLEXIBLE_FROM, encoded_entries
+from console.embedded.handlers.acls import acl_resource, by_pattern
+from console.embedded.handlers.client_quotas import FLEXIBLE_FROM, encoded_entries
 from console.embedded.quotas import BadFilter, Component, parsed_filter, quota_candidates
 from console.embedded.refusals import (
     CLUSTER_REFUSED,

@@ -1,34 +1,29 @@
 """KIP-133: ListConfigs v0 and v1, and AlterConfigs v0, in the proposal's own formats.
 
-Topics and brokers have configs, clients and users have quotas. Configs go through the handlers of Kafka's own requests,
-so that both formats follow the same rules.
+Topics and brokers have configs, clients and users have quotas. Configs go by the rules of Kafka's own requests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import repeated_keys
-from console.embedded.config_changes import ConfigProblem
+from console.embedded.config_alter import Altering
+from console.embedded.config_changes import ConfigChange, ConfigProblem, Operation
 from console.embedded.config_describe import described_entries as describe
 from console.embedded.context import RequestContext
-from console.embedded.handlers.alter_configs import handle as handle_alter_configs
-from console.embedded.handlers.incremental_alter_configs import handle as handle_incremental_alter_configs
 from console.embedded.proposals.kip248 import READ_ONLY, described_quotas, parsed_quota
-from console.embedded.refusals import CLUSTER_REFUSED
+from console.embedded.refusals import CLUSTER_REFUSED, Refusal
 from console.embedded.state import View
-from console.model.acl import CLUSTER_NAME
-from console.model.codes import BROKER, DYNAMIC_TOPIC_CONFIG, SET, TOPIC, AlterOp
+from console.model.codes import BROKER, DYNAMIC_TOPIC_CONFIG, SET, TOPIC
 from console.model.config import ConfigEntry, ConfigResource
 from console.model.quota import CLIENT_ID, USER, QuotaEntity
 from console.wire.proposals import kip133_configs as wire
 from console.wire.proposals.formats import UNSUPPORTED_OPERATION
 from console.wire.proposals.kip133_configs import ResourceType
-from console.wire.schemas import api_key, messages, request_module
 
 QUOTA_PARTS = {int(ResourceType.CLIENT): CLIENT_ID, int(ResourceType.USER): USER}
 _CONFIG_TYPES = {int(ResourceType.TOPIC): TOPIC, int(ResourceType.BROKER): BROKER}
@@ -51,34 +46,6 @@ def quota_entity(type_: int, name: str) -> QuotaEntity:
     return QuotaEntity.of({QUOTA_PARTS[type_]: None if name == _DEFAULT else name})
 
 
-REPLACE_VERSION = 2
-INCREMENTAL_VERSION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class _AllRights(RequestContext):
-    def allowed(
-        self,
-        operation: str,  # noqa: ARG002
-        resource: str = "CLUSTER",  # noqa: ARG002
-        name: str = CLUSTER_NAME,  # noqa: ARG002
-    ) -> bool:
-        """Return True: the proposal's own permission was checked before."""
-        return True
-
-
-def _delegated_context(context: RequestContext, api: str, version: int, resource: ConfigResource) -> _AllRights:
-    """Return a context with all permissions, of the broker that the resource names.
-
-    The proposals' requests may go to any broker.
-    """
-    values = {part.name: getattr(context, part.name) for part in fields(RequestContext)}
-    values["messages"] = messages(api_key(api), version)
-    if resource.type == BROKER:
-        values["broker_id"] = int(resource.name)
-    return _AllRights(**values)
-
-
 def described_configs(
     resource: ConfigResource, keys: Sequence[str] | None, context: RequestContext
 ) -> list[ConfigEntry]:
@@ -88,50 +55,15 @@ def described_configs(
     return entries if keys is None else [entry for entry in entries if entry.name in keys]
 
 
-async def replace_overrides(
-    resource: ConfigResource, configs: Mapping[str, str], context: RequestContext, *, validate_only: bool
-) -> Any:
-    """Replace a resource's overrides, and return kio's result of AlterConfigs."""
-    kio = request_module("alter_configs", REPLACE_VERSION)
-    request = kio.AlterConfigsRequest(
-        resources=(
-            kio.AlterConfigsResource(
-                resource_type=resource.type,
-                resource_name=resource.name,
-                configs=tuple(kio.AlterableConfig(name=key, value=value) for key, value in configs.items()),
-            ),
-        ),
-        validate_only=validate_only,
-    )
-    response = await handle_alter_configs(
-        request, _delegated_context(context, "alter_configs", REPLACE_VERSION, resource)
-    )
-    return response.responses[0]
+def altered(change: ConfigChange, context: RequestContext, *, validate_only: bool = False) -> Refusal:
+    """Alter a resource by the rules of Kafka's own requests; the proposal's own permission was checked before.
 
-
-async def alter_overrides(
-    resource: ConfigResource, added: Mapping[str, str], deleted: Iterable[str], context: RequestContext
-) -> Any:
-    """Add and delete overrides, and return kio's result of IncrementalAlterConfigs."""
-    kio = request_module("incremental_alter_configs", INCREMENTAL_VERSION)
-    operations: list[tuple[str, AlterOp, str | None]] = [(key, SET, value) for key, value in added.items()]
-    operations += [(key, AlterOp.parse("DELETE"), None) for key in deleted]
-    request = kio.IncrementalAlterConfigsRequest(
-        resources=(
-            kio.AlterConfigsResource(
-                resource_type=resource.type,
-                resource_name=resource.name,
-                configs=tuple(
-                    kio.AlterableConfig(name=key, config_operation=operation, value=value)
-                    for key, operation, value in operations
-                ),
-            ),
-        ),
-        validate_only=False,
-    )
-    inner = _delegated_context(context, "incremental_alter_configs", INCREMENTAL_VERSION, resource)
-    response = await handle_incremental_alter_configs(request, inner)
-    return response.responses[0]
+    A broker checks its configs itself: the proposals' requests may go to any.
+    """
+    if change.resource.type == BROKER:
+        context = replace(context, broker_id=int(change.resource.name))
+    (outcome,) = Altering(context, validate_only=validate_only, authorized=True).alter([change])
+    return outcome
 
 
 READ_CONFIGS = "DESCRIBE_CONFIGS"
@@ -148,16 +80,16 @@ async def list_configs(request: wire.ListConfigsRequest | wire.ListConfigsReques
     resources: dict[tuple[int, str], tuple[str, ...] | None] = {}
     for item in request.resources:
         resources.setdefault((item.resource_type, item.resource_name), getattr(item, "config_names", None))
-    entities = [await _entity(type_, name, keys, context) for (type_, name), keys in resources.items()]
+    entities = [_entity(type_, name, keys, context) for (type_, name), keys in resources.items()]
     return response(error_code=ErrorCode.none, entities=tuple(entities))
 
 
-async def _entity(type_: int, name: str, keys: tuple[str, ...] | None, context: RequestContext) -> wire.ResourceConfigs:
+def _entity(type_: int, name: str, keys: tuple[str, ...] | None, context: RequestContext) -> wire.ResourceConfigs:
     if type_ in QUOTA_PARTS:
-        return (
-            _resource_configs(ErrorCode.none, type_, name, _listed_quotas(type_, name, keys, context))
-            if name
-            else _resource_configs(ErrorCode.invalid_request, type_, name)
+        if not name:
+            return _resource_configs(ErrorCode.invalid_request, type_, name)
+        return _resource_configs(
+            ErrorCode.none, type_, name, described_quotas(quota_entity(type_, name), context.view, keys)
         )
     resource = config_resource(type_, name)
     if resource is None:
@@ -186,19 +118,6 @@ def _config(entry: ConfigEntry, is_broker: bool) -> wire.Config:
     )
 
 
-def _listed_quotas(
-    type_: int, name: str, keys: tuple[str, ...] | None, context: RequestContext
-) -> Iterable[wire.Config]:
-    for entry in described_quotas(quota_entity(type_, name), context.view, keys):
-        yield wire.Config(
-            config_name=entry.config_name,
-            config_value=entry.config_value,
-            read_only=entry.read_only,
-            is_default=entry.is_default,
-            is_sensitive=entry.is_sensitive,
-        )
-
-
 def _resource_configs(code: int, type_: int, name: str, configs: Iterable[wire.Config] = ()) -> wire.ResourceConfigs:
     return wire.ResourceConfigs(error_code=code, resource_type=type_, resource_name=name, configs=tuple(configs))
 
@@ -224,7 +143,7 @@ async def alter_configs(request: wire.AlterConfigsRequest, context: RequestConte
         elif key in twice:
             results[key] = ErrorCode.invalid_request, "Each resource must appear at most once."
         else:
-            results[key] = await _altered_resource(item, context, request.validate_only)
+            results[key] = _altered_resource(item, context, request.validate_only)
     # The proposal answers when all live brokers have applied the change.
     if not request.validate_only:
         await context.visible()
@@ -240,7 +159,7 @@ def _key(item: wire.AlteredResource) -> tuple[int, str]:
     return item.resource_type, item.resource_name
 
 
-async def _altered_resource(item: wire.AlteredResource, context: RequestContext, validate_only: bool) -> Result:
+def _altered_resource(item: wire.AlteredResource, context: RequestContext, validate_only: bool) -> Result:
     configs = {config.config_name: config.config_value for config in item.configs}
     if len(configs) != len(item.configs):
         return ErrorCode.invalid_request, "Error due to duplicate config keys"
@@ -259,8 +178,9 @@ async def _altered_resource(item: wire.AlteredResource, context: RequestContext,
     fixed = [entry.name for entry in now if entry.read_only]
     if fixed:
         return UNSUPPORTED_OPERATION, f"Read-only: {', '.join(fixed)}"
-    result = await replace_overrides(resource, configs, context, validate_only=validate_only)
-    return int(result.error_code), result.error_message or ""
+    operations = tuple(Operation(key, SET, value) for key, value in configs.items())
+    code, message = altered(ConfigChange(resource, operations, replaces=True), context, validate_only=validate_only)
+    return code, message or ""
 
 
 def _alter_quotas(

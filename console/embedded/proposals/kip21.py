@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 from kio.schema.errors import ErrorCode
 
-from console.embedded.config_changes import ConfigProblem
+from console.embedded.config_changes import ConfigChange, ConfigProblem, Operation
 from console.embedded.context import RequestContext
-from console.embedded.proposals.kip133 import alter_overrides, described_configs, is_registered
+from console.embedded.proposals.kip133 import altered, described_configs, is_registered
 from console.embedded.proposals.kip248 import described_quotas, parsed_quota
-from console.embedded.state import ClusterState, View
-from console.embedded.tables import RETENTION, Change
-from console.model.codes import BROKER, TOPIC
+from console.embedded.state import View
+from console.model.codes import BROKER, DELETE, SET, TOPIC
 from console.model.config import ConfigResource
-from console.model.quota import CLIENT_ID, USER, QuotaEntity
+from console.model.quota import CLIENT_ID, QuotaEntity
 from console.wire.proposals import kip21_configs as wire
 from console.wire.proposals.formats import INVALID_ENTITY, INVALID_ENTITY_CONFIG
 
@@ -42,11 +38,11 @@ async def describe_config(request: wire.DescribeConfigRequest, context: RequestC
 
     Without secrets.
     """
-    return wire.DescribeConfigResponse(entities=tuple([await _described(item, context) for item in request.entities]))
+    return wire.DescribeConfigResponse(entities=tuple(_described(item, context) for item in request.entities))
 
 
-async def _described(item: wire.Entity, context: RequestContext) -> wire.DescribedEntity:
-    code, configs = await _configs(item, context)
+def _described(item: wire.Entity, context: RequestContext) -> wire.DescribedEntity:
+    code, configs = _configs(item, context)
     return wire.DescribedEntity(
         entity_type=item.entity_type,
         entity_name=item.entity_name,
@@ -55,7 +51,7 @@ async def _described(item: wire.Entity, context: RequestContext) -> wire.Describ
     )
 
 
-async def _configs(item: wire.Entity, context: RequestContext) -> Result:
+def _configs(item: wire.Entity, context: RequestContext) -> Result:
     if not context.allowed("DESCRIBE_CONFIGS"):
         return ErrorCode.cluster_authorization_failed, {}
     known = entity(item.entity_type, item.entity_name, context.view)
@@ -78,7 +74,7 @@ async def alter_config(request: wire.AlterConfigRequest, context: RequestContext
     """Answer AlterConfig: add and delete entries, all of one entity or none. A deleted entry gets its default back."""
     results = [
         wire.EntityErrorCode(
-            entity_type=item.entity_type, entity_name=item.entity_name, error_code=await _altered(item, context)
+            entity_type=item.entity_type, entity_name=item.entity_name, error_code=_altered(item, context)
         )
         for item in request.entities
     ]
@@ -86,7 +82,7 @@ async def alter_config(request: wire.AlterConfigRequest, context: RequestContext
     return wire.AlterConfigResponse(entities=tuple(results))
 
 
-async def _altered(item: wire.AlteredEntity, context: RequestContext) -> int:
+def _altered(item: wire.AlteredEntity, context: RequestContext) -> int:
     if not context.allowed("ALTER_CONFIGS"):
         return ErrorCode.cluster_authorization_failed
     known = entity(item.entity_type, item.entity_name, context.state.view)
@@ -98,13 +94,13 @@ async def _altered(item: wire.AlteredEntity, context: RequestContext) -> int:
         return INVALID_ENTITY_CONFIG
     if isinstance(known, QuotaEntity):
         return _alter_quotas(known, added, item.deleted_configs, context)
-    result = await alter_overrides(known, added, item.deleted_configs, context)
+    operations = [Operation(key, SET, value) for key, value in added.items()]
+    operations += [Operation(key, DELETE, None) for key in item.deleted_configs]
+    code = altered(ConfigChange(known, tuple(operations)), context).code
     # A failed validation is INVALID_CONFIG for a topic, and INVALID_REQUEST for a broker, as the broker that was asked
     # checks it.
-    is_config_error = result.error_code == ErrorCode.invalid_config or (
-        known.type == BROKER and result.error_code == ErrorCode.invalid_request
-    )
-    return INVALID_ENTITY_CONFIG if is_config_error else int(result.error_code)
+    wrong_broker = known.type == BROKER and code == ErrorCode.invalid_request
+    return INVALID_ENTITY_CONFIG if code == ErrorCode.invalid_config or wrong_broker else code
 
 
 def _alter_quotas(known: QuotaEntity, added: dict[str, str], deleted: tuple[str, ...], context: RequestContext) -> int:
@@ -117,47 +113,3 @@ def _alter_quotas(known: QuotaEntity, added: dict[str, str], deleted: tuple[str,
         return INVALID_ENTITY_CONFIG
     context.state.alter_quota(known, values)
     return ErrorCode.none
-
-
-NOTIFICATION_VERSION = 1
-_NOTIFIED_TYPES = {TOPIC: "topic", BROKER: "broker"}
-
-
-class Notification(NamedTuple):
-    """One change of an entity's configs.
-
-    sequence: increasing, with gaps. version: of the format. at: Unix seconds.
-    """
-
-    sequence: int
-    version: int
-    at: float
-    entity_type: str
-    entity_name: str
-
-
-def notifications(state: ClusterState, after: int = 0) -> Iterator[Notification]:
-    """Yield the notifications with a higher sequence, oldest first, of the last 15 minutes.
-
-    They are read from the metadata log, which each broker applies in order (`Propagation`).
-    """
-    oldest = state.clock.time() - RETENTION
-    for change in state.log.after(after):
-        entity = _changed_entity(change)
-        if entity is not None and change.at >= oldest:
-            yield Notification(change.offset, NOTIFICATION_VERSION, change.at, *entity)
-
-
-def missed(state: ClusterState, applied: int) -> tuple[Notification, ...]:
-    """Return the notifications that a broker has not applied, if it has applied the log up to an offset."""
-    return tuple(notifications(state, applied))
-
-
-def _changed_entity(change: Change) -> tuple[str, str] | None:
-    """Return type and name of the entity that changed; None for what the proposal has no entity for."""
-    key = change.key
-    if change.table == "configs" and isinstance(key, ConfigResource) and key.type in _NOTIFIED_TYPES:
-        return _NOTIFIED_TYPES[key.type], key.name
-    if change.table == "quotas" and isinstance(key, QuotaEntity) and key.has(CLIENT_ID) and not key.has(USER):
-        return "client", key.name_of(CLIENT_ID) or "<default>"
-    return None

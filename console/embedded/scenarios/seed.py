@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from itertools import islice
@@ -12,6 +12,8 @@ from random import Random
 from typing import Any
 from uuid import UUID, uuid5
 from zlib import crc32
+
+from msgspec import Struct
 
 from console.embedded.context import Cluster
 from console.embedded.group_coordinator import CONSUMERS, subscription
@@ -35,8 +37,7 @@ DAY = 24 * HOUR
 SCENARIO_IDS = UUID("6b616363-6c75-5374-8572-746f70696373")
 
 
-@dataclass(frozen=True, slots=True)
-class Scenario:
+class Scenario(Struct, frozen=True):
     """What a cluster holds at the start.
 
     seed: fills the state. sources: gives tables values that are computed on request and never stored. live: what other

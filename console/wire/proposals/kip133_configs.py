@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from console.wire.message_bases import Part, Request, Response
+from console.wire.proposals import kip4, kip248_quotas
 from console.wire.proposals.formats import ALTER_CONFIGS, LIST_CONFIGS
 
 
@@ -20,12 +21,12 @@ class ResourceType(IntEnum):
     USER = 7
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resource(Part):
-    """A topic, broker, client or user."""
-
-    resource_type: int = field(metadata={"kafka_type": "int8"})
-    resource_name: str = field(metadata={"kafka_type": "string"})
+Resource = kip4.Resource
+"""A topic, broker, client or user."""
+Config = kip248_quotas.ConfigEntry
+"""A key and its value, which is empty if it is sensitive."""
+AlteredConfig = kip248_quotas.QuotaConfig
+"""A key and its new value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +37,9 @@ class ListConfigsRequest(Request, key=LIST_CONFIGS):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NamedConfigs(Part, version=1):
+class NamedConfigs(Resource, version=1):
     """A resource and its wanted keys, null for all."""
 
-    resource_type: int = field(metadata={"kafka_type": "int8"})
-    resource_name: str = field(metadata={"kafka_type": "string"})
     config_names: tuple[str, ...] | None = field(metadata={"kafka_type": "string"})
 
 
@@ -49,17 +48,6 @@ class ListConfigsRequestV1(Request, key=LIST_CONFIGS, version=1):
     """As v0, with names of keys."""
 
     resources: tuple[NamedConfigs, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config(Part):
-    """A key and its value. config_value is empty if is_sensitive."""
-
-    config_name: str = field(metadata={"kafka_type": "string"})
-    config_value: str = field(metadata={"kafka_type": "string"})
-    read_only: bool = field(metadata={"kafka_type": "bool"})
-    is_default: bool = field(metadata={"kafka_type": "bool"})
-    is_sensitive: bool = field(metadata={"kafka_type": "bool"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,27 +69,14 @@ class ListConfigsResponse(Response, key=LIST_CONFIGS):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListConfigsResponseV1(Response, key=LIST_CONFIGS, version=1):
+class ListConfigsResponseV1(ListConfigsResponse, version=1):
     """As v0."""
 
-    error_code: int = field(metadata={"kafka_type": "int16"})
-    entities: tuple[ResourceConfigs, ...]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlteredConfig(Part):
-    """A key and its new value."""
-
-    config_name: str = field(metadata={"kafka_type": "string"})
-    config_value: str = field(metadata={"kafka_type": "string"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlteredResource(Part):
+class AlteredResource(Resource):
     """The new overrides of a resource."""
 
-    resource_type: int = field(metadata={"kafka_type": "int8"})
-    resource_name: str = field(metadata={"kafka_type": "string"})
     configs: tuple[AlteredConfig, ...]
 
 
@@ -114,11 +89,9 @@ class AlterConfigsRequest(Request, key=ALTER_CONFIGS):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceError(Part):
+class ResourceError(Resource):
     """The result of one resource's change. error_message is empty without an error."""
 
-    resource_type: int = field(metadata={"kafka_type": "int8"})
-    resource_name: str = field(metadata={"kafka_type": "string"})
     error_code: int = field(metadata={"kafka_type": "int16"})
     error_message: str = field(metadata={"kafka_type": "string"})
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from console.wire.message_bases import Part, Request, Response
+from console.wire.proposals import kip4
 from console.wire.proposals.formats import ALTER_CONFIG, DESCRIBE_CONFIG
 
 TOPIC = "topic"
@@ -11,12 +12,8 @@ BROKER = "broker"
 ENTITY_TYPES = (TOPIC, CLIENT, BROKER)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigEntry(Part):
-    """A key and its value."""
-
-    config_key: str = field(metadata={"kafka_type": "string"})
-    config_value: str = field(metadata={"kafka_type": "string"})
+ConfigEntry = kip4.TopicConfig
+"""A key and its value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +32,9 @@ class DescribeConfigRequest(Request, key=DESCRIBE_CONFIG):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedEntity(Part):
+class DescribedEntity(Entity):
     """An entity's configs; empty after an error."""
 
-    entity_type: str = field(metadata={"kafka_type": "string"})
-    entity_name: str = field(metadata={"kafka_type": "string"})
     error_code: int = field(metadata={"kafka_type": "int16"})
     config_entries: tuple[ConfigEntry, ...]
 
@@ -52,11 +47,9 @@ class DescribeConfigResponse(Response, key=DESCRIBE_CONFIG):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlteredEntity(Part):
+class AlteredEntity(Entity):
     """Keys to set, and keys to reset to their defaults."""
 
-    entity_type: str = field(metadata={"kafka_type": "string"})
-    entity_name: str = field(metadata={"kafka_type": "string"})
     added_config_entries: tuple[ConfigEntry, ...]
     deleted_configs: tuple[str, ...] = field(metadata={"kafka_type": "string"})
 
@@ -69,11 +62,9 @@ class AlterConfigRequest(Request, key=ALTER_CONFIG):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EntityErrorCode(Part):
+class EntityErrorCode(Entity):
     """The result of one entity's change."""
 
-    entity_type: str = field(metadata={"kafka_type": "string"})
-    entity_name: str = field(metadata={"kafka_type": "string"})
     error_code: int = field(metadata={"kafka_type": "int16"})
 
 

@@ -48,11 +48,17 @@ class ListQuotasResponse(Response, key=LIST_QUOTAS, version=1):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WantedQuotas(Part):
-    """The resource to describe, and the wanted keys, null for all."""
+class _OfResource(Part):
+    """A resource, and its child."""
 
     quota_config_resource: QuotaConfigResource
     child_quota_config_resource: QuotaConfigResource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedQuotas(_OfResource):
+    """The resource to describe, and the wanted keys, null for all."""
+
     config_names: tuple[str, ...] | None = field(metadata={"kafka_type": "string"})
 
 
@@ -84,11 +90,9 @@ class DescribedConfig(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedQuotas(Part):
+class DescribedQuotas(_OfResource):
     """The quotas of one resource."""
 
-    quota_config_resource: QuotaConfigResource
-    child_quota_config_resource: QuotaConfigResource
     configs: tuple[DescribedConfig, ...]
 
 
@@ -109,11 +113,9 @@ class QuotaConfig(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlteredQuotas(Part):
+class AlteredQuotas(_OfResource):
     """The quotas to set on one resource."""
 
-    quota_config_resource: QuotaConfigResource
-    child_quota_config_resource: QuotaConfigResource
     configs: tuple[QuotaConfig, ...]
 
 
@@ -135,11 +137,9 @@ class QuotaResult(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlteredQuotasResult(Part):
+class AlteredQuotasResult(_OfResource):
     """The results of one resource's keys."""
 
-    quota_config_resource: QuotaConfigResource
-    child_quota_config_resource: QuotaConfigResource
     configs: tuple[QuotaResult, ...]
 
 

@@ -1,0 +1,136 @@
+"""The APIs that the embedded cluster answers, a row for each: who answers it, and which items it repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Flag, auto
+from typing import NamedTuple
+
+Items = tuple[tuple[str, str], ...]
+"""Array of the response, array of the request: for responses with one element for each item."""
+
+
+class Served(Flag):
+    """What a controller does with an API, and a broker for it."""
+
+    AT_CONTROLLERS = auto()
+    """Controllers that are no brokers serve it too (listener "controller" of Kafka's message files)."""
+    HANDED_ON = auto()
+    """Brokers hand it on to the active controller, and wait while there is none."""
+    BY_THE_ACTIVE = auto()
+    """Other controllers refuse it before its handler is asked."""
+    UNFORWARDED = auto()
+    """A broker of a cluster that does not forward refuses it unless it is the controller itself."""
+
+
+_BROKERS = Served(0)
+_ALL = Served.AT_CONTROLLERS
+_HANDED_ON = _ALL | Served.HANDED_ON
+"""Its handler looks itself who is active, after what any controller checks."""
+_ACTIVE = _HANDED_ON | Served.BY_THE_ACTIVE
+_CONTROLLER = _ACTIVE | Served.UNFORWARDED
+
+
+class Api(NamedTuple):
+    """module: in `handlers`, or in `proposals`; its function has the API's name there. items: see `Items`. served: by
+    whom."""
+
+    module: str
+    items: Items = ()
+    served: Served = _BROKERS
+
+
+ITSELF = ""
+"""Stands for the request's item itself, which the response's array names once."""
+_TOPICS, _PARTITIONS, _GROUPS = ("topics", "topics"), ("partitions", "partitions"), ("groups", "groups")
+_ENTRIES, _RESOURCES = ("entries", "entries"), ("responses", "resources")
+_BY_ID = ("groups", "group_ids")
+_PLACES = (_TOPICS, _PARTITIONS)
+_MOVED = (("responses", "topics"), _PARTITIONS)
+
+APIS: Mapping[str, Api] = {
+    "create_acls": Api("acls", (("results", "creations"),), _ACTIVE),
+    "delete_acls": Api("acls", (("filter_results", "filters"),), _ACTIVE),
+    "describe_acls": Api("acls", (("filter_results", "filters"),), _ALL),
+    "alter_client_quotas": Api("client_quotas", (_ENTRIES,), _ACTIVE),
+    "describe_client_quotas": Api("client_quotas", (("filter_results", "filters"),)),
+    "describe_cluster": Api("cluster", served=_ALL),
+    "unregister_broker": Api("cluster", served=_ACTIVE),
+    "update_features": Api("cluster", served=_CONTROLLER),
+    "alter_configs": Api("configs", (_RESOURCES,), _HANDED_ON),
+    "describe_configs": Api("configs", (("results", "resources"),), _ALL),
+    "incremental_alter_configs": Api("configs", (_RESOURCES,), _HANDED_ON),
+    "list_config_resources": Api("configs"),
+    "alter_user_scram_credentials": Api(
+        "credentials", (("results", "deletions"), ("results", "upsertions")), _CONTROLLER
+    ),
+    "describe_user_scram_credentials": Api("credentials", served=_ALL),
+    "find_coordinator": Api("group_members", (("coordinators", "coordinator_keys"),)),
+    "heartbeat": Api("group_members"),
+    "join_group": Api("group_members"),
+    "leave_group": Api("group_members", (("members", "members"),)),
+    "sync_group": Api("group_members"),
+    "offset_commit": Api("group_offsets", _PLACES),
+    "offset_delete": Api("group_offsets", _PLACES),
+    "offset_fetch": Api("group_offsets", (_GROUPS, _TOPICS, ("partitions", "partition_indexes"))),
+    "consumer_group_describe": Api("groups", (_BY_ID,)),
+    "delete_groups": Api("groups", (("results", "groups_names"),)),
+    "describe_groups": Api("groups", (_GROUPS,)),
+    "list_groups": Api("groups"),
+    "share_group_describe": Api("groups", (_BY_ID,)),
+    "streams_group_describe": Api("groups", (_BY_ID,)),
+    "api_versions": Api("login", served=_ALL),
+    "sasl_authenticate": Api("login", served=_ALL),
+    "sasl_handshake": Api("login", served=_ALL),
+    "describe_topic_partitions": Api("metadata", (_TOPICS,)),
+    "metadata": Api("metadata", (_TOPICS,)),
+    "add_raft_voter": Api("quorum", served=_HANDED_ON),
+    "describe_quorum": Api("quorum", served=_HANDED_ON),
+    "remove_raft_voter": Api("quorum", served=_HANDED_ON),
+    "delete_records": Api("records", _PLACES),
+    "fetch": Api("records", _MOVED),
+    "list_offsets": Api("records", _PLACES),
+    "offset_for_leader_epoch": Api("records", _PLACES),
+    "produce": Api("records", (("responses", "topic_data"), ("partition_responses", "partition_data"))),
+    "alter_partition_reassignments": Api("replicas", _MOVED, _CONTROLLER),
+    "alter_replica_log_dirs": Api("replicas", (("results", "dirs.topics"), _PARTITIONS)),
+    "describe_log_dirs": Api("replicas"),
+    "elect_leaders": Api(
+        "replicas", (("replica_election_results", "topic_partitions"), ("partition_result", "partitions")), _CONTROLLER
+    ),
+    "list_partition_reassignments": Api("replicas", served=_HANDED_ON | Served.UNFORWARDED),
+    "alter_share_group_offsets": Api("share_offsets", _MOVED),
+    "delete_share_group_offsets": Api("share_offsets", (("responses", "topics"),)),
+    "describe_share_group_offsets": Api("share_offsets", (_GROUPS,)),
+    "create_delegation_token": Api("tokens", served=_HANDED_ON),
+    "describe_delegation_token": Api("tokens", served=_ALL),
+    "expire_delegation_token": Api("tokens", served=_HANDED_ON),
+    "renew_delegation_token": Api("tokens", served=_HANDED_ON),
+    "create_partitions": Api("topics", (("results", "topics"),), _CONTROLLER),
+    "create_topics": Api("topics", (_TOPICS,), _CONTROLLER),
+    "delete_topics": Api(
+        "topics", (("responses", "topics"), ("responses", "topic_names")), _HANDED_ON | Served.UNFORWARDED
+    ),
+    "add_partitions_to_txn": Api(
+        "transactions",
+        (("results_by_topic_v3_and_below", "v3_and_below_topics"), ("results_by_partition", "partitions")),
+    ),
+    "describe_producers": Api("transactions", (_TOPICS, ("partitions", "partition_indexes"))),
+    "describe_transactions": Api("transactions", (("transaction_states", "transactional_ids"),)),
+    "end_txn": Api("transactions"),
+    "init_producer_id": Api("transactions"),
+    "list_transactions": Api("transactions"),
+    "write_txn_markers": Api("transactions", (("markers", "markers"), _TOPICS, ("partitions", "partition_indexes"))),
+    "kip4_alter_acls": Api("kip4", (("responses", "requests"), ("results", "actions"))),
+    "kip4_create_topics": Api("kip4", (("topic_error_codes", "create_topic_requests"),)),
+    "kip4_delete_topics": Api("kip4", (("topic_error_codes", "topics"),)),
+    "kip4_list_acls": Api("kip4"),
+    "kip21_alter_config": Api("kip21", (("entities", "entities"),)),
+    "kip21_describe_config": Api("kip21", (("entities", "entities"),)),
+    "kip133_alter_configs": Api("kip133", (_RESOURCES,)),
+    "kip133_list_configs": Api("kip133", (("entities", "resources"),)),
+    "kip248_alter_quotas": Api("kip248", (("resources", "resources"), ("configs", "configs"))),
+    "kip248_describe_quotas": Api("kip248", (("resources", "resources"), ("configs", ITSELF))),
+    "kip248_list_quotas": Api("kip248"),
+}
+"""By kio's name, and a proposal's own by the proposal and the function's name."""

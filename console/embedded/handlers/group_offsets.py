@@ -1,0 +1,216 @@
+"""Groups' offsets: committing, fetching and deleting them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded import group_coordinator
+from console.embedded.answers import each_item
+from console.embedded.context import RequestContext
+from console.embedded.groups import Committed, Group
+
+_MAX_METADATA = 4096
+"""Characters (offset.metadata.max.bytes)."""
+_NOT_FOUND_FROM = 9
+_TELLS_NOT_FOUND_FROM = (4, 0)
+_SHARE = "share"
+
+
+async def offset_commit(request: Any, context: RequestContext) -> Any:
+    """OffsetCommit (8), v2-10: stores offsets of a group, from its members or from a client outside of it.
+
+    Store the offsets, and return the error code of each partition.
+
+    Needs READ on the group and on the topics.
+
+    Version notes:
+    - v6: leader epochs (KIP-320).
+    - v7: the instance id (KIP-345).
+    - v8: flexible.
+    - v9: GROUP_ID_NOT_FOUND for a missing group (KIP-848; since 4.0).
+    - v10: topics have ids instead of names.
+
+    Differences from Kafka: offsets do not expire.
+    """
+    group = context.state.groups.get(request.group_id)
+    code = group_coordinator.group_error(context, request.group_id, may_be_empty=True) or _refused_member(
+        request, context, group
+    )
+    error_of = cache(lambda name: code or group_coordinator.topic_error(context, name, "READ"))
+    answer = each_item(context, request, partial(_commit, request, context, error_of))
+    if not code:
+        context.state.touch()
+    return answer
+
+
+def _refused_member(request: Any, context: RequestContext, group: Group | None) -> int:
+    generation = request.generation_id_or_member_epoch
+    if group is None:
+        if generation < 0:
+            return 0
+        newer = context.version >= _NOT_FOUND_FROM and context.cluster.release.number >= _TELLS_NOT_FOUND_FROM
+        return ErrorCode.group_id_not_found if newer else ErrorCode.illegal_generation
+    if group.type == _SHARE:
+        return ErrorCode.group_id_not_found
+    instance_id = getattr(request, "group_instance_id", None)
+    return group.committed(request.member_id, instance_id, generation, context.clock.time())
+
+
+def _commit(request: Any, context: RequestContext, error_of: Callable[[str | None], int], topic: Any, part: Any) -> int:
+    name = group_coordinator.topic_name_of(context, topic)
+    code = error_of(name)
+    if code or name is None:
+        return code
+    if not 0 <= part.partition_index < len(context.view.topics[name].partitions):
+        return ErrorCode.unknown_topic_or_partition
+    if len(part.committed_metadata or "") > _MAX_METADATA:
+        return ErrorCode.offset_metadata_too_large
+    group = group_coordinator.get_or_create_group(context, request.group_id)
+    group.written = True
+    group.offsets[name, part.partition_index] = Committed(
+        part.committed_offset,
+        getattr(part, "committed_leader_epoch", -1),
+        part.committed_metadata or "",
+        context.clock.time(),
+    )
+    return 0
+
+
+_SEVERAL_FROM, _TOP_ERROR_FROM, _IDS_FROM = 8, 2, 10
+_ERROR_IN_V1_FROM = (4, 1)
+_NOTHING = Committed(-1)
+
+
+async def offset_fetch(request: Any, context: RequestContext) -> Any:
+    """OffsetFetch (9), v1-10: committed offsets of groups.
+
+    Return the offsets of the groups; -1 for a partition without one.
+
+    Needs DESCRIBE on the group and on the topics.
+
+    Version notes:
+    - v2: null topics are all; the error code of the group.
+    - v5: leader epochs (KIP-320).
+    - v6: flexible.
+    - v8: several groups (KIP-709).
+    - v10: topics have ids instead of names.
+
+    Differences from Kafka: no offset is pending in a transaction, so none is UNSTABLE_OFFSET_COMMIT (KIP-447); the
+    member and its epoch of v9 are not checked.
+    """
+    if context.version >= _SEVERAL_FROM:
+        return context.answer(groups=tuple(_group(context, group) for group in request.groups))
+    code = group_coordinator.group_error(context, request.group_id, "DESCRIBE", may_be_empty=True)
+    # v1 has no top-level error_code; Kafka 3.7 to 4.0 then report no error at all (measured).
+    says_so = context.cluster.release.number >= _ERROR_IN_V1_FROM
+    per_partition = code if context.version < _TOP_ERROR_FROM and says_so else 0
+    topics = () if code and not per_partition else _topics(context, request.group_id, request.topics, per_partition)
+    return context.answer(topics=tuple(topics), error_code=code)
+
+
+def _group(context: RequestContext, asked: Any) -> Any:
+    code = group_coordinator.group_error(context, asked.group_id, "DESCRIBE", may_be_empty=True)
+    topics = () if code else tuple(_topics(context, asked.group_id, asked.topics, 0))
+    return context.part("OffsetFetchResponseGroup", group_id=asked.group_id, topics=topics, error_code=code)
+
+
+def _topics(context: RequestContext, group_id: str, topics: Iterable[Any] | None, code: int) -> Iterator[Any]:
+    group = context.state.groups.get(group_id)
+    # A share group's start offsets are no committed ones.
+    offsets = group.offsets if group is not None and group.type != "share" else {}
+    if topics is None:
+        yield from _everything(context, offsets)
+        return
+    for item in topics:
+        name = group_coordinator.topic_name_of(context, item)
+        why = code
+        if not why and name is None:
+            why = ErrorCode.unknown_topic_id
+        elif not why and not context.allowed("DESCRIBE", "TOPIC", name or ""):
+            why = ErrorCode.topic_authorization_failed
+        found = {} if why or name is None else {index: offsets.get((name, index)) for index in item.partition_indexes}
+        parts = ((index, found.get(index) or _NOTHING) for index in item.partition_indexes)
+        yield _fetched_topic(context, name, getattr(item, "topic_id", None), parts, why)
+
+
+def _everything(context: RequestContext, offsets: dict[tuple[str, int], Committed]) -> Iterator[Any]:
+    by_topic: dict[str, list[tuple[int, Committed]]] = {}
+    for (name, index), committed in sorted(offsets.items()):
+        by_topic.setdefault(name, []).append((index, committed))
+    for name, parts in by_topic.items():
+        topic = context.view.topics.get(name)
+        # A deleted topic has no id by which v10 could name it.
+        if context.allowed("DESCRIBE", "TOPIC", name) and (topic is not None or context.version < _IDS_FROM):
+            yield _fetched_topic(context, name, topic.id if topic else None, parts, 0)
+
+
+def _fetched_topic(
+    context: RequestContext, name: str | None, topic_id: Any, parts: Iterable[tuple[int, Committed]], code: int
+) -> Any:
+    plural = "s" if context.version >= _SEVERAL_FROM else ""
+    return context.part(
+        f"OffsetFetchResponseTopic{plural}",
+        name=name or "",
+        topic_id=topic_id,
+        partitions=tuple(
+            context.part(
+                f"OffsetFetchResponsePartition{plural}",
+                partition_index=index,
+                committed_offset=committed.offset,
+                committed_leader_epoch=committed.leader_epoch,
+                metadata=committed.metadata,
+                error_code=code,
+            )
+            for index, committed in parts
+        ),
+    )
+
+
+_KEEPS_EMPTY_FROM = (4, 0)
+
+
+async def offset_delete(request: Any, context: RequestContext) -> Any:
+    """OffsetDelete (47), v0: deletes a group's offsets of topics that no member subscribes to (KIP-496).
+
+    Delete the offsets, and return the error code of each partition.
+
+    Needs DELETE on the group and READ on the topics.
+    """
+    code = group_coordinator.group_error(context, request.group_id, "DELETE")
+    group = context.state.groups.get(request.group_id)
+    if not code and group is None:
+        code = ErrorCode.group_id_not_found
+    # Subscriptions can be read from the consumer protocol's metadata only; other protocols' members could use any
+    # topic.
+    if not code and group is not None and group.members and group.protocol_type != group_coordinator.CONSUMERS:
+        code = ErrorCode.non_empty_group
+    if code or group is None:
+        return context.answer(error_code=code)
+    error_of = cache(partial(_deleting_error, context, group))
+
+    def forget(topic: Any, part: Any) -> int:
+        if not error_of(topic.name) and group.offsets.pop((topic.name, part.partition_index), None) is not None:
+            context.state.touch()
+        return error_of(topic.name)
+
+    answer = each_item(context, request, forget)
+    if answer.topics and not (group.members or group.offsets or _keeps_empty(context)):
+        del context.state.groups[group.id]
+    return answer
+
+
+def _keeps_empty(context: RequestContext) -> bool:
+    """Return whether a group without members and offsets stays.
+
+    Before 4.0 it is deleted with its last offset (measured).
+    """
+    return context.cluster.release.number >= _KEEPS_EMPTY_FROM
+
+
+def _deleting_error(context: RequestContext, group: Group, topic: str) -> int:
+    code = group_coordinator.topic_error(context, topic, "READ")
+    return code or (ErrorCode.group_subscribed_to_topic if topic in group_coordinator.subscribed(group) else 0)

@@ -1,0 +1,352 @@
+"""Replicas: moving them between brokers and directories, where they are, and electing leaders."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.answers import WireFormat, each_item, error_answer, with_pauses
+from console.embedded.context import RequestContext
+from console.embedded.partitions import disk_bytes, replica_bytes
+from console.embedded.refusals import DONE, EXPIRED, Refusal, cluster_refused
+from console.embedded.replica_dirs import copy_of, cordoned_dirs, dir_of, start_copy
+from console.embedded.replicas import copied_share, is_moving, start_move
+from console.embedded.state import ClusterState
+from console.embedded.tables import NO_LEADER, Partition, Topic, frozen
+from console.wire.frames import EncodedBody
+
+
+async def alter_partition_reassignments(request: Any, context: RequestContext) -> Any:
+    """AlterPartitionReassignments (45), v0-1: starts and cancels moves of replicas (KIP-455).
+
+    Start or cancel the moves, and return a result for each partition without waiting for the copies.
+
+    Needs ALTER on the cluster.
+
+    Version notes:
+    - v1: AllowReplicationFactorChange (KIP-860).
+
+    Differences from Kafka: no bytes travel, a new replica is in sync after the time that a copy would take.
+    """
+    # v0 has no such field: there the replication factor may always change.
+    any_replication = getattr(request, "allow_replication_factor_change", True)
+    top = DONE
+    if not context.allowed("ALTER"):
+        top = cluster_refused(context, "ALTER")
+    elif request.timeout.total_seconds() <= 0:
+        top = EXPIRED
+
+    def begin(topic: Any, part: Any) -> Refusal:
+        # Null replicas cancel the move that is under way.
+        target = None if part.replicas is None else tuple(part.replicas)
+        return start_move(context.cluster, topic.name, part.partition_index, target, any_replication=any_replication)
+
+    return each_item(
+        context,
+        request,
+        (lambda _topic, _part: top) if top.code else begin,
+        allow_replication_factor_change=any_replication,
+        error_code=top.code,
+        error_message=top.message if top.code or request.topics else "",
+    )
+
+
+async def list_partition_reassignments(request: Any, context: RequestContext) -> Any:
+    """ListPartitionReassignments (46), v0: the moves of replicas under way (KIP-455).
+
+    Return the moves. Null topics are all; partitions without a move, and unknown ones, are left out.
+
+    Needs DESCRIBE on the cluster. The answer has no bytes: those are in DescribeLogDirs.
+    """
+    if not context.allowed("DESCRIBE"):
+        code, message = cluster_refused(context, "DESCRIBE")
+        return context.answer(error_code=code, error_message=message)
+    topics = _all(context) if request.topics is None else _named(request, context)
+    return context.answer(
+        topics=tuple(
+            context.part(
+                "OngoingTopicReassignment",
+                name=topic.name,
+                partitions=tuple(_partition(context, index, topic.partitions[index]) for index in moving),
+            )
+            for topic, indexes in topics
+            if (moving := [index for index in indexes if is_moving(topic.partitions[index])])
+        ),
+    )
+
+
+def _all(context: RequestContext) -> Iterator[tuple[Topic, Iterable[int]]]:
+    """Yield every topic that may have moves: those of a generated source never move."""
+    for topic in context.state.tables.topics.own.values():
+        yield topic, range(len(topic.partitions))
+
+
+def _named(request: Any, context: RequestContext) -> Iterator[tuple[Topic, Iterable[int]]]:
+    for asked in request.topics:
+        topic = context.state.topics.get(asked.name)
+        if topic is not None:
+            yield topic, [index for index in asked.partition_indexes if 0 <= index < len(topic.partitions)]
+
+
+def _partition(context: RequestContext, index: int, partition: Partition) -> Any:
+    return context.part(
+        "OngoingPartitionReassignment",
+        partition_index=index,
+        replicas=partition.replicas,
+        adding_replicas=partition.adding,
+        removing_replicas=partition.removing,
+    )
+
+
+async def elect_leaders(request: Any, context: RequestContext) -> Any:
+    """ElectLeaders (43), v0-2: elects preferred leaders, or unclean ones (KIP-183, KIP-460; ReplicationControlManager).
+
+    Elect leaders, and return a result for each partition.
+
+    Null partitions are all that need an election; the other topics are named too, without partitions.
+
+    Needs ALTER on the cluster.
+
+    Version notes:
+    - v1: the election type, preferred before (KIP-460).
+    - v2: flexible.
+    """
+    kind = getattr(request, "election_type", PREFERRED)
+    top = DONE
+    if not context.allowed("ALTER"):
+        top = cluster_refused(context, "ALTER")
+    elif request.timeout.total_seconds() <= 0:
+        top = EXPIRED
+    elif kind not in (PREFERRED, UNCLEAN):
+        top = Refusal(ErrorCode.invalid_request, f"Unknown election type {kind}")
+    if top.code:
+        return error_answer(request, context.messages, *top)
+    if request.topic_partitions is not None:
+        return each_item(context, request, lambda topic, index: elect(context.state, kind, topic.topic, index))
+    return context.answer(
+        replica_election_results=tuple(
+            context.part(
+                "ReplicaElectionResult",
+                topic=name,
+                partition_result=tuple(
+                    context.part("PartitionResult", partition_id=index, error_code=code, error_message=message)
+                    for index, (code, message) in parts
+                ),
+            )
+            for name, parts in elect_all(context.state, kind)
+        ),
+    )
+
+
+PREFERRED, UNCLEAN = 0, 1
+
+
+def elect(state: ClusterState, kind: int, name: str, index: int) -> Refusal:
+    """Elect a leader for a partition, and return DONE or the error (ReplicationControlManager.electLeader)."""
+    topic = state.topics.get(name)
+    if topic is None:
+        return Refusal(ErrorCode.unknown_topic_or_partition, f"No such topic as {name}")
+    if not 0 <= index < len(topic.partitions):
+        return Refusal(ErrorCode.unknown_topic_or_partition, f"No such partition as {name}-{index}")
+    partition = topic.partitions[index]
+    if not _needs(partition, kind):
+        return Refusal(ErrorCode.election_not_needed, "Leader election not needed for topic partition.")
+    led = _led(partition, kind, frozenset(state.alive()))
+    if led is None:
+        if kind == PREFERRED:
+            return Refusal(ErrorCode.preferred_leader_not_available, "The preferred leader was not available.")
+        return Refusal(ErrorCode.eligible_leaders_not_available, "Eligible topic partition leaders are not available.")
+    partitions = (*topic.partitions[:index], led, *topic.partitions[index + 1 :])
+    state.put_topic(replace(topic, partitions=partitions))
+    if led.leader not in partition.isr and (log := state.logs.get((name, index))) is not None:
+        # An unclean election: what the new leader had not copied is lost, and the others cut their logs back to its
+        # end.
+        log.truncate(log.end_of(led.leader))
+        log.behind.pop(led.leader, None)
+    return DONE
+
+
+def elect_all(state: ClusterState, kind: int) -> Iterator[tuple[str, list[tuple[int, Refusal]]]]:
+    """Yield each topic with the results for its partitions that need an election."""
+    for topic in list(state.topics.values()):
+        needy = [index for index, partition in enumerate(topic.partitions) if _needs(partition, kind)]
+        yield topic.name, [(index, elect(state, kind, topic.name, index)) for index in needy]
+
+
+def _needs(partition: Partition, kind: int) -> bool:
+    return partition.leader != partition.replicas[0] if kind == PREFERRED else partition.leader == NO_LEADER
+
+
+def _led(partition: Partition, kind: int, alive: frozenset[int]) -> Partition | None:
+    """Return the partition with the elected leader, None without a candidate."""
+    candidates = [replica for replica in partition.replicas if replica in alive]
+    in_sync = [replica for replica in candidates if replica in partition.isr]
+    preferred = partition.replicas[0]
+    if kind == PREFERRED:
+        if preferred not in in_sync:
+            return None
+        leader, isr = preferred, partition.isr
+    else:
+        if not candidates:
+            return None
+        leader, isr = (in_sync[0], partition.isr) if in_sync else (candidates[0], (candidates[0],))
+    return partition._replace(
+        leader=leader,
+        isr=isr,
+        leader_epoch=partition.leader_epoch + 1,
+        partition_epoch=partition.partition_epoch + 1,
+    )
+
+
+_FLEXIBLE_FROM, _ERROR_FROM, _VOLUME_FROM, _CORDONED_FROM = 2, 3, 4, 5
+_REPLICA = struct.Struct(">iqq?")
+"""Partition, bytes, lag, and whether it is a future replica."""
+_AT_ONCE = 5000
+"""Topics that are encoded between two pauses."""
+Wanted = tuple[Topic, frozenset[int] | None]
+"""A topic with the requested partitions; None for all."""
+
+
+async def describe_log_dirs(request: Any, context: RequestContext) -> Any:
+    """DescribeLogDirs (35), v1-5: the replicas on a broker's disks with their bytes and lag (KIP-113).
+
+    Return the replicas in each directory. Null topics are all.
+
+    Topics without replicas here are left out.
+
+    Every broker answers for its own. Needs DESCRIBE on the cluster. The answer is written as bytes: there may be
+    300,000 replicas.
+
+    Version notes:
+    - v2: flexible.
+    - v3: the error code of the whole answer.
+    - v4: total and usable bytes of the volume (KIP-827).
+    - v5: whether the directory is cordoned (KIP-1066).
+    """
+    form, version = WireFormat(context.version >= _FLEXIBLE_FROM), context.version
+    refused = not context.allowed("DESCRIBE")
+    parts = [bytes(4)]  # throttle time 0
+    if version >= _ERROR_FROM:
+        parts.append(struct.pack(">h", ErrorCode.cluster_authorization_failed if refused else 0))
+    folders = () if refused else context.state.brokers[context.broker_id].log_dirs
+    parts.append(form.length(len(folders)))
+    topics: list[Wanted] = []
+    if not refused:
+        await with_pauses(_asked(request, context), topics.append)
+    cordoned = cordoned_dirs(context.state, context.broker_id)
+    for folder in folders:
+        encoded = await _encoded_topics(topics, context, form, folder)
+        parts += [struct.pack(">h", 0), form.string(folder), form.length(len(encoded)), *encoded]
+        if version >= _VOLUME_FROM:
+            parts.append(struct.pack(">qq", *disk_bytes(context.state)))
+        if version >= _CORDONED_FROM:
+            parts.append(struct.pack(">?", folder in cordoned))
+        parts.append(form.end)
+    return EncodedBody(b"".join((*parts, form.end)))
+
+
+async def _encoded_topics(topics: list[Wanted], context: RequestContext, form: WireFormat, folder: str) -> list[bytes]:
+    """Return the encoded topics with replicas in the directory. Pauses for other connections."""
+    encoded: list[bytes] = []
+    for begin in range(0, len(topics), _AT_ONCE):
+        encoded += filter(None, (_topic(*each, context, form, folder) for each in topics[begin : begin + _AT_ONCE]))
+        await asyncio.sleep(0)
+    return encoded
+
+
+def _topic(
+    topic: Topic, wanted: frozenset[int] | None, context: RequestContext, form: WireFormat, folder: str
+) -> bytes:
+    """Encode a topic with the requested partitions that are in the broker's directory; b"" without any."""
+    replicas = [
+        packed + form.end
+        for index, partition in enumerate(topic.partitions)
+        if context.broker_id in partition.replicas and (wanted is None or index in wanted)
+        for packed in _replicas(topic, index, partition, context, folder)
+    ]
+    if not replicas:
+        return b""
+    return b"".join((form.string(topic.name), form.length(len(replicas)), *replicas, form.end))
+
+
+def _replicas(topic: Topic, index: int, partition: Partition, context: RequestContext, folder: str) -> Iterator[bytes]:
+    """Yield the broker's replica where it is in the directory, and the copy that goes there."""
+    cluster, broker = context.cluster, context.broker_id
+    if dir_of(cluster, topic, index, broker) == folder:
+        yield _REPLICA.pack(index, _held(topic, index, partition, context), 0, False)
+    # A copy into another directory of the broker is listed beside the replica that it will replace, as a future
+    # replica.
+    copy = copy_of(cluster, topic, index, broker)
+    if copy is not None and copy[0] == folder:
+        log = context.state.logs.get((topic.name, index))
+        behind = int((log.end if log is not None else 0) * (1 - copy[1]))
+        yield _REPLICA.pack(index, int(_held(topic, index, partition, context) * copy[1]), behind, True)
+
+
+def _held(topic: Topic, index: int, partition: Partition, context: RequestContext) -> int:
+    """Return the bytes of the broker's replica; of one that a reassignment adds, those copied so far."""
+    size = replica_bytes(context.state, topic, index)
+    if context.broker_id not in partition.adding or context.broker_id in partition.isr:
+        return size
+    return int(size * copied_share(context.cluster, topic.name, index, context.broker_id))
+
+
+def _asked(request: Any, context: RequestContext) -> Iterable[Wanted]:
+    topics = context.view.topics
+    if request.topics is None:
+        return ((topic, None) for topic in frozen(topics).values())
+    wanted: dict[str, set[int]] = {}
+    for item in request.topics:
+        wanted.setdefault(item.topic, set()).update(item.partitions)
+    return ((topics[name], frozenset(parts)) for name, parts in wanted.items() if name in topics)
+
+
+async def alter_replica_log_dirs(request: Any, context: RequestContext) -> Any:
+    """AlterReplicaLogDirs (34), v1-2: moves replicas into other directories of their broker (KIP-113; ReplicaManager).
+
+    Start the copies, and return a result for each partition.
+
+    Every broker answers for its own replicas. Needs ALTER on the cluster.
+
+    Version notes:
+    - v2: flexible.
+    """
+    allowed = context.allowed("ALTER")
+    results: dict[str, list[Any]] = {}
+    for item in request.dirs:
+        for topic in item.topics:
+            for number in topic.partitions:
+                code = _move(context, item.path, topic.name, number) if allowed else _REFUSED
+                results.setdefault(topic.name, []).append(
+                    context.part("AlterReplicaLogDirPartitionResult", partition_index=number, error_code=code)
+                )
+    return context.answer(
+        results=tuple(
+            context.part("AlterReplicaLogDirTopicResult", topic_name=name, partitions=tuple(parts))
+            for name, parts in results.items()
+        )
+    )
+
+
+_REFUSED = ErrorCode.cluster_authorization_failed
+
+
+def _move(context: RequestContext, path: str, name: str, number: int) -> int:
+    broker = context.state.brokers[context.broker_id]
+    if path not in broker.log_dirs:
+        return ErrorCode.log_dir_not_found
+    topic = context.state.topics.get(name)
+    if topic is None or not 0 <= number < len(topic.partitions):
+        return ErrorCode.unknown_topic_or_partition
+    if broker.id not in topic.partitions[number].replicas:
+        return ErrorCode.not_leader_or_follower
+    # A cordoned directory takes no further replicas; one that is there already may be named again (KIP-1066).
+    if path in cordoned_dirs(context.state, broker.id) and dir_of(context.cluster, topic, number, broker.id) != path:
+        return ErrorCode.invalid_replica_assignment
+    start_copy(context.cluster, topic, number, broker.id, path)
+    return 0

@@ -1,0 +1,327 @@
+"""Transactions: producers' requests, markers, and what is told of both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded import producers
+from console.embedded import transactions as embedded_transactions
+from console.embedded.answers import Result, each_item, elements, error_answer
+from console.embedded.context import RequestContext
+from console.embedded.group_coordinator import TRANSACTION_TOPIC, coordinator_of
+from console.embedded.partitions import NotServed, asked_topic, led_partition
+from console.embedded.refusals import Refusal
+
+_NO_PRODUCER = -1
+
+
+async def init_producer_id(request: Any, context: RequestContext) -> Any:
+    """InitProducerId (22), v0-5: an id for an idempotent producer, or the next epoch of a transactional one (KIP-98).
+
+    Return the producer's id and epoch, or the error code.
+
+    Needs WRITE on the transactional id; without one IDEMPOTENT_WRITE on the cluster or WRITE on any topic (KIP-679).
+
+    Version notes:
+    - v2: flexible.
+    - v3: the producer's current id and epoch (KIP-360).
+    - v4: PRODUCER_FENCED.
+
+    Differences from Kafka: the current id and epoch of v3 are not compared; every call begins the next epoch.
+    """
+    code, producer_id, epoch = 0, _NO_PRODUCER, _NO_PRODUCER
+    transactional_id = request.transactional_id
+    if transactional_id is not None and not context.allowed("WRITE", "TRANSACTIONAL_ID", transactional_id):
+        code = ErrorCode.transactional_id_authorization_failed
+    elif transactional_id is not None:
+        timeout = round(request.transaction_timeout.total_seconds() * 1000)
+        code, producer_id, epoch = embedded_transactions.begin(context, transactional_id, timeout)
+    elif not (context.allowed("IDEMPOTENT_WRITE") or context.allowed_somewhere("WRITE", "TOPIC")):
+        code = ErrorCode.cluster_authorization_failed
+    else:
+        producer_id, epoch = embedded_transactions.new_producer(context.cluster), 0
+    return context.answer(error_code=code, producer_id=producer_id, producer_epoch=epoch)
+
+
+_SEVERAL_FROM = 4
+
+
+async def add_partitions_to_txn(request: Any, context: RequestContext) -> Any:
+    """AddPartitionsToTxn (24), v0-5: names partitions to the transaction coordinator before records go there (KIP-98,
+    KIP-890).
+
+    Add the partitions to the producer's transaction, or only verify them where a broker asks (v4 and later).
+
+    Version notes:
+    - v3: flexible.
+    - v4: for brokers, with several transactions, and to verify that a partition is in one (KIP-890).
+    """
+    if context.version < _SEVERAL_FROM:
+        found = embedded_transactions.asked(
+            context,
+            request.v3_and_below_transactional_id,
+            int(request.v3_and_below_producer_id),
+            request.v3_and_below_producer_epoch,
+        )
+        codes = _codes(context, found, request.v3_and_below_topics, only_ask=False)
+        return each_item(context, request, lambda topic, number: codes[topic.name, number])
+    if not context.allowed("CLUSTER_ACTION"):
+        return context.answer(error_code=ErrorCode.cluster_authorization_failed)
+    return context.answer(results_by_transaction=tuple(_transaction(context, each) for each in request.transactions))
+
+
+def _transaction(context: RequestContext, asked: Any) -> Any:
+    id_ = asked.transactional_id
+    found = embedded_transactions.asked(context, id_, int(asked.producer_id), asked.producer_epoch)
+    codes = _codes(context, found, asked.topics, only_ask=asked.verify_only)
+    type_ = context.schema.AddPartitionsToTxnResult
+    arrays = (("topic_results", "topics"), ("results_by_partition", "partitions"))
+    return type_(
+        transactional_id=id_, **elements(type_, asked, arrays, lambda topic, number: codes[topic.name, number])
+    )
+
+
+def _codes(
+    context: RequestContext, found: producers.Transaction | int, topics: Any, *, only_ask: bool
+) -> dict[tuple[str, int], int]:
+    """Return the error code of each partition. If one is refused the others are not attempted."""
+    # Nothing is added unless all partitions can be: a producer retries the whole request, and Kafka's coordinator
+    # writes the set of partitions as one record.
+    places = [(topic.name, number) for topic in topics for number in topic.partitions]
+    wrong = {place: code for place in places if (code := _wrong(context, *place))}
+    if wrong and not isinstance(found, int):
+        return {place: wrong.get(place, int(ErrorCode.operation_not_attempted)) for place in places}
+    if isinstance(found, int):
+        return dict.fromkeys(places, found)
+    if only_ask:
+        known = found.partitions if found.state == producers.ONGOING else set()
+        return {place: 0 if place in known else int(ErrorCode.invalid_txn_state) for place in places}
+    # The markers of the last transaction are still being written: the client retries.
+    if found.state in producers.PREPARE.values():
+        return dict.fromkeys(places, int(ErrorCode.concurrent_transactions))
+    embedded_transactions.add(context.cluster, found, set(places))
+    return dict.fromkeys(places, 0)
+
+
+def _wrong(context: RequestContext, name: str, number: int) -> int:
+    if not context.allowed("WRITE", "TOPIC", name):
+        return int(ErrorCode.topic_authorization_failed)
+    topic = context.view.topics.get(name)
+    exists = topic is not None and 0 <= number < len(topic.partitions)
+    return 0 if exists else int(ErrorCode.unknown_topic_or_partition)
+
+
+_NONE = -1
+_BUMPS_FROM = 5
+"""The first version whose answer has the producer's next epoch (transaction.version 2)."""
+
+
+async def end_txn(request: Any, context: RequestContext) -> Any:
+    """EndTxn (26), v0-5: commits or aborts a producer's transaction (KIP-98, KIP-890).
+
+    End the transaction, and return the error code; from v5 on the producer's next epoch, too.
+
+    The transaction coordinator answers.
+
+    Version notes:
+    - v3: flexible.
+    - v5: the producer's next epoch, which fences what the last one still sends (transaction.version 2).
+    """
+    found = embedded_transactions.asked(
+        context, request.transactional_id, int(request.producer_id), request.producer_epoch
+    )
+    code = found if isinstance(found, int) else _ended(context, found, request.committed)
+    if isinstance(found, int) or code or context.version < _BUMPS_FROM:
+        return context.answer(error_code=code, producer_id=_NONE, producer_epoch=_NONE)
+    return context.answer(producer_id=found.producer_id, producer_epoch=found.epoch)
+
+
+def _ended(context: RequestContext, found: producers.Transaction, commit: bool) -> int:
+    if found.state == producers.COMPLETE[commit] and context.version < _BUMPS_FROM:
+        return 0  # sent again
+    if found.state != producers.ONGOING:
+        return int(ErrorCode.concurrent_transactions if found.partitions else ErrorCode.invalid_txn_state)
+    if context.version >= _BUMPS_FROM:
+        found.epoch += 1
+    embedded_transactions.end(context.cluster, found, commit=commit)
+    # Epochs are 16 bits: when they are used up the producer gets another id.
+    if found.epoch > embedded_transactions.LAST_EPOCH:
+        found.producer_id, found.epoch = embedded_transactions.new_producer(context.cluster), 0
+    return 0
+
+
+async def write_txn_markers(request: Any, context: RequestContext) -> Any:
+    """WriteTxnMarkers (27), v1-2: ends transactions in partitions (KIP-98); for brokers, and for what hangs (KIP-664).
+
+    Append a marker to each partition, and return its error code.
+
+    Needs CLUSTER_ACTION or ALTER on the cluster.
+
+    Version notes:
+    - v1: flexible.
+    - v2: the transaction's version, which is not compared here (KIP-1228).
+    """
+    if not (context.allowed("ALTER") or context.allowed("CLUSTER_ACTION")):
+        return error_answer(request, context.messages, ErrorCode.cluster_authorization_failed)
+    return each_item(context, request, partial(_write, context))
+
+
+def _write(context: RequestContext, marker: Any, topic: Any, number: int) -> int:
+    found = led_partition(context, asked_topic(context, topic), number)
+    if isinstance(found, NotServed):
+        return found.code
+    try:
+        embedded_transactions.append_marker(
+            context.cluster,
+            (topic.name, number),
+            int(marker.producer_id),
+            marker.producer_epoch,
+            marker.coordinator_epoch,
+            commit=marker.transaction_result,
+        )
+    except producers.FencedProducer:
+        return int(ErrorCode.invalid_producer_epoch)
+    except producers.FencedCoordinator:
+        return int(ErrorCode.transaction_coordinator_fenced)
+    return 0
+
+
+_MESSAGES: Mapping[int, str] = {
+    ErrorCode.unknown_topic_or_partition: "This server does not host this topic-partition.",
+    ErrorCode.topic_authorization_failed: "Topic authorization failed.",
+}
+"""Of errors of a whole topic; those of a partition have none."""
+
+
+async def describe_producers(request: Any, context: RequestContext) -> Any:
+    """DescribeProducers (61), v0: the producers of partitions, as a replica knows them (KIP-664).
+
+    Return the producers or an error for each partition.
+
+    Any replica answers, not the leader alone: that is how a producer is found that hangs on one. Needs READ on the
+    topic.
+    """
+    embedded_transactions.expire(context.cluster)
+    return each_item(context, request, partial(_producers, context))
+
+
+def _producers(context: RequestContext, topic: Any, number: int) -> Result:
+    name = topic.name
+    if code := _error(context, name, number):
+        return Refusal(code, _MESSAGES.get(code) if _of_topic(context, name, code) else None)
+    log = context.state.logs.get((name, number))
+    active = () if log is None else log.producers.entries()
+    return {"active_producers": tuple(_producer(context, id_, entry) for id_, entry in active)}
+
+
+def _error(context: RequestContext, name: str, number: int) -> int:
+    if not context.allowed("READ", "TOPIC", name):
+        return int(ErrorCode.topic_authorization_failed)
+    topic = context.view.topics.get(name)
+    if topic is None or not 0 <= number < len(topic.partitions):
+        return int(ErrorCode.unknown_topic_or_partition)
+    if context.broker_id not in topic.partitions[number].replicas:
+        return int(ErrorCode.not_leader_or_follower)
+    return 0
+
+
+def _of_topic(context: RequestContext, name: str, code: int) -> bool:
+    return code == ErrorCode.topic_authorization_failed or name not in context.view.topics
+
+
+def _producer(context: RequestContext, id_: int, entry: producers.ProducerEntry) -> Any:
+    return context.part(
+        "ProducerState",
+        producer_id=id_,
+        producer_epoch=entry.epoch,
+        last_sequence=entry.last_sequence,
+        last_timestamp=entry.timestamp,
+        coordinator_epoch=entry.coordinator_epoch,
+        current_txn_start_offset=entry.start,
+    )
+
+
+async def describe_transactions(request: Any, context: RequestContext) -> Any:
+    """DescribeTransactions (65), v0: transactional ids as their coordinator knows them (KIP-664).
+
+    Return the transaction or an error for each id. Ends first what has timed out.
+
+    Needs DESCRIBE on the transactional id.
+    """
+    embedded_transactions.expire(context.cluster)
+    return each_item(context, request, partial(_state, context))
+
+
+def _state(context: RequestContext, id_: str) -> Result:
+    if not context.allowed("DESCRIBE", "TRANSACTIONAL_ID", id_):
+        return ErrorCode.transactional_id_authorization_failed
+    if not id_:
+        return ErrorCode.invalid_request
+    if coordinator_of(context.view.topics, id_, TRANSACTION_TOPIC) != context.broker_id:
+        return ErrorCode.not_coordinator
+    found = context.state.transactions.get(id_)
+    if found is None:
+        return ErrorCode.transactional_id_not_found
+    by_topic: dict[str, list[int]] = {}
+    for topic, number in sorted(found.partitions):
+        by_topic.setdefault(topic, []).append(number)
+    return {
+        "transaction_state": found.state,
+        "transaction_timeout": timedelta(milliseconds=found.timeout_ms),
+        "transaction_start_time": found.started,
+        "producer_id": found.producer_id,
+        "producer_epoch": found.epoch,
+        "topics": tuple(
+            context.part("TopicData", topic=topic, partitions=tuple(numbers)) for topic, numbers in by_topic.items()
+        ),
+    }
+
+
+async def list_transactions(request: Any, context: RequestContext) -> Any:
+    """ListTransactions (66), v0-2: the transactional ids that this broker coordinates (KIP-664).
+
+    Return the transactions that match the filters. Leaves out silently what the principal may not describe.
+
+    A client asks every broker and merges the answers.
+
+    Version notes:
+    - v1: a filter by duration (KIP-994).
+    - v2: a filter by a pattern of the id (KIP-1152).
+
+    Differences from Kafka: the pattern is a regular expression of Python's, not of RE2/J.
+    """
+    unknown = tuple(state for state in request.state_filters if state not in producers.STATES)
+    wanted = frozenset(request.state_filters) - frozenset(unknown)
+    try:
+        pattern = re.compile(getattr(request, "transactional_id_pattern", None) or "")
+    except re.error:
+        return context.answer(error_code=ErrorCode.invalid_regular_expression, unknown_state_filters=unknown)
+    # Where all states of the filter are unknown nothing matches, instead of everything.
+    found = embedded_transactions.of_broker(context) if wanted or not request.state_filters else ()
+    return context.answer(
+        unknown_state_filters=unknown,
+        transaction_states=tuple(
+            context.part(
+                "TransactionState",
+                transactional_id=each.id,
+                producer_id=each.producer_id,
+                transaction_state=each.state,
+            )
+            for each in found
+            if context.allowed("DESCRIBE", "TRANSACTIONAL_ID", each.id)
+            and (not wanted or each.state in wanted)
+            and (not request.producer_id_filters or each.producer_id in request.producer_id_filters)
+            and _long_enough(context, each, getattr(request, "duration_filter", -1))
+            and (pattern.fullmatch(each.id) or not pattern.pattern)
+        ),
+    )
+
+
+def _long_enough(context: RequestContext, each: producers.Transaction, longer_than: int) -> bool:
+    return longer_than < 0 or int(context.clock.time() * 1000) - each.started > longer_than

@@ -1,0 +1,55 @@
+"""KIP-21's change notifications, as they can be read from an embedded cluster's metadata log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from console.embedded.state import ClusterState
+from console.embedded.tables import RETENTION, Change
+from console.model.codes import BROKER, TOPIC
+from console.model.config import ConfigResource
+from console.model.quota import CLIENT_ID, USER, QuotaEntity
+
+NOTIFICATION_VERSION = 1
+_NOTIFIED_TYPES = {TOPIC: "topic", BROKER: "broker"}
+
+
+class Notification(NamedTuple):
+    """One change of an entity's configs.
+
+    sequence: increasing, with gaps. version: of the format. at: Unix seconds.
+    """
+
+    sequence: int
+    version: int
+    at: float
+    entity_type: str
+    entity_name: str
+
+
+def notifications(state: ClusterState, after: int = 0) -> Iterator[Notification]:
+    """Yield the notifications with a higher sequence, oldest first, of the last 15 minutes.
+
+    They are read from the metadata log, which each broker applies in order (`Propagation`).
+    """
+    oldest = state.clock.time() - RETENTION
+    for change in state.log.after(after):
+        entity = _changed_entity(change)
+        if entity is not None and change.at >= oldest:
+            yield Notification(change.offset, NOTIFICATION_VERSION, change.at, *entity)
+
+
+def missed(state: ClusterState, applied: int) -> tuple[Notification, ...]:
+    """Return the notifications that a broker has not applied, if it has applied the log up to an offset."""
+    return tuple(notifications(state, applied))
+
+
+def _changed_entity(change: Change) -> tuple[str, str] | None:
+    """Return type and name of the entity that changed; None for what the proposal has no entity for."""
+    key = change.key
+    if change.table == "configs" and isinstance(key, ConfigResource) and key.type in _NOTIFIED_TYPES:
+        return _NOTIFIED_TYPES[key.type], key.name
+    if change.table == "quotas" and isinstance(key, QuotaEntity) and key.has(CLIENT_ID) and not key.has(USER):
+        return "client", key.name_of(CLIENT_ID) or "<default>"
+    return None

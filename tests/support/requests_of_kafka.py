@@ -1,0 +1,20 @@
+"""The classes of Kafka's requests, by API and version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.wire.schemas import api_key, api_name, messages, version_range
+
+
+def request_type(api: str, version: int) -> Any:
+    """Return the class of the request of this version."""
+    found = messages(api_key(api), version)
+    assert found is not None
+    return found.request
+
+
+def readable_versions(key: int) -> tuple[int, int] | None:
+    """Return the lowest and highest version of a Kafka API that are known here, None for an unknown key."""
+    api = api_name(key)
+    return None if api is None else version_range(api)
