@@ -1,4 +1,4 @@
-"""The app: one session, one view at a time, and the lines around it."""
+"""The app: one session, one visible view, and the lines around it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from widgets.lean_driver import AskingDriver, Background, LeanDriver
 from widgets.line_view import LineView
 
 if TYPE_CHECKING:
-    from console.contexts import Context  # noqa: F401  # of the base class
+    from console.contexts import Context  # noqa: F401  # type argument of the base class
     from console.language.errors import LanguageError
     from console.language.statements import Statement
     from console.session.command_history import CommandHistory
@@ -84,12 +84,12 @@ class Console(KeysInOrder["Context"]):
         lake: str | None = None,
         prefetched: SessionFactory | None = None,
     ) -> None:
-        """Create the app; nothing is read before its first frame is drawn.
+        """Create the app; it reads nothing before its first frame is drawn.
 
         Args:
-            history: the file of former commands, None for none.
-            contexts: those that can be switched to, None for the configured ones.
-            lake: of ``--lake``, over the configured one.
+            history: file of former commands; None: no history.
+            contexts: the contexts that the operator can switch to; None: the configured ones.
+            lake: value of ``--lake``, which overrides the configured one.
             prefetched: the first reads, which begin when the first frame is drawn; None: they are ordinary reads.
         """
         super().__init__(driver_class=LeanDriver, ansi_color=native_ansi(os.environ))
@@ -139,7 +139,7 @@ class Console(KeysInOrder["Context"]):
         return make_view(name, tools)
 
     def on_background(self, message: Background) -> None:
-        """Show the theme for the background that the terminal reported, unless one was chosen."""
+        """Apply the theme for the terminal's background, unless the operator chose one."""
         self.themes.reported(message.is_light)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -156,21 +156,21 @@ class Console(KeysInOrder["Context"]):
         yield self.frame.footer
 
     def on_mount(self) -> None:
-        """Begin to read."""
+        """Subscribe to the session, handle signals, show the first view and begin to read."""
         self.set_keymap({action: ",".join(remap.keys) for action, remap in self._remaps.items()})
         self.session.subscribe(self._listen)
-        with suppress(ValueError, RuntimeError, NotImplementedError):  # not the main thread, which alone hears signals
+        with suppress(ValueError, RuntimeError, NotImplementedError):  # only the main thread handles signals
             for number in (signal.SIGTERM, signal.SIGHUP):
                 asyncio.get_running_loop().add_signal_handler(number, self._ended, int(number))
         self.frame.put_color()
         self.navigator.show()
         if exposures := self.session.context.settings.exposures:
             self.message_line.say(f"warning: {' · '.join(exposures)}", "failed")
-        # All that takes the interpreter waits for the first frame, and all but the first rows for these.
+        # Work that keeps the interpreter busy waits for the first frame, and all but the first rows waits for these.
         self.call_after_refresh(self._first_reads.begin)
 
     async def on_unmount(self) -> None:
-        """Wait for a change that is on its way, unless it was given up, and close the lake."""
+        """Wait for a change under way, unless the operator gave it up, and close the lake."""
         await self.operating.leave()
         await self.session.work.wait()
         self.lake.close()
@@ -183,11 +183,11 @@ class Console(KeysInOrder["Context"]):
 
     @property
     def view(self) -> View:
-        """The view that is shown."""
+        """The visible view."""
         return self.navigator.view
 
     def _leave_place(self, old: Place, new: Place) -> None:
-        """Clear what was said about the place that is left, and the marks of what changed, which have been seen."""
+        """Clear the message about the former place, and the marks of changes, which the operator has seen."""
         if new.pane != old.pane:
             self.cluster.changed.clear()
         self.reading.contact = contact.elsewhere(self.reading.contact)
@@ -200,10 +200,10 @@ class Console(KeysInOrder["Context"]):
         self.polling.restart_slow()
 
     def is_busy(self, event: events.Event) -> bool:
-        """Return whether a key that was typed ahead waits for what the keys before it began.
+        """Return whether a key typed ahead has to wait for the work that earlier keys began.
 
-        That is a command, a view that is still being read, or names that a completion needs; not a question, which the
-        key may answer.
+        This is a command, a view that is still being read, or names that a completion needs. It is not a question,
+        which the key may answer.
         """
         if "applying" in self.__dict__ and self.applying.busy:
             return True
@@ -217,18 +217,19 @@ class Console(KeysInOrder["Context"]):
         return not self.view.known() and self.reading.contact.is_current and not self.reading.resting
 
     def busy_with(self) -> str:
-        """Return what must not be interrupted: a change that is on its way."""
+        """Return the work that must not be interrupted: a change under way."""
         return "a change is on its way" if self.session.work.is_under_way else ""
 
     def tell(self, text: str) -> None:
-        """Say something on the message line."""
+        """Show a text on the message line."""
         self.message_line.say(text, "muted")
 
     async def action_do(self, action: str) -> None:
-        """Carry out a key: by the method ``do_ID`` of what it is about; or say why not.
+        """Run the action of a key: the method ``do_ID`` of the first receiver that has it; or say why the key is
+        inactive.
 
         Args:
-            action: the id of a key in `keymap`. One that the current view does not have does nothing.
+            action: id of a key in `keymap`. An id that the current view does not have does nothing.
         """
         if not BY_ID[action].where & {self.navigator.place.view, keymap.EVERYWHERE}:
             return
@@ -246,39 +247,40 @@ class Console(KeysInOrder["Context"]):
         self.frame.write_footer()
 
     def _receivers(self) -> Iterator[object]:
-        """Yield what has methods for keys; the last ones are made only for a key that no other has."""
+        """Yield the objects with methods for keys; the last ones are created only for a key that no other object
+        has."""
         yield from (*self.view.receivers, self.navigator, self.editing, self.bar, self)
         yield self.screen_keys
         yield self.applying
         yield self.operating
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy lines through the terminal (OSC 52), without what would run if they are pasted into a shell."""
+        """Copy lines through the terminal (OSC 52), without characters that would run them when pasted into a shell."""
         self._clipboard = for_clipboard(text)
         if self._driver is not None and (told := clipboard.sequence(self._clipboard, os.environ)):
             self._driver.write(told)
 
-    def go_to_time(self, text: str) -> None:  # noqa: ARG002 - a replay has times
-        """Say that only a record has times."""
+    def go_to_time(self, text: str) -> None:  # noqa: ARG002 - a replay uses it
+        """Say that only a record can go to a time."""
         self.message_line.say("only a record has times to go to: kac replay FILE", "failed")
 
     @cached_property
     def screen_keys(self) -> ScreenKeys:
-        """What the keys do that are the screen's own."""
+        """The keys that act on the screen itself, created on first use."""
         from console.tui.screen_keys import ScreenKeys
 
         return ScreenKeys(self, self.cluster, self.navigator, self.keys, self.frame, self.polling)
 
     @cached_property
     def operating(self) -> Operating:
-        """Operations that begin here, and the one that is worked on."""
+        """The operations, created on first use."""
         from console.tui.operating import Operating
 
         return Operating(self, self.cluster, self.journal, self.message_line)
 
     @cached_property
     def applying(self) -> Applying:
-        """Checks and applies the plan."""
+        """The object that checks and applies the plan, created on first use."""
         from console.tui.applying import Applying
 
         return Applying(self, self.cluster, self.message_line, self.journal, self.operating, self.contexts)
@@ -300,7 +302,7 @@ class Console(KeysInOrder["Context"]):
         )
 
     async def execute(self, statements: Sequence[Statement]) -> LanguageError | None:
-        """Carry out commands. Return an error of the language, None if there is none."""
+        """Execute commands. Return an error of the language; None on success."""
         from console.tui.execute import Executor
 
         executor = Executor(
@@ -317,11 +319,11 @@ class Console(KeysInOrder["Context"]):
         return await executor.run(statements)
 
     async def action_quit(self) -> None:
-        """Quit by Textual's own key, which works on any screen."""
+        """Quit on Textual's own key, which works on any screen."""
         self.applying.do_quit()
 
     def action_help_quit(self) -> None:
-        """Quit by Ctrl-C."""
+        """Quit on Ctrl-C."""
         self.applying.do_quit()
 
     @on(SessionChanged)
@@ -363,9 +365,8 @@ class Console(KeysInOrder["Context"]):
         )
 
     def _touch(self, known: contact.Contact) -> None:
-        """Show how the cluster answers if that changed. The time of an answer alone is no change: it is shown only when
-        answers stop.
-        """
+        """Show the contact if it changed. The time of a response alone is no change: it appears only when responses
+        stop."""
         before, self.reading.contact = self.reading.contact, known
         if before.answered_at is None:
             self.frame.write_header()

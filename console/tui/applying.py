@@ -1,4 +1,4 @@
-"""Checking and applying the plan from the screen: the questions before, the workers, the words after."""
+"""Checking and applying the plan from the screen: the questions before, the workers, and the messages after."""
 
 from __future__ import annotations
 
@@ -40,15 +40,16 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_LINES = 10
-"""Lines of one kind in a question at most."""
+"""Maximum number of lines of one kind in a question."""
 MOST_CONFLICTS = 3
-"""Conflicts in a question at most: with four or five lines each, all are visible on 24 lines."""
+"""Maximum number of conflicts in a question: with four or five lines each, all are visible on 24 lines."""
 
 
 class Applying:
     """Checks and applies the plan. A change is never cancelled midway: its worker is not exclusive.
 
-    last: what the last apply did, None before the first. busy: the operator has agreed, and it is not over.
+    last: report of the last apply; None before the first. busy: the operator has confirmed, and the apply has not
+    ended.
     """
 
     def __init__(
@@ -60,13 +61,13 @@ class Applying:
         operating: Operating,
         contexts: Choice,
     ) -> None:
-        """Create it; nothing is applied yet.
+        """Create it; this applies nothing yet.
 
         Args:
-            app: runs its workers, shows its questions, and ends.
-            journal: is read again after an apply.
-            operating: knows the operation that would wait.
-            contexts: those that can be switched to.
+            app: runs the workers, shows the questions, and exits.
+            journal: the journal, which is read again after an apply.
+            operating: has the operation that would wait.
+            contexts: the contexts that the operator can switch to.
         """
         self._app, self._cluster, self._session = app, cluster, cluster.session
         self._message, self._journal, self._operating, self._contexts = message, journal, operating, contexts
@@ -79,7 +80,7 @@ class Applying:
         self._waiting: Waiting | None = None
 
     def do_check(self) -> None:
-        """Let the brokers validate the plan; the outcomes are shown on its rows."""
+        """Let the brokers validate the plan; its rows show the outcomes."""
         self._message.say("checking…", "muted")
         self._cluster.reading.held = True
         start(self._app, partial(self._work, self._check, "checked"), group="change", name="check")
@@ -87,11 +88,11 @@ class Applying:
     def do_apply(self, valid_only: bool = False, force: bool = False) -> None:
         """Ask, then apply the plan.
 
-        The question is shown at once, so that keys typed ahead answer it; risks and deletions are read meanwhile.
+        The question appears at once, so that keys typed ahead answer it; risks and deletions are read meanwhile.
 
         Args:
             valid_only: send the edits that brokers accept, and leave the others staged.
-            force: send the edits over what another client changed meanwhile.
+            force: overwrite the changes that another client made meanwhile.
         """
         from console.tui.screens import Confirm
 
@@ -133,14 +134,13 @@ class Applying:
 
     @property
     def can_ask(self) -> bool:
-        """True: the operator who pressed the key can be asked."""
+        """True: the operator who pressed the key can answer questions."""
         return True
 
     async def confirm(self, question: session_apply_flow.Question) -> str:
-        """Return ``""`` if the operator agrees, else what is said.
+        """Return ``""`` if the operator agrees, else the reason for the refusal.
 
-        Risks that were read meanwhile are added to the question that is shown; those that came up later have one of
-        their own.
+        Risks read meanwhile are added to the visible question; risks found later get a question of their own.
         """
         from console.tui.screens import Confirm
 
@@ -163,7 +163,7 @@ class Applying:
         return "" if yes else session_apply_flow.NOTHING_SENT
 
     async def _tell_deletions(self, question: Confirm) -> None:
-        """Read what a shorter retention deletes, and add it to the question while that is shown."""
+        """Read the records that a shorter retention deletes, and add them to the question while it is visible."""
         from console.session.retention_reading import read_deletions
 
         found = _danger(plan_results.deletion_lines(await read_deletions(self._session)))
@@ -171,7 +171,7 @@ class Applying:
             question.tell(found)
 
     async def go_over(self, conflicts: tuple[Conflict, ...]) -> bool:
-        """Show what another client changed: before, theirs, ours. Return whether to overwrite exactly that."""
+        """Show another client's changes: before, theirs, ours. Return whether to overwrite exactly these."""
         from console.tui.screens import Confirm
 
         places = f"{plural(len(conflicts), 'place')} of the plan"
@@ -191,15 +191,15 @@ class Applying:
         return False
 
     def tell(self, line: str) -> None:
-        """Put a line on the message line."""
+        """Show a line on the message line."""
         self._message.say(clean(line, 400), "failed")
 
     def warn(self, risks: tuple[Risk, ...]) -> None:
-        """Put risks on the message line; the plan's rows show them, too."""
+        """Show risks on the message line; the plan's rows also show them."""
         self.tell("; ".join(plan_results.risk_lines(risks)))
 
     def report(self, report: ApplyReport) -> None:
-        """Put the outcome on the message line, and read the journal again if something was sent."""
+        """Show the outcome on the message line, and read the journal again if something was sent."""
         self.last = report
         text, meaning = report_text(report, "applied")
         for token_id, hmac in report.made_tokens:
@@ -211,13 +211,11 @@ class Applying:
     # -- leaving -------------------------------------------------------------------------------------------------------
 
     def do_quit(self) -> None:
-        """Quit. Ask first if edits are staged, which are not kept, or if an operation is worked on, which then
-        waits.
-        """
+        """Quit. Ask first if staged edits would be lost, or if an operation under way would wait."""
         self._ask_and_go(None, "Leave?", "leaves")
 
     def ask_and_switch(self, name: str) -> None:
-        """Switch to the cluster of another context. Ask first if edits are staged, which are not kept."""
+        """Switch to the cluster of another context. Ask first if staged edits would be lost."""
         from console.contexts import ContextError
 
         try:
@@ -251,7 +249,7 @@ class Applying:
         app.push_screen(Confirm(question + kept, lines, going), answered)
 
     async def _wait_and_go(self, chosen: Context | None, question: str, going: str) -> None:
-        """Wait until the apply is over, unless the operator leaves before. Ask if edits are still staged then."""
+        """Wait until the apply ends, unless the operator leaves before. Ask if edits are still staged then."""
         from console.tui.screens import Waiting
 
         app = self._app
@@ -273,22 +271,22 @@ class Applying:
             screen.dismiss(leaves)
 
     async def _settled(self) -> None:
-        """Wait until the apply is over and shown."""
+        """Wait until the apply has ended and its outcome is shown."""
         await self._session.work.wait()
         if self._flow is not None:
             with suppress(WorkerError):
                 await self._flow.wait()
 
     def _go(self, chosen: Context | None, code: int = 0) -> None:
-        """Leave. The terminal says how the apply went, once the screen is gone.
+        """Leave. After the screen closes, the terminal shows how the apply ended.
 
         Args:
-            code: the exit code; 1 if an apply is left unfinished.
+            code: exit code; 1 if an apply is left unfinished.
         """
         from rich.text import Text
 
         app = self._app
-        # `Text`, because Textual prints a plain string as markup, which names and failures may look like.
+        # `Text`, because Textual prints a plain string as markup, which names and failures can contain.
         words = session_apply_flow.unfinished_text(self._session.work.in_flight, self._session.work.committed)
         if self._session.work.in_flight is not None:
             self._session.work.give_up()
@@ -301,7 +299,7 @@ class Applying:
             app.exit(chosen, return_code=code, message=Text(f"kac: {words}"))
 
     def _stop(self) -> None:
-        """Send nothing more."""
+        """Stop sending requests."""
         if self._session.work.is_under_way:
             self._session.work.stop()
         elif self._flow is not None:
@@ -310,9 +308,9 @@ class Applying:
     def ended(self, number: int) -> None:
         """Handle SIGTERM, or SIGHUP after a lost connection, without a question.
 
-        Nothing more is sent; the answer to what was sent is waited for, unless the signal comes again.
+        kac sends no more requests, and waits for the responses to those sent, unless the signal arrives again.
         """
-        # Of one lost connection it comes from the kernel and from the driver, which finds nothing more to read.
+        # One lost connection raises SIGHUP twice: from the kernel, and from the driver, which reads the end of input.
         if self._ended and number == signal.SIGHUP:
             return
         again, self._ended = self._ended, True
@@ -360,11 +358,11 @@ class Applying:
 
 
 _ASKS = session_apply_flow.Asks(signals=False, deletions=False)
-"""Deletions are read while the question is shown, not before it."""
+"""Deletions are read while the question is visible, not before it."""
 
 
 def _danger(lines: list[str]) -> list[Line]:
-    """Return the first lines, and how many more there are: the plan has them all."""
+    """Return the first lines, and the number of the rest: the plan shows all."""
     shown: list[Line] = [[(clean(line, 400), "danger")] for line in lines[:MOST_LINES]]
     if len(lines) > MOST_LINES:
         shown.append([(f"and {len(lines) - MOST_LINES:,} more: Esc goes back to the plan, which has all", "danger")])
@@ -372,9 +370,8 @@ def _danger(lines: list[str]) -> list[Line]:
 
 
 def conflict_lines(conflict: Conflict) -> list[Line]:
-    """Return ``topic orders retention.ms``, and below it a line each for ``was 604800000 (7 d, topic)``, ``theirs …``,
-    ``mine …``.
-    """
+    """Return ``topic orders retention.ms``, and a line each for ``was 604800000 (7 d, topic)``, ``theirs …``, ``mine
+    …``."""
     edit = conflict.staged.edit
     sides: list[Line] = []
     for word, side in (("was", conflict.was), ("theirs", conflict.theirs), ("mine", conflict.mine)):
@@ -385,7 +382,7 @@ def conflict_lines(conflict: Conflict) -> list[Line]:
 
 
 def report_text(report: ApplyReport, done: str) -> tuple[str, str]:
-    """Return the outcome of a check or an apply as a line, and its meaning."""
+    """Return the outcome of a check or an apply as one line, and its meaning."""
     if report.conflicts:
         places = plural(len(report.conflicts), "place")
         if all(each.is_unknown for each in report.conflicts):

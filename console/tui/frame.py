@@ -1,6 +1,5 @@
-"""The lines around a view: header, panes, message and footer, with the keys that work. Each is written only where it
-changed.
-"""
+"""The lines around a view: header, panes, message, and footer with the active keys. Each is painted only if it
+changed."""
 
 from __future__ import annotations
 
@@ -53,14 +52,14 @@ _KEY_SIGNS = {
 
 
 def sign(key: str) -> str:
-    """Return how a key of Textual is written for an operator: ``slash`` is ``/``, ``ctrl+r`` is ``^R``."""
+    """Return the label of a Textual key: ``slash`` is ``/``, ``ctrl+r`` is ``^R``."""
     if key.startswith("ctrl+"):
         return "^" + key[5:].upper()
     return _KEY_SIGNS.get(key, key)
 
 
 def signs(keys: str) -> str:
-    """Return all keys of an action: ``r or ^R``."""
+    """Return the labels of all keys of an action: ``r or ^R``."""
     return " or ".join(sign(key.strip()) for key in keys.split(","))
 
 
@@ -68,15 +67,15 @@ def tabs(current: int, staged: int, width: int, alarm: int = 0) -> Line:
     """Return the line of panes: ``. Now!6  1 Brokers  2 Topics …  7 Plan*3 …``.
 
     Args:
-        current: number of the pane that is shown.
+        current: number of the visible pane.
         staged: number of staged edits.
-        width: of the terminal, in cells.
+        width: width of the terminal, in cells.
         alarm: number of causes that need attention.
 
     Returns:
-        Three spans for each pane, of which the second has its title (see `tab_at`). The longest form that fits: with
-        long or short titles, with or without blanks between. The tab of the events is left out before the blanks are,
-        because the footer has their key.
+        Three spans for each pane; the second has its title (see `tab_at`). The longest form that fits: with long or
+        short titles, with or without blanks between them. The tab of the events is left out before the blanks are,
+        because the footer has its key.
     """
     ways = (
         (ORDER, TITLES, " ", " ", " "),
@@ -104,9 +103,9 @@ def _tabs(
     """Return one form of the line of panes.
 
     Args:
-        counts: title -> a sign and a number, shown behind the title unless the number is 0.
-        between: separates a pane's key from its title.
-        gap: more blanks behind the title.
+        counts: title -> a sign and a number, shown after the title unless the number is 0.
+        between: separator between a pane's key and its title.
+        gap: extra blanks after the title.
         before: blanks before the key.
     """
     line: Line = []
@@ -120,12 +119,12 @@ def _tabs(
 
 
 def tab_at(piece: int | None) -> int | None:
-    """Return the number of the pane that a span of `tabs` belongs to, None for none."""
+    """Return the number of the pane of a span of `tabs`; None for another span."""
     return ORDER[piece // 3] if piece is not None and piece // 3 < len(ORDER) else None
 
 
 class Hint(NamedTuple):
-    """A key in the footer: what to press, what it does, the action's id. The lowest rank comes first."""
+    """A key in the footer: its sign, its label and the action's id. The lowest rank comes first."""
 
     sign: str
     label: str
@@ -137,9 +136,9 @@ def hints(keys: Iterable[Key], enter: str, keys_of: Callable[[str], str]) -> lis
     """Return the footer's keys in their order.
 
     Args:
-        keys: those that work now. A key of rank 0 is not in the footer.
-        enter: what Enter does here, ``""`` for nothing. It replaces a key with the same label.
-        keys_of: returns the keys of an action as they are configured.
+        keys: the active keys. A key of rank 0 is not in the footer.
+        enter: label of Enter in this view; ``""`` if it does nothing. It replaces a key with the same label.
+        keys_of: returns the configured keys of an action.
     """
     shown = [Hint(sign(keys_of(key.id).split(",")[0]), key.label, key.id, key.rank) for key in keys if key.rank]
     if enter:
@@ -152,10 +151,10 @@ def footer(shown: Sequence[Hint], width: int) -> tuple[Line, tuple[str, ...]]:
     """Return the footer: as many hints as fit, and always `?`.
 
     Args:
-        width: of the terminal, in cells.
+        width: width of the terminal, in cells.
 
     Returns:
-        The line, and the action of each of its spans, ``""`` for none.
+        The line, and the action of each of its spans; ``""`` for a span without one.
     """
     last = next((hint for hint in shown if hint.action == "help"), None)
     kept: list[Hint] = []
@@ -177,23 +176,23 @@ def _width(hint: Hint) -> int:
 
 
 _ON_COLOR = {"strong": "strong", "failed": "strong", "danger": "strong", "stale": "reverse"}
-"""Style of a meaning on the colour of a context; other meanings are plain."""
+"""Style of a meaning on a context's background colour; other meanings are plain."""
 
 
 class ActiveKeys:
-    """The keys of the view that is shown, with the settings' own."""
+    """The active keys of the visible view, with the remaps of the settings."""
 
     def __init__(self, cluster: ShownCluster, navigator: Navigator, remaps: Mapping[str, KeyRemap]) -> None:
         """Create it.
 
         Args:
-            navigator: has the view that is shown.
-            remaps: action -> its keys instead of the defaults.
+            navigator: has the visible view.
+            remaps: action -> the keys that replace its defaults.
         """
         self._cluster, self._navigator, self._remaps = cluster, navigator, remaps
 
     def state(self) -> KeyState:
-        """Return what the conditions of keys are checked against."""
+        """Return the state that the conditions of keys are checked against."""
         context, plan = self._cluster.session.context, self._cluster.session.plan
         view = self._navigator.view
         return KeyState(
@@ -207,15 +206,15 @@ class ActiveKeys:
         )
 
     def here(self) -> list[Key]:
-        """Return the keys of this view, and those that work everywhere."""
+        """Return the keys of this view and the global keys."""
         return [*keys_of(self._navigator.place.view), *GLOBAL]
 
     def reason(self, key: Key) -> str:
-        """Return why a key does nothing now, ``""`` if it works."""
+        """Return why a key is inactive; ``""`` if it works."""
         return reason(key, self.state())
 
     def of(self, action: str) -> str:
-        """Return the keys of an action as they are configured, separated by commas."""
+        """Return the configured keys of an action, separated by commas."""
         remap = self._remaps.get(action)
         return ",".join(remap.keys) if remap else BY_ID[action].keys
 
@@ -223,7 +222,7 @@ class ActiveKeys:
 class Frame:
     """Writes the lines around the view.
 
-    Each method writes one line completely; a line that did not change is not painted. Call the one whose input changed.
+    Each method writes one line completely; an unchanged line is not painted. Call the method whose input changed.
     """
 
     def __init__(
@@ -242,10 +241,10 @@ class Frame:
         self._colored = False
 
     def put_color(self) -> None:
-        """Give the header the colour of the context, if it has one and NO_COLOR is not set.
+        """Set the header's background to the context's colour, unless it has no colour or NO_COLOR is set.
 
-        A terminal with 16 colours gets the colour by its name, so that its own palette decides; a colour as ``#rrggbb``
-        is converted.
+        A terminal with 16 colours gets the colour by name, so that its own palette applies; a colour as ``#rrggbb`` is
+        converted.
         """
         wanted = self._cluster.session.context.color
         if wanted is None or "NO_COLOR" in os.environ:
@@ -269,7 +268,7 @@ class Frame:
         self.write_footer()
 
     def write_header(self) -> None:
-        """Write the header: context, cluster, health, whether it answers."""
+        """Write the header: context, cluster, health and connection state."""
         snapshot = self._cluster.session.snapshot
         self._counts = self._counts.after(snapshot.topics)
         context = self._cluster.session.context
@@ -281,33 +280,33 @@ class Frame:
         self.header.set(line)
 
     def _due(self) -> str:
-        """Return what the journal adds to the header."""
+        """Return the journal's text for the header."""
         return self._journal.due
 
     def _state(self) -> State:
-        """Return whether the data shown is current, for the header."""
+        """Return the header's state: whether the data shown is current."""
         contact = self._cluster.contact
         if contact.lost is not None:
             since = contact.answered_at
             return State(f"! STALE since {clock(since)}" if since else "! NO ANSWER", "stale", current=False)
         if self._cluster.reading.paused:
             return State("paused", "pending")
-        # The first poll may wait for a broker that hangs, while others answered triage.
+        # The first poll may wait for a broker that hangs, while others have answered triage.
         is_answered = contact.answered_at or self._cluster.session.snapshot.read_at
         text = "live" if is_answered else "connecting"
         return State(text, "muted", is_led=self._cluster.triage.is_led)
 
     def write_tabs(self) -> None:
-        """Write the panes, with the number of staged edits and of causes."""
+        """Write the panes, with the numbers of staged edits and causes."""
         staged, alarm = len(self._cluster.session.plan), self._cluster.triage.alarm
         self.tabs.set(tabs(self._navigator.place.pane, staged, self.tabs.app.size.width, alarm))
 
     def note(self) -> Line:
-        """Return what stands on the message line while nothing was said: what does not answer, else the view's note."""
+        """Return the text of the message line without a message: the lost connection, else the view's note."""
         return self._lost() or self._navigator.view.note()
 
     def _lost(self) -> Line:
-        """Return what does not answer: the cluster, what the view reads, or some of the brokers."""
+        """Return the failure to reach the cluster, the view's data, or some of the brokers."""
         view, contact = self._navigator.view, self._cluster.contact
         if contact.lost is not None:
             if not view.known():
@@ -320,7 +319,7 @@ class Frame:
         return []
 
     def write_footer(self) -> None:
-        """Write the keys that work in the view's present state."""
+        """Write the active keys for the view's current state."""
         state = self._keys.state()
         keys = [key for key in self._keys.here() if not reason(key, state)]
         enter = self._navigator.view.ENTER
@@ -328,6 +327,6 @@ class Frame:
         self.footer.set(line)
 
     def action_at(self, x: int) -> str:
-        """Return the action of the footer's key at a column in cells, ``""`` for none."""
+        """Return the action of the footer's key at a column in cells; ``""`` for none."""
         piece = self.footer.piece_at(x)
         return self._actions[piece] if piece is not None else ""

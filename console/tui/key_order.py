@@ -1,4 +1,4 @@
-"""Keys one after the other: what is typed ahead goes where the key before it led."""
+"""Keys in order: a key typed ahead goes to the widget that the key before it led to."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from textual.message_pump import MessagePump
 Result = TypeVar("Result")
 
 PASSING = frozenset({"goto", "command", "palette", "check", "apply"})
-"""Names of the workers that run the operator's requests: a key that was typed ahead waits for them."""
+"""Names of the workers that run the operator's requests; a key typed ahead waits for them."""
 TYPING = "typing"
-"""Name of the worker that reads what the completion of a half-typed command needs."""
+"""Name of the worker that reads names for the completion of a half-typed command."""
 PATIENCE = 1.0
 """Seconds after which a key counts as handled, because its widget may have been removed before it reported that."""
 AHEAD = 0.15
-"""Seconds: a key that follows another sooner was typed before the operator can have seen what the other did."""
+"""Seconds: if a key follows another sooner, the operator can't have seen the effect of the first."""
 LONGEST = 5.0
-"""Seconds at most for which a key that was typed ahead waits for what the one before it began."""
+"""Longest wait, in seconds, of a key typed ahead for the work of the key before it."""
 ALT = "alt+"
 CHECK_EVERY = 0.01
-"""Seconds between two checks of that, while a key waits."""
+"""Seconds between two checks while a key waits."""
 ROUNDS = 20
-"""How often messages may lead to further messages before a key is passed on nevertheless."""
+"""Rounds of messages that lead to further messages, after which a key is passed on regardless."""
 
 
 class Typed(NamedTuple):
-    """A key or a paste that arrived. ahead: before the operator can have seen what the one before it did."""
+    """A key or a paste that arrived. ahead: typed before the operator can have seen the effect of the one before."""
 
     event: events.Key | events.Paste
     ahead: bool
 
 
 class KeysInOrder(App[Result]):
-    """Holds a key back until what the one before it began has come to rest.
+    """Holds a key back until the work of the key before it is at rest.
 
-    Textual hands keys to what has the focus when they arrive. Over a slow link several arrive at once, so that of
-    ``:set`` the letters would still go to the table, as commands, while the colon is only opening the command bar. What
-    a key began is at rest when its handlers are through and no widget has a message left to handle, since handlers post
-    messages, and move the focus by one; for a key that was typed ahead, also when `is_busy` no longer holds.
+    Textual passes keys to the widget that has the focus when they arrive. Over a slow link several arrive at once: the
+    letters of ``:set`` would go to the table, as commands, while the colon is still opening the command bar. The work
+    is at rest when the key's handlers have returned and no widget has a message left, since handlers post messages, and
+    move the focus by one. For a key typed ahead, `is_busy` must also be False.
     """
 
     _held: deque[Typed]
@@ -57,34 +57,34 @@ class KeysInOrder(App[Result]):
     _held_output = False
     """Whether the last key was Ctrl-S."""
     keys_seen = 0
-    """How many keys were handed on."""
+    """Number of keys passed on."""
 
     @property
     def keys_under_way(self) -> bool:
-        """Whether a key that arrived has not been carried out yet."""
+        """Whether a key has arrived and not been handled yet."""
         waiting = self._under_way is not None or self._settling is not None or bool(getattr(self, "_held", ()))
         return waiting and not self._exit
 
     def is_busy(self, event: events.Event) -> bool:  # noqa: ARG002
-        """Return whether something that earlier keys began, beside messages, has to end before this key is passed on.
+        """Return whether work of earlier keys, apart from messages, must end before this key is passed on.
 
-        Called for keys that were typed ahead. Subclasses override it.
+        Called for keys typed ahead. Subclasses override it.
         """
         return False
 
     def busy_with(self) -> str:
-        """Return what must not be interrupted now, ``""`` if nothing is under way. Subclasses override it."""
+        """Return the work that must not be interrupted; ``""`` if none is under way. Subclasses override it."""
         return ""
 
     def tell(self, text: str) -> None:
-        """Say something to the operator. Subclasses override it."""
+        """Show a text to the operator. Subclasses override it."""
 
     def _is_the_terminals(self, event: events.Event) -> bool:
-        """Carry out a key that terminals and shells have for themselves, on any screen: Ctrl-Z suspends; Ctrl-S, which
-        once held the output, does nothing, and neither does the Ctrl-Q that is typed to let it go on.
+        """Handle a key that terminals and shells reserve, on any screen: Ctrl-Z suspends; Ctrl-S, which traditionally
+        stops output, does nothing, and neither does the Ctrl-Q typed to resume it.
 
         Returns:
-            Whether it was one.
+            Whether it was such a key.
         """
         key = event.key if isinstance(event, events.Key) else ""
         held, self._held_output = self._held_output, key == "ctrl+s"
@@ -99,10 +99,11 @@ class KeysInOrder(App[Result]):
         return True
 
     def suspend_job(self) -> None:
-        """Stop the job that this is in, as Ctrl-Z does where a program does not read keys, and draw again after it.
+        """Stop the job of this process, as Ctrl-Z does for a program that does not read keys, and redraw once it
+        continues.
 
-        All of the process group, because what waits for this one (make, a script) has to give the shell its turn. Where
-        no shell could continue it, the kernel stops nothing.
+        It stops the whole process group, because the parent of this process (make, a script) has to return control to
+        the shell. If no shell could continue the job, the kernel does not stop it.
         """
         if why := self.busy_with():
             self.tell(f"{why}: Ctrl-Z once that is over")
@@ -132,7 +133,7 @@ class KeysInOrder(App[Result]):
             self._settle()
 
     def _settle(self) -> None:
-        """Pass on the next key as soon as nothing is under way."""
+        """Pass on the next key once the work is at rest."""
         self._settling = asyncio.create_task(self._at_rest(), name="keys")
         self._settling.add_done_callback(self._settled)
 
@@ -153,7 +154,7 @@ class KeysInOrder(App[Result]):
     async def _no_messages(self) -> None:
         """Wait until no widget has a message left.
 
-        Each one is sent a message of ours, again and again, until it was the only one in every queue.
+        Sends each widget a message of its own, repeatedly, until that was the only message in every queue.
         """
         for _ in range(ROUNDS):
             pumps = list(self._pumps())
@@ -167,7 +168,7 @@ class KeysInOrder(App[Result]):
                 return
 
     def _pumps(self) -> Iterator[MessagePump]:
-        """Yield all that handle messages of the screen."""
+        """Yield all message pumps of the screen."""
         yield self
         for screen in self.screen_stack:
             yield screen
@@ -175,7 +176,7 @@ class KeysInOrder(App[Result]):
 
     async def _hand_on(self) -> None:
         self._under_way = None
-        if not self._held or self._exit:  # where the app ends, no screen is left to have a key
+        if not self._held or self._exit:  # when the app exits, no screen is left to receive a key
             return
         event = self._held.popleft().event
         if isinstance(event, events.Key) and event.key.startswith(ALT) and not self._is_bound(event.key):
@@ -202,12 +203,12 @@ class KeysInOrder(App[Result]):
         return any(key in bindings.key_to_bindings for _, bindings in self.screen._modal_binding_chain)
 
     def _after_widget(self, event: events.Event) -> None:
-        """Count a key as handled that the focused widget kept; others go up to the app."""
+        """Count a key as handled if the focused widget kept it; other keys go up to the app."""
         if event._stop_propagation or isinstance(event, events.Paste):
             self._done(event)
 
     async def _on_key(self, event: events.Key) -> None:
-        """Count a key as handled that no widget kept, after the app's bindings have carried it out."""
+        """Count a key as handled if no widget kept it, after the app's bindings have run."""
         await super()._on_key(event)
         event.prevent_default()
         self._done(event)
@@ -218,6 +219,6 @@ class KeysInOrder(App[Result]):
 
 
 def _note(pump: MessagePump, had: asyncio.Future[bool]) -> None:
-    """Report whether a pump has messages behind the one that was sent to it."""
+    """Report whether a pump has messages after the one that it was sent."""
     if not had.done():
         had.set_result(not pump._message_queue.empty() or bool(pump._next_callbacks))

@@ -18,9 +18,9 @@ from console.tui.reading import start
 
 
 class Navigator:
-    """The place that is shown, and its view.
+    """The current place and its view.
 
-    A view is created when its place is first shown, and kept: it has its cursor and filter when it is shown again.
+    A view is created when its place is first shown, and kept with its cursor and filter.
     """
 
     def __init__(
@@ -34,9 +34,9 @@ class Navigator:
         """Create it; `show` shows the first place.
 
         Args:
-            make_view: returns a new view of a name.
-            body: the container of the views.
-            leaving: called before another place is shown, with the one that is left and the new one.
+            make_view: returns a new view by name.
+            body: container of the views.
+            leaving: called before another place is shown, with the old and the new place.
             arrived: called when another place is shown; writes the lines around the view, and reads for it.
         """
         self._make_view, self._body = make_view, body
@@ -47,12 +47,12 @@ class Navigator:
 
     @property
     def place(self) -> places.Place:
-        """The place that is shown."""
+        """The current place."""
         return self.stack.place
 
     @property
     def view(self) -> View:
-        """The view that is shown."""
+        """The visible view."""
         return self._view(self.stack.place.view)
 
     def _view(self, name: str) -> View:
@@ -61,7 +61,7 @@ class Navigator:
         return self._views[name]
 
     def show(self) -> None:
-        """Show the current place in its view, and give the view the focus."""
+        """Show the current place in its view, and focus the view."""
         self.view.show(self.stack.place)
         self.view.lines.focus()
         self._arrived()
@@ -72,13 +72,13 @@ class Navigator:
             view.lines.set_marks(())
 
     async def goto(self, place: places.Place, *, aside: bool = False, row: Hashable | None = None) -> None:
-        """Show a place, and remember the current one to go back to.
+        """Show a place, and push the current one on the back stack.
 
-        The view is mounted when it is first shown. Everything is painted at once, at the end.
+        The view is mounted when it is first shown. All changes are painted at once, at the end.
 
         Args:
-            aside: the place is another section of the same entity; see `BackStack.go`.
-            row: the key of the row that gets the cursor, where the view has it.
+            aside: whether the place is another section of the same entity; see `BackStack.go`.
+            row: key of the row that gets the cursor, if the view has it.
         """
         if place == self.stack.place:
             return
@@ -88,7 +88,7 @@ class Navigator:
         with self._body.app.batch_update():
             if new is not old:
                 old.display = False
-                if not new.is_attached:  # mounted once, then only hidden: cursor, marks and filter stay
+                if not new.is_attached:  # mounted once, then only hidden, so cursor, marks and filter stay
                     await self._body.mount(new)
                 new.display = True
             self.show()
@@ -99,7 +99,7 @@ class Navigator:
         start(self._body.app, partial(self.goto, place), group="goto", name="goto")
 
     def open_resource(self, resource: ConfigResource) -> None:
-        """Show an entity inside the current pane: its configs, or of a topic the section that was shown last."""
+        """Show an entity inside the current pane: its configs, or the last section shown of a topic."""
         section = self._section if resource.type == TOPIC and self.stack.place.view == keymap.TOPICS else keymap.CONFIGS
         self._start(places.Place(section, self.stack.place.pane, resource))
 
@@ -131,8 +131,8 @@ class Navigator:
         """Show the history of an entity.
 
         Args:
-            about: None for the whole cluster.
-            text: the filter, None to leave it as it is.
+            about: the entity; None: the whole cluster.
+            text: the filter; None: keep the current one.
 
         Raises:
             ValueError: the filter is invalid. The history is shown nevertheless.
@@ -142,7 +142,7 @@ class Navigator:
             self.view.take_filter(text)
 
     async def show_transactions(self, topic: str | None) -> None:
-        """Show the open transactions of a topic, None for all topics."""
+        """Show the open transactions of a topic; topic None: of all topics."""
         about = topic_resource(topic) if topic is not None else None
         await self.goto(places.pane_named(keymap.TOPICS)._replace(view=keymap.TRANSACTIONS, about=about))
 
@@ -170,7 +170,7 @@ class Navigator:
         await self.show_history(self.view.target())
 
     async def show_part(self, view: str) -> None:
-        """Show another part of the topic, or of the pane of brokers, by its view's name."""
+        """Show another part of the topic, or of the brokers pane, by its view's name."""
         if view in places.SECTIONS:
             self._section = view
         await self.goto(self.stack.place._replace(view=view), aside=True)
@@ -179,7 +179,7 @@ class Navigator:
         """Show another section of the topic.
 
         Args:
-            step: 1 for the next, -1 for the previous; the first follows the last.
+            step: 1 for the next, -1 for the previous; it wraps around.
         """
         index = places.SECTIONS.index(self.stack.place.view)
         await self.show_part(places.SECTIONS[(index + step) % len(places.SECTIONS)])
@@ -189,20 +189,20 @@ class Navigator:
         await self.do_section(-1)
 
     async def do_nodes(self, step: int = 1) -> None:
-        """Show another part of the pane of brokers.
+        """Show another part of the brokers pane.
 
         Args:
-            step: 1 for the next, -1 for the previous; the first follows the last.
+            step: 1 for the next, -1 for the previous; it wraps around.
         """
         index = places.NODES.index(self.stack.place.view)
         await self.show_part(places.NODES[(index + step) % len(places.NODES)])
 
     async def do_nodes_back(self) -> None:
-        """Show the previous part of the pane of brokers."""
+        """Show the previous part of the brokers pane."""
         await self.do_nodes(-1)
 
     async def do_back(self) -> None:
-        """Clear the filter; without one show all rows again; else go back to the previous place."""
+        """Clear the filter; without a filter, show all rows again; else go back to the previous place."""
         if self.view.filter_text:
             self.view.take_filter("")
         elif self.view.only_trouble:
@@ -211,6 +211,6 @@ class Navigator:
             await self.goto(place)
 
     async def do_last(self) -> None:
-        """Show the place that was shown before the current one."""
+        """Show the place before the current one."""
         if (place := self.stack.last()) is not None:
             await self.goto(place)

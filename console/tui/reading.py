@@ -1,6 +1,6 @@
-"""What views read of the cluster, how often and how fresh it is, and whether the cluster answers.
+"""The reads of the views, their pace and freshness, and whether the cluster answers.
 
-`console.tui.polling` reads for the view that is visible.
+`console.tui.polling` reads for the visible view.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def start(
 ) -> Worker[None]:
     """Run a coroutine function as a worker of this node.
 
-    Takes the function and not its coroutine: a worker that is cancelled before its first step, as at the end of the
-    program, would leave a coroutine that was never awaited, for which Python prints a warning.
+    Takes the function, not its coroutine: a worker that is cancelled before its first step, as on exit, would leave a
+    coroutine that was never awaited, for which Python prints a warning.
     """
-    # Without a description Textual makes one of all that the function is bound to, which may be the whole cluster.
+    # Without a description Textual formats the bound object, which may be the whole cluster.
     worker: Worker[None] = node.run_worker(work, group=group, name=name, description=name, exclusive=exclusive)
     return worker
 
@@ -47,9 +47,9 @@ def start(
 class Contact(Struct, frozen=True):
     """Whether the cluster answers, as of the last poll.
 
-    answered_at: UTC of the last answer, None before the first. lost: why no broker answers, None while one does. final:
-    retrying automatically would do harm. silent: the brokers that do not answer while others do. unread: why the view
-    that is shown can't be read although brokers answer, and unread_since, UTC, when it was read last.
+    answered_at: time of the last response, UTC; None before the first. lost: why no broker answers; None while one
+    does. final: an automatic retry would do harm. silent: the brokers that do not answer while others do. unread: why
+    the visible view can't be read although brokers answer. unread_since: time of the view's last read, UTC.
     """
 
     answered_at: datetime | None = None
@@ -61,7 +61,7 @@ class Contact(Struct, frozen=True):
 
     @property
     def is_current(self) -> bool:
-        """Whether what is shown is up to date."""
+        """Whether the data shown is up to date."""
         return self.lost is None and self.unread is None
 
 
@@ -71,13 +71,13 @@ def answered(at: datetime, silent: frozenset[int]) -> Contact:
 
 
 def heard(contact: Contact, at: datetime, silent: frozenset[int], unread: Failure, since: datetime) -> Contact:
-    """Return the contact after brokers answered, but the view could not be read.
+    """Return the contact after brokers answered but the view could not be read.
 
-    The first of several failures of the same name stays, so that its text does not change with every poll.
+    It keeps the first of several failures of the same name, so that the text does not change with every poll.
 
     Args:
-        at: UTC of the answer.
-        since: UTC, when the view was read last, or first asked for.
+        at: time of the response, UTC.
+        since: time of the view's last read, or of the first attempt, UTC.
     """
     before = contact.unread
     if before is not None:
@@ -89,11 +89,11 @@ def heard(contact: Contact, at: datetime, silent: frozenset[int], unread: Failur
 def lost(contact: Contact, failure: Failure, final: bool, read_at: Iterable[datetime]) -> Contact:
     """Return the contact after no broker answered.
 
-    The first of several failures of the same name stays: their messages differ by the broker that was asked last.
+    It keeps the first of several failures of the same name: their messages differ by the broker that was tried last.
 
     Args:
-        final: retrying automatically would do harm.
-        read_at: when the parts of the snapshot were read, UTC.
+        final: an automatic retry would do harm.
+        read_at: read times of the snapshot's parts, UTC.
     """
     if contact.lost is not None and contact.lost.name == failure.name and contact.final == final:
         return contact
@@ -106,20 +106,20 @@ def lost(contact: Contact, failure: Failure, final: bool, read_at: Iterable[date
 
 
 def elsewhere(contact: Contact) -> Contact:
-    """Return the contact for another view, to which the failure to read the last one does not apply."""
+    """Return the contact for another view, without the last view's read failure."""
     return replace(contact, unread=None, unread_since=None) if contact.unread is not None else contact
 
 
 def unread_text(contact: Contact, noted: bool, width: int, front_end: str = "console") -> str:
-    """Return the text of a view that has nothing to show: it is being read, or since when and why it can't be.
+    """Return the text of a view without data: that it is being read, or since when and why it can't be.
 
     Args:
-        noted: the message line says why already.
-        width: of the screen, in cells.
-        front_end: the session's front end; in a ``replay`` nothing is read again.
+        noted: whether the message line already gives the reason.
+        width: width of the screen, in cells.
+        front_end: the session's front end; a ``replay`` does not retry.
 
     Returns:
-        Lines of text, the last of which says what the operator can do.
+        Lines of text; the last one says what the operator can do.
     """
     failure = contact.lost or contact.unread
     if failure is None:
@@ -137,7 +137,7 @@ def unread_text(contact: Contact, noted: bool, width: int, front_end: str = "con
 
 
 class SessionChanged(Message):
-    """The session knows more, or the plan is another."""
+    """The session has another snapshot or plan."""
 
     def __init__(self, event: SessionEvent) -> None:
         self.event = event
@@ -145,7 +145,7 @@ class SessionChanged(Message):
 
 
 class StatusMessage(Message):
-    """A worker has something for the message line."""
+    """A text from a worker for the message line."""
 
     def __init__(self, text: str, meaning: str = "") -> None:
         self.text = text
@@ -154,28 +154,28 @@ class StatusMessage(Message):
 
 
 VIEW, MORE = "view", "more of the view"
-"""What the visible view reads on each tick, and what it reads beside that."""
+"""The scheduled reads of the visible view: on each tick, and in between."""
 HEADER = (Part.CLUSTER, Part.QUORUM, Part.VERSIONS, Part.TOPICS)
-"""What the lines around each view show."""
+"""The parts of the snapshot that the lines around each view show."""
 SLOW_EVERY = 12
 """Ticks between two slow reads of a view."""
 WHOLE_REST = 20
-"""All topics' metadata, and all ACLs, are read again after this many times the last read's duration, or later."""
+"""Least pause before all topics' metadata, or all ACLs, are read again, as a multiple of the last read's duration."""
 
 
 class Reading:
-    """What the screen reads, by one scheduler, and what is known of its freshness.
+    """The screen's reads, run by one scheduler, and their freshness.
 
-    reads: the scheduler; the view, the half hour and others add their parts to those that are watched for changes.
-    contact: whether the cluster answers. paused: only what is asked for is read. lost: no broker answers. held: true
-    while a plan is being applied: half of it must not look like another client's change.
+    reads: the scheduler; the view, the half hour and others add their parts to those that it watches for changes.
+    contact: whether the cluster answers. paused: only requested reads run. lost: no broker answers. held: true while a
+    plan is being applied, so that half of it does not look like another client's change.
     """
 
     def __init__(self, session: Session, refresh: float) -> None:
         """Create it; `console.tui.polling` reads for the visible view.
 
         Args:
-            refresh: seconds between ticks, 0 for none but those asked for.
+            refresh: seconds between ticks; 0: only requested reads run.
         """
         self.session = session
         self.refresh = refresh
@@ -184,11 +184,11 @@ class Reading:
         self.lost = False
         self.held = False
         self.reads = EventReads(session, FOR_SCREEN, self._may)
-        # A little less than a tick: a tick that comes early must not skip the read until the next one.
+        # A little less than a tick, so that a tick that comes early does not skip the read.
         self._whole = {part: Turns(Pace(refresh * 0.9, WHOLE_REST)) for part in (Part.TOPICS, Part.ACLS)}
 
     def _may(self, part: Scheduled, turn: Turn) -> bool:
-        """Return whether a part may be read now. What is next to the view waits for the cluster's first answer; while
+        """Return whether a part may be read now. Parts other than the view wait for the cluster's first response; while
         paused, the header is read once."""
         if self.held or (self.paused and not turn.asked and (turn.was_read or part.name not in HEADER)):
             return False
@@ -196,20 +196,20 @@ class Reading:
             return True
         if self.lost or self.contact.answered_at is None:
             return False
-        # A broker that does not answer would be waited for.
+        # The read would wait for a broker that does not answer.
         return not (part.name == Part.VERSIONS and self.contact.silent)
 
     @property
     def resting(self) -> bool:
-        """Whether the view was read, is not being read, and no read was asked for."""
+        """Whether the view has been read, and no read of it is under way or requested."""
         return self.reads.rests(VIEW)
 
     def age(self, at: datetime | None, ticks: int) -> str:
-        """Return ``as of 09:41:07`` for what should have been read again by now, ``""`` for anything else.
+        """Return ``as of 09:41:07`` for data whose next read is overdue; else ``""``.
 
         Args:
-            at: when it was read, UTC; None if it was not yet.
-            ticks: after which it is read again.
+            at: time of the read, UTC; None if it has not been read.
+            ticks: ticks between two reads.
         """
         if at is None:
             return ""
@@ -217,22 +217,22 @@ class Reading:
         return f"as of {clock(at)}" if late or self.paused else ""
 
     def tick(self) -> None:
-        """Read the view at once, or as soon as the read under way has ended; also while paused."""
+        """Read the view at once, or when the read under way ends; also while paused."""
         self.reads.hurry(VIEW)
 
     def now(self) -> None:
-        """Read everything that is visible at once, however recently it was read."""
+        """Read all visible data at once, regardless of its age."""
         for turns in self._whole.values():
             turns.hurry()
         self.reads.hurry(VIEW, *HEADER)
 
     @property
     def at_controllers(self) -> bool:
-        """Whether controllers are asked, who know no topics."""
+        """Whether the context connects to controllers, which know no topics."""
         return self.session.context.settings.controllers
 
     async def whole(self, part: Part) -> bool:
-        """Read all topics or all ACLs if that is due. Return whether it was: they have no pages."""
+        """Read all topics or all ACLs if that is due. Return whether it read them. These requests have no pages."""
         turns = self._whole[part]
         turns.note(read_ago(self.session.snapshot, part))
         if not turns.is_due():

@@ -1,4 +1,4 @@
-"""The console on a flight record: every pane as of a time of it, with keys to step, to jump and to play."""
+"""The console on a flight record: every pane as of a chosen time, with keys to step, jump and play."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ SPEEDS = (0, 1, 10)
 
 
 class ScreenClient:
-    """Runs the screen's reads on a record, on a thread of its own.
+    """Runs the screen's reads against a record, on its own thread.
 
-    A read that was under way when another time was chosen is run again for that time.
+    If the time changes during a read, the read runs again for the new time.
     """
 
     def __init__(self, tape: Tape, context_settings: Any) -> None:
@@ -55,7 +55,7 @@ class ScreenClient:
         self.at_ms = 0
 
     async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
-        """Return the result as of the time chosen. Raises what the operation raises."""
+        """Return the operation's result as of the current time. Raises what the operation raises."""
         while True:
             at_ms = self.at_ms
             try:
@@ -85,10 +85,10 @@ async def _at(
 
 
 class RecordedWatch(Watch):
-    """The verdict of the moment that is shown."""
+    """The verdict of the moment shown."""
 
     def begin(self) -> None:
-        """Do nothing: the verdicts of a record are computed anyway."""
+        """Do nothing: `ReplayDiagnosis` computes the verdicts of a record."""
 
     def take(self, moment: Moment) -> None:
         """Show the verdict of a moment."""
@@ -97,27 +97,27 @@ class RecordedWatch(Watch):
         self._show()
 
     async def mute(self, cause: str, until: datetime | None) -> None:
-        """Mute a cause as long as the record is open; None: count it again."""
+        """Mute a cause until the record is closed; until None: count it again."""
         rest = {name: when for name, when in self.muted.items() if name != cause}
         self.muted = rest if until is None else {**rest, cause: until}
         self._show()
 
 
 class RecordedHalfHour(HalfHourWatch):
-    """The half hour before the moment that is shown."""
+    """The half hour before the moment shown."""
 
     def begin(self) -> None:
         """Do nothing: the samples of a record are computed with its verdicts."""
 
     def take(self, moment: Moment) -> None:
-        """Show the half hour before a moment, which it ends with."""
+        """Show the half hour that ends with a moment."""
         self.known, seen = moment.half_hour, moment.observations
         if seen is not None:
             self.known = self.known.as_of(seen.last.snapshot, seen.last.at)
 
 
 class RecordedEvents:
-    """The events up to the moment that is shown, in place of `EventWatch`."""
+    """The events up to the moment shown, in place of `EventWatch`."""
 
     problem = "a record has no journal"
 
@@ -125,7 +125,7 @@ class RecordedEvents:
         self.record: Record | None = None
 
     def gaps(self) -> list[str]:
-        """Return no gaps: it is unknown what a record leaves out."""
+        """Return no gaps: the gaps of a record are unknown."""
         return []
 
     def begin(self) -> None:
@@ -133,7 +133,7 @@ class RecordedEvents:
 
 
 class Opened(NamedTuple):
-    """A record that is open for the screen."""
+    """A record opened for the screen."""
 
     session: Session
     client: ScreenClient
@@ -146,7 +146,7 @@ class Opened(NamedTuple):
 
 
 def open_record(replay: Replay) -> Opened:
-    """Return the screen's session on a record. Verdicts and events of the whole record are computed from now on."""
+    """Return the screen's session on a record, and start to compute the verdicts and events of the whole record."""
     context = replay.session.context
     client = ScreenClient(replay.tape.beside(), context.settings)
     client.at_ms = replay.times[0]
@@ -157,10 +157,10 @@ def open_record(replay: Replay) -> Opened:
 
 
 class ReplayKeys(ActiveKeys):
-    """The keys that work on a record: none that changes anything."""
+    """The keys that work on a record: only those that change nothing."""
 
     def state(self) -> KeyState:
-        """Return what the conditions of keys are checked against."""
+        """Return the state that the conditions of keys are checked against."""
         name = clean(self._cluster.session.context.name, 60)
         return super().state()._replace(read_only=f"the record {name}", replay=True)
 
@@ -179,7 +179,7 @@ class ReplayFrame(Frame):
 
 
 class ReplayConsole(Console):
-    """Shows a record: first the first poll that brokers answered, or a given time."""
+    """Shows a record, at first its first poll with an answer, or a given time."""
 
     WATCH = RecordedWatch
     HALF_HOUR = RecordedHalfHour
@@ -197,7 +197,7 @@ class ReplayConsole(Console):
         """Create the console on a record.
 
         Args:
-            at_ms: the time to show first, milliseconds since 1970; None: the first poll that brokers answered.
+            at_ms: time to show first, milliseconds since 1970; None: the first poll that brokers answered.
         """
         self.record = open_record(replay)
         still = replace(settings or ConsoleSettings(), refresh=0)
@@ -214,7 +214,7 @@ class ReplayConsole(Console):
         )
 
     def on_mount(self) -> None:
-        """Mount the line with the record's time above the message."""
+        """Mount the time line above the message."""
         self.mount(self.time_line, before=self.message_line)
         self.set_interval(TICK, self._tick)
 
@@ -223,7 +223,7 @@ class ReplayConsole(Console):
         await asyncio.to_thread(self.record.close)
 
     def on_resize(self) -> None:
-        """Write the time line for the new width."""
+        """Draw the time line for the new width."""
         self._write_time()
 
     # -- going about in time -----------------------------------------------------------------------------------------
@@ -247,13 +247,13 @@ class ReplayConsole(Console):
         )
 
     def do_pause(self) -> None:
-        """Play, then play ten times as fast, then stop."""
+        """Start to play; when playing, play ten times as fast; then stop."""
         self._speed = SPEEDS[(SPEEDS.index(self._speed) + 1) % len(SPEEDS)]
         self._played_ms = self.at_ms
         self._write_time()
 
     def go_to_time(self, text: str) -> None:
-        """Show the last poll at a time, in the forms that an operator writes."""
+        """Show the last poll at a time, in the forms that an operator types."""
         diagnosis = self.record.diagnosis
         try:
             wanted = record_time(text, diagnosis.begins_ms, diagnosis.ends_ms)
@@ -264,31 +264,31 @@ class ReplayConsole(Console):
 
     @property
     def at_ms(self) -> int:
-        """The time that is shown, milliseconds since 1970."""
+        """The time shown, milliseconds since 1970."""
         return self.record.client.at_ms
 
     def _first_answered(self) -> Moment | None:
-        """Return the first moment with a verdict; if there is none, the first of the record.
+        """Return the first moment with a verdict, or the first of a record without verdicts.
 
-        None until that is known: a console's record begins with its connections, before any answer.
+        None until that is known: a console's record begins with its connections, before any response.
         """
         diagnosis = self.record.diagnosis
         ended, moments = diagnosis.ended, diagnosis.moments
         return next((each for each in moments if each.verdict is not None), moments[0] if ended and moments else None)
 
     def _moment_at(self, at_ms: int) -> Moment | None:
-        """Return the moment at a time, None if the record has not been read so far yet."""
+        """Return the moment at a time; None if the record has not been read up to there."""
         diagnosis = self.record.diagnosis
         known = diagnosis.moments
         reached = diagnosis.ended or (bool(known) and known[-1].at_ms >= at_ms)
         return diagnosis.at(at_ms) or (known[0] if known else None) if reached else None
 
     def _go(self, find: Callable[[], Moment | None], none: str) -> None:
-        """Show a moment, now or once the record has been read so far.
+        """Show a moment, now or once the record has been read up to it.
 
         Args:
-            find: returns the moment, None if it is not known yet or missing.
-            none: what is said if it is missing.
+            find: returns the moment; None if it is missing or not known yet.
+            none: the message if it is missing.
         """
         self._wanted = None
         if (found := find()) is not None:
@@ -317,7 +317,7 @@ class ReplayConsole(Console):
         self._write_time()
 
     def _show(self, moment: Moment, *, playing: bool = False) -> None:
-        """Show the cluster as it was at a moment. What the panes read beside the snapshot is read again, as of then."""
+        """Show the cluster as of a moment. The panes read again, as of then, all data that is not in the snapshot."""
         self._shown = moment
         self.record.client.at_ms = moment.at_ms
         if not playing:

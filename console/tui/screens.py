@@ -1,4 +1,4 @@
-"""Modal screens above the panes: a text to read, questions before an apply, waiting for an answer on the way out."""
+"""Modal screens above the panes: a text, the question before an apply, and the wait for an answer before leaving."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from widgets.line_view import LineView
 
 
 class TextView(LineView):
-    """Lines made for the current width; remade when that changes."""
+    """Lines rendered for the current width; rendered again when the width changes."""
 
     def __init__(self, make: Callable[[int], Sequence[Line]]) -> None:
         super().__init__(markable=False)
@@ -30,11 +30,11 @@ class TextView(LineView):
 
     @property
     def text(self) -> str:
-        """All of it, plain."""
+        """The lines as plain text."""
         return "\n".join(plain(line) for line in self._lines)
 
     def remake(self) -> None:
-        """Make the lines again, because their content changed."""
+        """Render the lines again because their content changed."""
         held = self._hold()
         self._made_for = self.size.width
         self._lines = self._make(max(20, self.size.width - 4))
@@ -51,15 +51,15 @@ class TextView(LineView):
         return len(self._lines)
 
     def key_at(self, index: int) -> Hashable:
-        """Return the line's number, which is its key."""
+        """Return the line's number as its key."""
         return index
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the line's number, None if there are fewer lines."""
+        """Return the line's number; None if it is past the end."""
         return key if isinstance(key, int) and 0 <= key < len(self._lines) else None
 
     def spans(self, index: int, width: int) -> Sequence[Span]:
-        """Return a line, cut to a width in cells."""
+        """Return a line cut to a width in cells."""
         spans: list[Span] = [(" ", "")]
         left = width - 1
         for text, meaning in self._lines[index]:
@@ -69,7 +69,7 @@ class TextView(LineView):
         return spans
 
     def header(self, width: int) -> None:
-        """Return None: the screen around it has a title."""
+        """Return None: the screen has its own title."""
 
 
 class TextScreen(ModalScreen[None]):
@@ -94,7 +94,7 @@ class TextScreen(ModalScreen[None]):
         yield self._keys
 
     def on_mount(self) -> None:
-        """Write the title and the keys, and give the text the focus."""
+        """Write the title and the keys, and focus the text."""
         self._head.set([(f" {self._title}", "strong")])
         self._keys.set(
             [
@@ -109,7 +109,7 @@ class TextScreen(ModalScreen[None]):
         self._body.focus()
 
     def remake(self) -> None:
-        """Make the text again, because its content changed."""
+        """Render the text again because its content changed."""
         self._body.remake()
 
     def action_close(self) -> None:
@@ -121,7 +121,7 @@ class TextScreen(ModalScreen[None]):
         self.dismiss(None)
 
     async def action_copy(self) -> None:
-        """Copy the text, and say what became of it."""
+        """Copy the text, and show the outcome."""
         from console.tui.clipboard import copy
 
         said, meaning = await copy(self.app, self._body.text, os.environ)
@@ -132,10 +132,10 @@ _NAME = BarMode("name", "", remembers=False)
 
 
 class Confirm(ModalScreen[bool]):
-    """Says what will happen and asks.
+    """Shows the effects of an apply and asks for confirmation.
 
-    names: what has to be typed, one after the other; without any, the key `y` is the answer. whole: False if more may
-    be added to the question by `complete`: an answer before that is kept, and takes effect only then.
+    names: the names to type, in this order; if empty, the key `y` confirms. whole: False if `complete` may still add to
+    the question; an answer given before then takes effect only at that call.
     """
 
     AUTO_FOCUS = ""
@@ -150,8 +150,8 @@ class Confirm(ModalScreen[bool]):
         """Create the question.
 
         Args:
-            yes: what the key `y` does, as text.
-            names: pairs of a description (``the context's name``) and the name that has to be typed.
+            yes: the effect of the key `y`, as text.
+            names: pairs of a description (``the context's name``) and the name to type.
         """
         super().__init__()
         self._title = title
@@ -164,12 +164,12 @@ class Confirm(ModalScreen[bool]):
         self._bar = CommandBar(classes="answer")
 
     def compose(self) -> ComposeResult:
-        """Yield the question, and a line to type names in."""
+        """Yield the question and the input line for names."""
         yield self._text
         yield self._bar
 
     def on_mount(self) -> None:
-        """Ask the question."""
+        """Show the question."""
         self._ask()
 
     def on_resize(self) -> None:
@@ -177,14 +177,13 @@ class Confirm(ModalScreen[bool]):
         self._ask()
 
     def tell(self, lines: Sequence[Line]) -> None:
-        """Add lines to the question, and keep what was typed."""
+        """Add lines to the question; the input line keeps its text."""
         self._lines += lines
         self._write()
 
     def complete(self, lines: Sequence[Line], names: Sequence[tuple[str, str]]) -> None:
-        """Add the last lines and names to the question, and keep what was typed. An answer given before takes
-        effect.
-        """
+        """Add the last lines and names to the question; the input line keeps its text. An answer given before takes
+        effect."""
         self._whole = True
         self._lines += lines
         begun = bool(self._names)
@@ -233,13 +232,13 @@ class Confirm(ModalScreen[bool]):
             lines.append([("  y", "strong"), (f" {self._yes}   ", ""), ("Esc", "strong"), (" goes back", "")])
         width, height = max(20, self.size.width - 2), self.size.height - 2
         shown = wrap_all(lines, width, 4)
-        if len(shown) > height:  # what is asked stays on the screen
+        if len(shown) > height:  # the prompt stays on the screen
             shown = _cut(lines[:-1], wrap(lines[-1], width, indent=4), height)
         self._text.styles.height = len(shown)
         self._text.set(*shown)
 
     def on_command_bar_submitted(self, message: CommandBar.Submitted) -> None:
-        """Check a name that was typed; ask for the next one, or take the answer."""
+        """Check a typed name; ask for the next one, or take the answer."""
         message.stop()
         what, name = self._names[0]
         if message.text.strip() != name:
@@ -251,12 +250,12 @@ class Confirm(ModalScreen[bool]):
         self._ask()
 
     def on_command_bar_closed(self, message: CommandBar.Closed) -> None:
-        """Take Esc in the line as no."""
+        """Take Esc in the input line as no."""
         message.stop()
         self.dismiss(False)
 
     def action_agree(self) -> None:
-        """Take `y` as yes if no name is asked for."""
+        """Take `y` as yes unless a name is required."""
         if not self._names:
             self._agree()
 
@@ -266,10 +265,10 @@ class Confirm(ModalScreen[bool]):
 
 
 def _cut(lines: Sequence[Line], asked: Sequence[Line], height: int) -> list[Line]:
-    """Return the lines of a question that fit above what is asked, a row each, and how many more there are.
+    """Return the lines of a question that fit above the prompt, one row each, and the number of lines left out.
 
     Args:
-        lines: with a blank one at the beginning and the end.
+        lines: the question, with a blank line at its beginning and end.
     """
     room = max(3, height - len(asked))
     if len(lines) <= room:
@@ -281,7 +280,7 @@ def _cut(lines: Sequence[Line], asked: Sequence[Line], height: int) -> list[Line
 
 
 class Waiting(ModalScreen[bool | None]):
-    """Waits for what was sent. True: leave without its answer; False: stay."""
+    """Waits for the answers to sent requests. True: leave without them; False: stay."""
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -293,8 +292,8 @@ class Waiting(ModalScreen[bool | None]):
         """Create it.
 
         Args:
-            work: the apply that is under way.
-            going: what happens once the answer has come, as text (``leaves``).
+            work: the apply under way.
+            going: the action that follows the answer, as text (``leaves``).
         """
         super().__init__()
         self._work = work
@@ -306,7 +305,7 @@ class Waiting(ModalScreen[bool | None]):
         yield self._text
 
     def on_mount(self) -> None:
-        """Write the text again every second, with the time that has passed."""
+        """Update the text every second with the elapsed time."""
         self._write()
         self.set_interval(1.0, self._write)
 

@@ -1,4 +1,4 @@
-"""A few lines of styled text that are painted only where they changed."""
+"""A few lines of styled text that repaint only the lines that changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BOLD = frozenset({"pending", "failed", "danger", "strong", "stale", "reverse"})
 
 
 class TextLines(Widget):
-    """As many lines as it is high; longer ones are cut. `set` paints the lines that look different."""
+    """Styled text lines, as many as the widget's height; longer ones are cut. `set` paints the lines that differ."""
 
     DEFAULT_CSS = """
     TextLines {
@@ -31,7 +31,7 @@ class TextLines(Widget):
     """
 
     class Pressed(Message):
-        """A click on the piece of text that stands at `x` in line `y`."""
+        """A click on the text at column `x` of line `y`."""
 
         def __init__(self, lines: TextLines, x: int, y: int) -> None:
             self.lines = lines
@@ -41,7 +41,7 @@ class TextLines(Widget):
 
         @property
         def control(self) -> TextLines:
-            """The lines that were clicked."""
+            """The widget that was clicked."""
             return self.lines
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
@@ -62,11 +62,11 @@ class TextLines(Widget):
             self._painter.repaint()
 
     def dim(self, dimmed: bool) -> None:
-        """Take the colours away, or give them back: without them what is shown may be out of date."""
+        """Remove the colours, or restore them. Without colours the text may be out of date."""
         self._painter.dim(dimmed)
 
     def piece_at(self, x: int) -> int | None:
-        """Return the index of the span at a column of the first line, in cells; None for none."""
+        """Return the index of the span at a column of the first line, in cells; None past its end."""
         left = 0
         for index, (text, _) in enumerate(self._lines[0] if self._lines else ()):
             left += cell_width(text)
@@ -75,16 +75,16 @@ class TextLines(Widget):
         return None
 
     def text_at(self, x: int) -> str:
-        """Return the text of the span at a column of the first line, in cells; ``""`` for none."""
+        """Return the text of the span at a column of the first line, in cells; ``""`` past its end."""
         piece = self.piece_at(x)
         return "" if piece is None else self._lines[0][piece][0]
 
     def on_show(self) -> None:
-        """Paint what was set while it was hidden or had no size."""
+        """Paint the lines that were set while the widget was hidden or had no size."""
         self._painter.repaint()
 
     def on_click(self, event: events.Click) -> None:
-        """Post where the click was."""
+        """Post the position of the click."""
         event.stop()
         self.post_message(self.Pressed(self, event.x, event.y))
 
@@ -99,10 +99,9 @@ class TextLines(Widget):
         partial: bool = False,  # noqa: ARG002
         default: Style | None = None,  # noqa: ARG002
     ) -> Style:
-        """Return the style of a meaning, straight from the theme.
+        """Return the style of a meaning, directly from the theme.
 
-        A dozen component classes for each of these lines would take longer to style than all the rest of the first
-        screen.
+        A dozen component classes for each of these lines would take longer to style than the rest of the first screen.
         """
         meaning = names[0].partition("--")[2]
         return style_of(self.app.theme_variables, "muted" if self._painter.dimmed else meaning)
@@ -122,29 +121,29 @@ class TextLines(Widget):
 
 
 class Below(TextLines):
-    """The details of the line under a table's cursor: below the table, on a wide screen beside it."""
+    """The details of the row under a table's cursor: below the table, or next to it on a wide screen."""
 
     class Resized(Message):
-        """It has another size."""
+        """The widget's size has changed."""
 
     def __init__(self) -> None:
         """Create it empty."""
         super().__init__(classes="details")
 
     def on_resize(self) -> None:
-        """Post that its size changed: its texts are wrapped to its width, which is not its owner's."""
+        """Post that its size changed: its owner wraps the texts to this widget's width, which is not the owner's."""
         self.post_message(self.Resized())
 
 
 class MessageLine(TextLines):
-    """What was said last, until the operator moves on; while that is nothing, a note. `MESSAGE_LINES` at most."""
+    """The last message, until the operator moves on; without a message, a note. At most `MESSAGE_LINES` lines."""
 
     def __init__(self, note: Callable[[], Line], keys_seen: Callable[[], int]) -> None:
         """Create it empty.
 
         Args:
-            note: returns what is shown while nothing was said.
-            keys_seen: returns the number of keys that were handled.
+            note: returns the text to show without a message.
+            keys_seen: returns the number of keys handled.
         """
         super().__init__(id="message")
         self._note, self._keys_seen = note, keys_seen
@@ -152,28 +151,28 @@ class MessageLine(TextLines):
         self._said_at = 0
 
     def say(self, text: str, meaning: str = "") -> None:
-        """Show a text, which stays until the operator moves on.
+        """Show a message until the operator moves on.
 
         Args:
-            meaning: of the text, which gives it its colour: ``failed``, ``pending``, ``muted``, or ``""`` for plain.
+            meaning: the meaning that sets its colour: ``failed``, ``pending``, ``muted``, or ``""`` for plain.
         """
         self._said = [(text, meaning)]
         self._said_at = self._keys_seen()
         self.write()
 
     def forget(self, *, moved: bool = False) -> None:
-        """Clear what was said.
+        """Clear the message.
 
         Args:
-            moved: called because the cursor moved. Clear it only if it is older than the last key: a refresh that
-                removes the row under the cursor moves the cursor, too, and must not clear a message.
+            moved: whether the cursor moved. The message is then cleared only if it is older than the last key: a
+                refresh that removes the row under the cursor also moves the cursor, and must not clear a message.
         """
         if not moved or self._keys_seen() > self._said_at:
             self._said = []
             self.write()
 
     def write(self) -> None:
-        """Show what was said, else the note."""
+        """Show the message, else the note."""
         lines = wrap(self._said or self._note(), max(20, self.app.size.width - 2))[:MESSAGE_LINES]
         if self.size.height != len(lines):
             self.styles.height = len(lines)
@@ -200,7 +199,7 @@ def clipped(lines: Sequence[Line], count: int) -> tuple[Line, ...]:
 
 
 def rule(title: str, width: int) -> Line:
-    """Return ``── title ─────…``, the line above what is about the title."""
+    """Return ``── title ─────…``, the heading line of a section."""
     text = fit(title, max(0, width - 6)).rstrip()
     return [("── ", "muted"), (text, "strong"), (" " + "─" * max(0, width - 4 - cell_width(text)), "muted")]
 
@@ -211,7 +210,7 @@ def wrap_all(lines: Iterable[Line], width: int, indent: int) -> list[Line]:
 
 
 def wrap(line: Line, width: int, indent: int = 0) -> list[Line]:
-    """Return a line in pieces of at most `width` cells (two at least), broken at blanks if there are any.
+    """Return a line in pieces of at most `width` cells (two at least), broken at blanks if possible.
 
     Args:
         indent: blanks before all but the first piece, unless they would take more than half of the width.

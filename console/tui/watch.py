@@ -1,6 +1,5 @@
-"""What watches the cluster beside whatever pane is shown: for the causes a poll every few seconds and the verdict over
-all of them, and for the last half hour a sample every ten. With them the cluster as the screen shows it is complete.
-"""
+"""Background work of the screen: triage polls every few seconds and computes the verdict; the half hour takes a sample
+every ten. `ShownCluster` combines them with the session."""
 
 from __future__ import annotations
 
@@ -39,26 +38,26 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 RESTS = Pace(every=0.0)
-"""Of diagnoses, which take the processor's time."""
+"""Pace of diagnoses, which use the processor."""
 SAMPLE, OF_SAMPLES = "half hour", "rates and lags"
-"""The part that takes samples of the half hour, and the one that reads what they are made of."""
+"""The scheduled part that takes samples of the half hour, and the part that reads their data."""
 STEP = 1.0
-"""Seconds between two checks of whether a sample of the half hour is due."""
+"""Seconds between two checks for a due sample of the half hour."""
 SETTLES = 3.0
-"""Seconds after the first rows in which nothing is read for samples: what is on the screen comes first."""
+"""Seconds after the first rows without reads for samples: the visible rows come first."""
 READS_EVERY, GROUPS_AT_ONCE = timedelta(seconds=10), 100
-"""Time from one read for samples to the next, for which lags that something else read are enough; and the groups of
-which they are read at once, in turn."""
+"""Time between two reads for samples; lags that another read refreshed in that time are not read again. Number of
+groups in a read, which takes the groups in turn."""
 
 
 class Watch:
-    """Triage in the background: begins when the pane of causes is first shown, and goes on beside all others, so that
-    causes have a time.
+    """Triage in the background. It begins when the pane of causes is first shown, and continues under all other panes,
+    so that each cause has a start time.
 
-    observations, verdict: of the last poll, None before the first. lost: why no broker answers now, None while one
-    does. muted: cause (`cause_id`) -> until when it is not counted, UTC. seen: the causes of the verdict -> when each
-    was first seen, UTC. tour: what is shown below the causes in a demo, None for nothing. request_logs: those of
-    brokers, as files on this host. reading: the session, and whether its reads are paused.
+    observations, verdict: as of the last poll; None before the first. lost: why no broker answers; None while one does.
+    muted: cause (`cause_id`) -> end of the mute, UTC. seen: cause in the verdict -> first time seen, UTC. tour: the
+    tour of a demo, below the causes; None without one. request_logs: the brokers' request logs, as files on this host.
+    reading: the session, and whether its reads are paused.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class Watch:
             app: runs the worker.
             reading: the session, and whether its reads are paused.
             write_tabs: writes the number of causes into the line of panes.
-            redraw: draws the view that is shown again.
+            redraw: redraws the visible view.
         """
         self._app, self._session, self.reading = app, reading.session, reading
         self._write_tabs, self._redraw = write_tabs, redraw
@@ -91,14 +90,14 @@ class Watch:
         self._first = asyncio.Event()
 
     def begin(self) -> None:
-        """Diagnose from now on; if the live refresh is paused, once."""
+        """Start to diagnose; if the live refresh is paused, diagnose once."""
         self._is_asked = True
         if not self.is_on:
             self._worker = start(self._app, self._run, group="watch", name="watch")
 
     @property
     def is_on(self) -> bool:
-        """Whether it has begun, and goes on."""
+        """Whether the worker runs."""
         return self._worker is not None and not self._worker.is_finished
 
     async def first(self) -> None:
@@ -107,7 +106,7 @@ class Watch:
 
     @property
     def is_led(self) -> bool:
-        """Whether the metadata quorum may have a leader: False where it has none by the last poll."""
+        """Whether the metadata quorum may have a leader: False if the last poll found no leader."""
         if self.observations is None:
             return True
         from console.triage.symptoms import CLUSTER, NO_QUORUM_LEADER
@@ -116,13 +115,13 @@ class Watch:
 
     @property
     def alarm(self) -> int:
-        """The number of causes that are not muted."""
+        """The number of unmuted causes."""
         from console.present.triage import alarms
 
         return alarms(self.verdict, self.muted) if self.verdict is not None else 0
 
     async def mute(self, cause: str, until: datetime | None) -> None:
-        """Mute a cause until a time (UTC); None: count it again."""
+        """Mute a cause until a time (UTC); until None: count it again."""
         rest = {name: when for name, when in self.muted.items() if name != cause}
         self.muted = rest if until is None else {**rest, cause: until}
         self._show()
@@ -159,7 +158,7 @@ class Watch:
                 await poller.rest()
 
     def _has_lost(self, error: AdminError | Refused) -> None:
-        """Keep the verdict, marked as old, and let the header read at once whether brokers answer."""
+        """Keep the verdict, marked as old, and read the header at once to find out whether brokers answer."""
         if self.lost is None:
             log.warning("triage: %s", error.failure)
             self.reading.now()
@@ -168,7 +167,7 @@ class Watch:
         self._redraw()
 
     async def _take(self, poll: Poll) -> None:
-        """Diagnose what was seen, unless the last diagnosis was too recent."""
+        """Diagnose a poll, unless the last diagnosis was too recent."""
         if self.lost is not None:
             self.lost = None
             self.reading.now()
@@ -199,7 +198,7 @@ class Watch:
 
 
 def _steady(before: Verdict | None, now: Verdict) -> Verdict:
-    """Return the verdict with equal parts replaced by the former objects, for which a view draws nothing again."""
+    """Return the verdict with equal parts replaced by the former objects, so that views do not redraw them."""
     from msgspec.structs import asdict, replace
 
     known = asdict(before) if before is not None else {}
@@ -208,20 +207,20 @@ def _steady(before: Verdict | None, now: Verdict) -> Verdict:
 
 
 class HalfHourWatch:
-    """Takes the samples of the last half hour, from the first answer on. Reads what they are made of while neither a
-    view nor triage does.
+    """Takes the samples of the last half hour, from the first response on. Reads their data while neither a view nor
+    triage does.
 
-    known: the samples so far, None before the first. usage: who was throttled as the lake has it -> slot -> requests a
-    minute; None where no lake was read.
+    known: the samples so far; None before the first. usage: throttled client, from the lake -> slot -> requests per
+    minute; None if no lake was read.
     """
 
     def __init__(self, triage: Watch, journal: Journal, redraw: Callable[[], None]) -> None:
-        """Create it; `begin` has the screen's reads take samples.
+        """Create it; `begin` adds the samples to the screen's reads.
 
         Args:
-            triage: reads all that is needed while it watches; has the session.
+            triage: has the session, and reads all needed data while it runs.
             journal: has the events.
-            redraw: draws the view that is shown again.
+            redraw: redraws the visible view.
         """
         self._reading, self._session = triage.reading, triage.reading.session
         self._triage, self._journal, self._redraw = triage, journal, redraw
@@ -231,7 +230,7 @@ class HalfHourWatch:
         self.usage: Mapping[str, Mapping[int, float]] | None = None
 
     def begin(self) -> None:
-        """Take samples from now on; if the live refresh is paused, one."""
+        """Start to take samples; if the live refresh is paused, take one."""
         reads = self._reading.reads
         if not self._has_begun:
             self._has_begun = True
@@ -246,7 +245,7 @@ class HalfHourWatch:
         reads.hurry(SAMPLE)
 
     def shown(self) -> Shown:
-        """Return what is drawn of the cluster."""
+        """Return the data to draw."""
         from console.present.overview import Shown
 
         samples = self.known.samples if self.known is not None else ()
@@ -254,18 +253,18 @@ class HalfHourWatch:
         return Shown(samples, self._journal.moments(), full_in, self.usage or {})
 
     def inputs(self) -> tuple[object, ...]:
-        """Return what `shown` is made of, the same objects while nothing is new."""
+        """Return the inputs of `shown`; the same objects until one changes."""
         record = self._journal.events.record
         return self.known and self.known.samples, record and record.events, self.usage
 
     def learn_usage(self, usage: Mapping[str, Mapping[int, float]]) -> None:
-        """Take what a lake says of the half hour."""
+        """Take the lake's data for the half hour."""
         if usage != self.usage:
             self.usage = usage
             self._redraw()
 
     async def _take(self) -> None:
-        """Take a sample of what is known, if it is due."""
+        """Take a sample of the snapshot if one is due."""
         now, snapshot = self._session.clock.now(), self._session.snapshot
         if not snapshot.read_at:
             return
@@ -281,7 +280,7 @@ class HalfHourWatch:
         self._redraw()
 
     async def _throttled(self) -> Mapping[Measure, float]:
-        """Return how much kac is throttled, by answers, and others, as far as request logs are read."""
+        """Return the throttling of kac, from responses, and of other clients, from request logs if they are read."""
         from console.admin.cluster import count_throttled
         from console.model.half_hour import throttled_by_log, throttled_kac
 
@@ -304,8 +303,8 @@ class HalfHourWatch:
 class ShownCluster(NamedTuple):
     """The cluster as all views see it.
 
-    reading: the session, and what is read of it. triage: the causes of what is wrong. half_hour: the last one. changed:
-    marks of what changed since the operator last refreshed.
+    reading: the session, and its reads. triage: the causes of problems. half_hour: the last half hour. changed: marks
+    of the changes since the operator's last refresh.
     """
 
     reading: Reading
@@ -315,7 +314,7 @@ class ShownCluster(NamedTuple):
 
     @property
     def session(self) -> Session:
-        """The session that is shown."""
+        """The session shown."""
         return self.reading.session
 
     @property
@@ -324,7 +323,7 @@ class ShownCluster(NamedTuple):
         return self.reading.contact
 
     def answering(self) -> list[int]:
-        """Return the ids of the brokers that answer, or of the controllers where these are asked. A read from a silent
-        one would last until its timeout."""
+        """Return the ids of the brokers that answer; of the controllers if the context connects to these. A read from a
+        silent node would last until its timeout."""
         silent, cluster = self.contact.silent, self.session.snapshot.cluster
         return [node.id for node in cluster.brokers or cluster.controllers if node.id not in silent]

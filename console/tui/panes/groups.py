@@ -1,4 +1,4 @@
-"""The groups, and the lag of one of them by partition."""
+"""The groups pane, and the lag of one group by partition."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from console.model.half_hour import Kind
 
 MOST_NAMED = 10
-"""Members of one partition, of a share group, whose names the filter looks at."""
+"""Members of one partition, in a share group, that the filter searches."""
 LEAST_GROWTH = 1.0
-"""Records a second by which a lag grows that is in trouble, as for triage."""
+"""Growth of a lag, records/s, from which it counts as trouble, as in triage."""
 OTHERS_AT_ONCE = 100
-"""Groups beside those on the screen that are polled in a turn: 10,000 take a hundred turns."""
+"""Off-screen groups polled in a turn: 10,000 take a hundred turns."""
 TIMES_AT_ONCE = 100
-"""Partitions of the group whose next record's timestamp is read in a turn."""
+"""Partitions of the group, per turn, for which kac reads the next record's timestamp."""
 
 
 class GroupsView(BesideView[Group]):
@@ -53,17 +53,17 @@ class GroupsView(BesideView[Group]):
         self._turn = ""
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the groups and their lag."""
+        """Return the groups and their lags."""
         return self.snapshot.groups, self.snapshot.lags
 
     async def read_more(self) -> None:
-        """Read members and lag: of the groups on the screen each time, of `OTHERS_AT_ONCE` others in turn.
+        """Read members and lag of the groups on the screen each time, and of `OTHERS_AT_ONCE` others in turn.
 
-        In a cluster of many thousand groups, those of all of them at once would take minutes.
+        With many thousand groups, reading all of them at once would take minutes.
         """
         at = datetime.now(UTC)
         shown = [row.name for row in self.visible_rows()]
-        # First what is seen: the others may take long.
+        # Groups on the screen first: the others may take long.
         await self.session.poll_groups(shown)
         self._swept = at
         self.tell_where()
@@ -73,7 +73,7 @@ class GroupsView(BesideView[Group]):
         await self.session.poll_groups(others)
 
     def status(self) -> Line:
-        """Return the age of the lag, the number of stuck partitions and of groups."""
+        """Return the age of the lag, the number of stuck partitions, and the number of groups."""
         stuck = sum(len(trend.stuck) for trend in self.snapshot.lag_trends.values())
         return [
             *self.age("lag", self._swept),
@@ -82,25 +82,25 @@ class GroupsView(BesideView[Group]):
         ]
 
     def rows(self) -> list[Group]:
-        """Return the groups by name."""
+        """Return the groups in order of name."""
         groups = self.snapshot.groups
         return [groups[name] for name in in_order(groups)]
 
     def key(self, row: Group) -> Hashable:
-        """Return the name."""
+        """Return the group's name."""
         return row.name
 
     def words(self, row: Group) -> str:
-        """Return name, state and type."""
+        """Return the group's name, state and type."""
         return f"{row.name} {row.state} {row.type}"
 
     def shown(self) -> Callable[[Group], groups.GroupRow]:
-        """Return the function that adds to a group its lag and trend."""
+        """Return the function that adds lag and trend to a group."""
         lags, trends = self.snapshot.lags, self.snapshot.lag_trends
         return lambda group: groups.GroupRow(group, lags.get(group.name), trends.get(group.name))
 
     def details(self, row: Group) -> list[Line]:
-        """Return how the group does, and its partitions of the highest lag."""
+        """Return the group's condition, and its partitions with the highest lag."""
         lag, trend = self.snapshot.lags.get(row.name), self.snapshot.lag_trends.get(row.name)
         return [[(clean(row.name), "")], *groups.group_lines(row, lag, trend, self.app.size.height)]
 
@@ -117,17 +117,17 @@ class GroupsView(BesideView[Group]):
         self.begin_command(lambda row: f"delete group {quote(row.name)}")
 
     def copied_of(self, row: Group) -> str:
-        """Return the name."""
+        """Return the group's name."""
         return row.name
 
     async def enter(self, row: Group) -> None:
-        """Show the lag by partition."""
+        """Show the group's lag by partition."""
         await self._navigator.goto(Place(keymap.GROUP, self.place.pane, row.name))
 
 
 class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
-    """One row for each partition that the group reads, with the group's committed offset; below it, of a streams group,
-    the task that reads the partition."""
+    """One row for each partition that the group reads, with its committed offset; below, for a streams group, the task
+    that reads the partition."""
 
     NAME = keymap.GROUP
     MARKS = False
@@ -146,32 +146,32 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
 
     @property
     def lag(self) -> GroupLag | None:
-        """The group's lag, None if it was not read."""
+        """The group's lag; None if it has not been read."""
         return self.snapshot.lags.get(self.group)
 
     def known(self) -> bool:
-        """Return whether the group's lag was read."""
+        """Return whether the group's lag has been read."""
         return self.lag is not None
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the group and its lag."""
+        """Return the group, its lag and the samples of its lines."""
         return self.group, self.lag, self.snapshot.groups.get(self.group), self.own_samples()
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the group; beside the details of a streams group there is no room."""
+        """Return the group as the subject of the lines; None next to a streams group's details, where they do not
+        fit."""
         return None if self.below.display and self.has_class("wide") else ("group", self.group)
 
     async def read(self) -> None:
-        """Read members and lag, and once the lag is shown, when the records were written that wait. Raises
-        AdminError."""
+        """Read members and lag; once the lag is shown, also the timestamps of the next records. Raises AdminError."""
         await self.session.poll_groups([self.group], times=TIMES_AT_ONCE if self.known() else 0)
 
     def rows(self) -> Sequence[PartitionLag]:
-        """Return the partitions, by topic and number."""
+        """Return the partitions in order of topic and number."""
         return self.lag.partitions if self.lag else ()
 
     def shown(self) -> Callable[[PartitionLag], groups.PartitionRow]:
-        """Return the function that adds to a partition its trend and its members."""
+        """Return the function that adds trend and members to a partition."""
         made_of = self.snapshot.groups.get(self.group), self.snapshot.lag_trends.get(self.group)
         return self._row_maker.of(made_of, lambda: groups.partition_rows(*made_of))
 
@@ -180,29 +180,29 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
         return row.topic, row.partition
 
     def words(self, row: PartitionLag) -> str:
-        """Return topic, partition, the member and its client, and the trend."""
+        """Return topic, partition, member, client and trend."""
         shown = self.shown()(row)
         owners = " ".join(f"{member.client_id}@{member.host}" for member in shown.owners[:MOST_NAMED])
         return f"{row.topic} {row.partition} {row.member} {owners} {shown.word or ''}"
 
     def in_trouble(self, row: PartitionLag) -> bool:
-        """Return whether the partition has a symptom, or its lag grows by `LEAST_GROWTH`."""
+        """Return whether the partition has a symptom, or its lag grows by at least `LEAST_GROWTH`."""
         rate = self.shown()(row).rate
         grows = rate is not None and rate >= LEAST_GROWTH
         return grows or (self.group, row.topic, row.partition) in self.trouble.found.group_partitions
 
     def draw(self) -> None:
-        """Draw the table, and the details of a group that has some: the table of others has the room."""
+        """Draw the table, and the details for a group with a topology; without one the table gets the space."""
         group = self.snapshot.groups.get(self.group)
         self.below.display = group is not None and group.topology is not None
         super().draw()
 
     def details(self, row: PartitionLag) -> list[Line]:
-        """Return the task that reads the partition, of a streams group."""
+        """Return the task of a streams group that reads the partition."""
         return groups.task_lines(self.snapshot.groups.get(self.group), row.topic, row.partition)
 
     def status(self) -> Line:
-        """Return state, members and total lag."""
+        """Return the group's state, members and total lag."""
         group = self.snapshot.groups.get(self.group)
         return groups.group_line(group, self.lag, self.snapshot.lag_trends.get(self.group))
 
@@ -211,14 +211,14 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
         return ConfigResource(GROUP, self.group)
 
     async def do_records(self) -> None:
-        """Show the records from the group's committed offset on; without one the last records."""
+        """Show the records from the group's committed offset; without one, the last records."""
         row = self.row()
         if row is not None:
             start = ("group", self.group) if row.committed >= 0 else ("last", "")
             await self._navigator.goto(records_in(self.place, Records(row.topic, row.partition, *start)))
 
     def do_reset(self) -> None:
-        """Begin the command that sets the group's offset of the partition."""
+        """Begin the command that resets the group's offset for the partition."""
         if place := self._place():
             self._editing.begin(f"reset {place} to ")
 
@@ -228,12 +228,12 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
             self._editing.begin(f"skip {place}")
 
     def do_delete_group(self) -> None:
-        """Begin the command that deletes the group's offset of the partition."""
+        """Begin the command that deletes the group's offset for the partition."""
         if place := self._place():
             self._editing.begin(f"delete {place}")
 
     def _place(self) -> str:
-        """Return the group's partition as commands write it, ``""`` without a row."""
+        """Return the group's partition in the syntax of commands; ``""`` without a row."""
         row = self.row()
         if row is None:
             return ""

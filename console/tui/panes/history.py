@@ -1,4 +1,4 @@
-"""What happened: the lake's timeline of an entity or of the cluster; without a lake, what this host's journal has."""
+"""The changes of an entity or the cluster: the lake's timeline, or this host's journal without a lake."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from console.lake.reader import Tables
 
 SHOWN = frozenset({*Kind} - {Kind.LEADER, Kind.ISR, Kind.GROUP})
-"""What of the events is shown: what lasts. The pane of events has all."""
+"""The kinds of events shown: lasting changes. The pane of events shows all."""
 NEAR_THE_END = 50
-"""Rows before the last one at which the next page is asked for."""
+"""Distance from the last row, in rows, at which the view requests the next page."""
 
 
 class HistoryView(LakeView[PastRow]):
-    """One row for each change, the latest first. Enter stages the edits that undo it."""
+    """One row for each change, the latest first; Enter stages the edits that undo it."""
 
     NAME = keymap.HISTORY
     MARKS = False
@@ -62,7 +62,7 @@ class HistoryView(LakeView[PastRow]):
     # -- what is shown -------------------------------------------------------------------------------------------------
 
     def question(self) -> Hashable:
-        """Return the entity, the filter, and the number of pages."""
+        """Return the entity, the filter, the number of pages, and whether only the journal is shown."""
         return self.place.about, self._wanted, self._pages, self._only_journal
 
     def begin(self) -> None:
@@ -82,14 +82,14 @@ class HistoryView(LakeView[PastRow]):
         return [change_row(change, first) for change in changes]
 
     async def ask(self) -> None:
-        """Ask the lake, or read the journal."""
+        """Query the lake, or read the journal."""
         if self._only_journal:
             await self.without()
         else:
             await super().ask()
 
     async def without(self) -> None:
-        """Show what this host's journal has of the cluster, and what this console saw."""
+        """Show the cluster's changes in this host's journal, and the events that this console saw."""
         from console.admin.errors import AdminError
         from console.session.journal_changes import read_history_table
         from console.session.snapshot_reader import Refused
@@ -104,17 +104,17 @@ class HistoryView(LakeView[PastRow]):
             known = [(line["at"], journal_row(line, index)) for index, line in enumerate(lines)]
         except (AdminError, Refused) as error:
             self._unread = failure_text(error.failure)
-        # Sorted by their local times, an event before what the journal has of the same second.
+        # Sorted by local time; an event comes before the journal's entry of the same second.
         rows = [row for _, row in sorted([*self._seen(), *known], key=lambda each: each[0], reverse=True)]
         passing = [row for row, words in zip(rows, map(self.words, rows), strict=True) if self._passes(words)]
         if list(self._answer.rows) != passing or not self._is_known or self._answer.fresh is not None:
             self.take(LakeAnswer(passing, None, (), ()), "")
 
     def _seen(self) -> list[tuple[str, PastRow]]:
-        """Return what this console saw, less what the journal has.
+        """Return the events that this console saw and the journal does not have.
 
         Returns:
-            Local time and row of each event; none if only the journal is shown.
+            Local time and row of each event; empty if only the journal is shown.
         """
         record, about = self._journal.events.record, self.place.about
         if record is None or self._only_journal:
@@ -137,26 +137,26 @@ class HistoryView(LakeView[PastRow]):
 
     @property
     def is_journal(self) -> bool:
-        """Whether this host's journal is shown, not a lake's timeline."""
+        """Whether the view shows this host's journal instead of a lake's timeline."""
         return self._only_journal or self.is_without
 
     def rows(self) -> Sequence[PastRow]:
-        """Return the answer, less the rows that a pattern excludes."""
+        """Return the rows of the answer that match a pattern filter."""
         rows: Sequence[PastRow] = self._answer.rows  # type: ignore[assignment]
         if not self._wanted.text.startswith(("/", "!")):
             return rows
         return [rows[hit] for hit in TextSearch(map(self.words, rows)).hits(self._wanted.text)]
 
     def key(self, row: PastRow) -> Hashable:
-        """Return time and place of the change."""
+        """Return the key of the change: its time and place."""
         return row.key
 
     def words(self, row: PastRow) -> str:
-        """Return the text of the line."""
+        """Return the text of the row."""
         return " ".join((row.when, row.what, row.old, row.new, row.who))
 
     def crumbs(self) -> Line:
-        """Return whose history it is, and its source."""
+        """Return the entity of the history, and the source."""
         about = self.place.about
         whose = clean(subject_text(about)) if isinstance(about, ConfigResource | QuotaEntity) else "cluster"
         source = "seen by this console, applied from this host" if self.is_without else "lake"
@@ -165,7 +165,7 @@ class HistoryView(LakeView[PastRow]):
         return [("history of ", "muted"), (whose, "strong"), (f"  {source}", "muted")]
 
     def empty_text(self) -> str:
-        """Return why there are no changes."""
+        """Return the reason why no changes are shown."""
         if self.known() and self.is_journal and not self._problem and not self.filter_text:
             record = self._journal.events.record
             since = (
@@ -175,14 +175,14 @@ class HistoryView(LakeView[PastRow]):
         return super().empty_text()
 
     def status(self) -> Line:
-        """Return the freshness of the lake, and ``+`` if there are more pages."""
+        """Return the age of the lake's data, and ``+`` if there are more pages."""
         line = super().status()
         if len(self._answer.rows) >= self._pages * reader.PAGE and not self.is_journal:
             line.append(("+", "muted"))
         return line
 
     def details(self, row: PastRow) -> list[Line]:
-        """Return the details of a change, and what Enter stages."""
+        """Return the details of a change, and the edit that Enter stages."""
         title: Line = [(row.what, "")]
         if row.event is not None:
             return event_lines(row.event, self.session.snapshot)
@@ -217,22 +217,22 @@ class HistoryView(LakeView[PastRow]):
         self.tell_where()
 
     def do_trouble(self) -> None:
-        """Say that changes are not in trouble."""
+        """Say that `!` (only trouble) does not apply to changes."""
         self._message.say("what changed is in no trouble by itself: Events shows what makes something worse", "muted")
 
     def _sift(self) -> None:
-        """Show all rows: the lake has applied the filter."""
+        """Show all rows: the lake has already applied the filter."""
         self.table.empty = self.empty_text()
         was_near_top = self.table.is_near_top
         self.table.set_rows(self._all.source)
         if was_near_top:
-            self.table.show_top()  # what came in above is seen
+            self.table.show_top()  # the operator sees the rows that came in above
         self.newest.note_newest()
 
     # -- what can be done ----------------------------------------------------------------------------------------------
 
     def on_line_view_highlighted(self) -> None:
-        """Show the details; near the end ask for the next page."""
+        """Show the details; near the end request the next page."""
         super().on_line_view_highlighted()
         rows = self._answer.rows
         near = self.table.cursor_index >= len(rows) - NEAR_THE_END
@@ -262,7 +262,7 @@ class HistoryView(LakeView[PastRow]):
             self._message.say(failure_text(error.failure), "failed")
 
     def do_journal(self) -> None:
-        """Show the lake's timeline, or this host's journal."""
+        """Switch between the lake's timeline and this host's journal."""
         self._only_journal = not self._only_journal
         self._asked, self._is_known = None, False
         self.redraw()
@@ -274,8 +274,8 @@ class HistoryView(LakeView[PastRow]):
 
 
 def lake_wish(row: PastRow, change: reader.Change, known: Snapshot) -> Wish:
-    """Return the edit that undoes a change of the lake, with a note if it was changed again since. known: what brokers
-    describe of their keys."""
+    """Return the edit that undoes a change of the lake, with a note if the key was changed again since. known: has the
+    brokers' descriptions of config keys."""
     if change.is_current:
         return Wish(_undo(row, change, known), None if change.is_deleted else change.new_value)
     since = f"{change.valid_to.astimezone():%m-%d %H:%M}" if change.valid_to is not None else "then"
@@ -289,7 +289,7 @@ def _undo(row: PastRow, change: reader.Change, known: Snapshot) -> Edit | NoEdit
 
 
 def lake_entities(about: ConfigResource | QuotaEntity) -> tuple[tuple[str, str], ...]:
-    """Return the lake's types and names of an entity."""
+    """Return the lake's types and names for an entity."""
     if isinstance(about, QuotaEntity):
         return (("quota", quota_key(about.as_dict())),)
     if about.is_cluster_default:

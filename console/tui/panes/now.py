@@ -1,4 +1,4 @@
-"""What is wrong now, and why: the causes, the worst first. The first pane of the console."""
+"""The first pane of the console: the causes of current problems, the worst first."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 UNREAD = 2.0
-"""Seconds in which a cause that came under the cursor by itself can't have been read."""
+"""Seconds that an operator needs to read a cause that appeared under the cursor."""
 
 
 class NowView(DetailsView[present_triage.CauseRow]):
-    """One row for each cause. Enter shows the evidence. On a wide screen the last half hour is drawn below them."""
+    """One row for each cause; Enter shows the evidence. A wide screen draws the last half hour below them."""
 
     NAME = keymap.NOW
     ENTER = "evidence"
@@ -54,7 +54,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         self._came_at = -inf
 
     def compose(self) -> ComposeResult:
-        """Yield breadcrumbs, the table over the last half hour, and details; in a demo the tour."""
+        """Yield breadcrumbs, the table above the last half hour, and details; in a demo also the tour."""
         yield self.where
         yield self._left
         yield self.below
@@ -66,11 +66,11 @@ class NowView(DetailsView[present_triage.CauseRow]):
             yield lines
 
     def draw(self) -> None:
-        """Draw the causes. The cursor stays on the worst one until the operator moves it, then on its subject, also if
-        that has another cause now.
+        """Draw the causes. The cursor stays on the worst cause until the operator moves it; then it follows its
+        subject, even if another cause now has that subject.
 
-        If the subject is gone, the cursor is on a row that the operator did not choose, and no key changes anything for
-        it before the next key.
+        If the subject is gone, the cursor is on a row that the operator did not choose. The next key that would change
+        something for that row then only says so.
         """
         before = self.row()
         is_led = before is None or self.key(before) == self._worst
@@ -91,10 +91,10 @@ class NowView(DetailsView[present_triage.CauseRow]):
         self._worst = self.table.cursor_key if is_led and self.table.cursor_index == 0 else None
 
     def on_key(self, event: Key) -> None:
-        """End the tour. Every key does; it does its own work as well.
+        """End the tour on any key, which also does its own work.
 
-        A key that changes nothing shows that the operator has seen where the cursor is; with one that moves it the
-        operator has chosen a row, also where it is the only one.
+        A key that changes nothing shows that the operator has seen the cursor's row. A key that moves the cursor
+        chooses a row, even if it is the only one.
         """
         if event.key in MOVES:
             self._worst, self._came_at = None, -inf
@@ -108,8 +108,8 @@ class NowView(DetailsView[present_triage.CauseRow]):
         start(self.app, partial(asyncio.to_thread, tour.end), group="tour", name="tour")
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the verdict without its time, what is muted and unread, and what is drawn of the last half hour;
-        before the first verdict what is known."""
+        """Return the verdict without its time, the muted and unread parts, and the inputs of the last half hour; before
+        the first verdict, the cluster and the topics."""
         watch = self.cluster.triage
         verdict, observations = watch.verdict, watch.observations
         if verdict is None or observations is None:
@@ -122,9 +122,9 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return self.cluster.triage.verdict is not None
 
     async def read(self) -> None:
-        """Begin triage, which goes on when another view is shown, and wait for the first verdict.
+        """Start triage, which continues when another view is shown, and wait for the first verdict.
 
-        Later it reads the cluster, because a verdict stays when brokers stop answering.
+        Later calls read the cluster, because a verdict stays when brokers stop answering.
 
         Raises:
             AdminError: no broker answered.
@@ -136,7 +136,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         await self.cluster.triage.first()
 
     def rows(self) -> Sequence[present_triage.CauseRow]:
-        """Return the causes, with the muted ones below."""
+        """Return the causes, muted ones last."""
         watch = self.cluster.triage
         return present_triage.cause_rows(watch.verdict, watch.muted, watch.seen) if watch.verdict is not None else ()
 
@@ -149,30 +149,30 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return f"{row.claim.cause} {row.claim.title} {present_triage.subject_text(row.claim.subject)}"
 
     def in_trouble(self, row: present_triage.CauseRow) -> bool:
-        """Return whether the cause counts: it is not muted, and more than information."""
+        """Return whether the cause is not muted and more severe than information."""
         from console.triage.cause import Severity
 
         return row.muted is None and row.claim.severity is not Severity.INFO
 
     def nothing_yet(self) -> str:
-        """Return what is being read, or why it can't be."""
+        """Return the reads under way, or why the cluster can't be read."""
         contact = self.cluster.contact
         return present_triage.polling_text(self.snapshot) if contact.is_current else super().nothing_yet()
 
     def empty_text(self) -> str:
-        """Return that nothing is wrong, and what was checked."""
+        """Return the text of a healthy cluster: that kac found no problem, and the checks that ran."""
         observations = self.cluster.triage.observations
         if observations is None or self.filter_text:
             return super().empty_text()
         return wrapped(present_triage.healthy_text(observations), self.app.size.width)
 
     def crumbs(self) -> Line:
-        """Return the number of causes."""
+        """Return the number of causes, or the pane's name before the first verdict."""
         watch = self.cluster.triage
         return present_triage.counts(watch.verdict, watch.muted) if watch.verdict is not None else [("now", "strong")]
 
     def status(self) -> Line:
-        """Return for how long the cluster was observed, or since when it does not answer."""
+        """Return how long triage has observed the cluster, or since when the cluster does not answer."""
         watch = self.cluster.triage
         if watch.observations is None:
             return []
@@ -181,14 +181,15 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return present_triage.watched(watch.observations)
 
     def details(self, row: present_triage.CauseRow) -> list[Line]:
-        """Return the evidence, what the cause explains, and what to do."""
+        """Return the evidence, the symptoms that the cause explains, and the next steps."""
         verdict = self.cluster.triage.verdict
         width = max(20, self.below.size.width - 2)
         staging = self._staging_of(row) if not self._fell_from else None
         return present_triage.details(row, verdict, staging, width) if verdict is not None else [[("", "")]]
 
     def _staging_of(self, row: present_triage.CauseRow) -> present_triage.Staging | None:
-        """Return what the fix would stage, computed once for each cause: it may be an edit for each partition."""
+        """Return the edits that the fix would stage, computed once for each cause: it may be an edit for each
+        partition."""
         if self._staging[0] != row.claim.next:
             from console.session.staged_steps import staging_of
 
@@ -196,7 +197,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return self._staging[1]
 
     def target(self) -> ConfigResource | None:
-        """Return the topic of the cause, None for another subject."""
+        """Return the topic of the cause; None for another subject."""
         row = self.row()
         topic = row.claim.subject.topic if row is not None else None
         return topic_resource(topic) if topic is not None else None
@@ -213,9 +214,9 @@ class NowView(DetailsView[present_triage.CauseRow]):
         )
 
     def _chosen(self) -> present_triage.CauseRow | None:
-        """Return the row under the cursor, None if the operator did not choose it.
+        """Return the row under the cursor; None if the operator did not choose it.
 
-        That is said once; the next key applies to the row.
+        The message line says so once; the next key applies to the row.
         """
         row = self.row()
         if row is not None and monotonic() - self._came_at < UNREAD:
@@ -247,7 +248,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
             await self._navigator.goto(events_of(row.claim.subject))
 
     def do_fix(self) -> None:
-        """Stage the first step of the fix; begin it in the command bar if it only shows something."""
+        """Stage the first step of the fix; if it only shows something, begin it in the command bar."""
         row = self._chosen()
         if row is None:
             return
@@ -263,7 +264,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
             start(self.app, partial(self._carry_out, step), group="command", name="command")
 
     async def _carry_out(self, step: Next) -> None:
-        """Stage what a command changes. Leave to the operator one that only shows something or can't be parsed."""
+        """Stage the edits of a command. If it only shows something or can't be parsed, begin it in the command bar."""
         from console.language.errors import LanguageError
         from console.language.grammar import parse
         from console.language.statements import EditStatement, Where
@@ -289,13 +290,14 @@ class NowView(DetailsView[present_triage.CauseRow]):
 MOVES = frozenset(
     key.strip() for binding in LineView.BINDINGS if isinstance(binding, Binding) for key in binding.key.split(",")
 )
-"""Keys of the table."""
+"""Keys that move the cursor of the table."""
 CHANGING = ("F", "m")
-"""Keys that stage or keep something for the row under the cursor."""
+"""Keys that stage or store something for the row under the cursor."""
 
 
 def is_about(one: Subject, other: Subject) -> bool:
-    """Return whether two causes have the same broker, partition, group or other subject, whatever else they name."""
+    """Return whether two subjects have the same broker, partition, group or other place, regardless of their other
+    fields."""
     places = [(s.broker, s.topic, s.partition, s.group, s.rack, s.dir, s.listener, s.entity) for s in (one, other)]
     return places[0] == places[1] and any(each is not None for each in places[0])
 
@@ -308,7 +310,7 @@ def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
         row = (subject.topic, subject.partition) if subject.topic is not None else None
         return Place(keymap.GROUP, pane_named(keymap.GROUPS).pane, subject.group), row
     if subject.topic is not None and cause in _OF_TRANSACTIONS:
-        # The row is that of a producer, which is read there: those that hang come first.
+        # The row's key is a producer, which that view reads itself; hanging ones come first.
         return Place(keymap.TRANSACTIONS, pane_named(keymap.TOPICS).pane, topic_resource(subject.topic)), None
     if subject.topic is not None:
         view = keymap.CONFIGS if cause in _OF_CONFIGS else keymap.TOPIC
@@ -341,7 +343,7 @@ _OF_GROUPS = frozenset(
         "quota-exceeded",
     }
 )
-"""Causes of groups, where they are of many."""
+"""Causes whose evidence is the groups pane if the subject does not name one group."""
 _OF_QUORUM = frozenset(
     {
         "broker-stopped",

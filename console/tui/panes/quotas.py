@@ -1,4 +1,4 @@
-"""The quotas, as a tree of users with their clients, clients and addresses; what holds for the one under the cursor."""
+"""The quotas as a tree of users with their clients, clients and addresses, and the effective quota under the cursor."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ POLL_AFTER = 0.25
 """Seconds that the cursor rests on a user before its clients are read."""
 SURVEY_EVERY = timedelta(seconds=50)
 WRAPPED = 22
-"""Blanks before what does not fit in a line: it stands below the quota."""
+"""Indent of continuation lines, in blanks: they align with the quota."""
 
 
 class _Kept(NamedTuple):
-    """The matches of a filter: roots of the tree, those of them that match themselves, users' clients that match."""
+    """The matches of a filter: the roots to show, the roots that match themselves, the users' clients that match."""
 
     edge: Sequence[quota.QuotaEntity]
     whole: frozenset[quota.QuotaEntity]
@@ -54,7 +54,7 @@ class _Kept(NamedTuple):
 
 
 class _Branch:
-    """The nodes of one level; each is made when it is drawn."""
+    """The nodes of one level; each is created when it is drawn."""
 
     def __init__(self, source: _Source, entities: Sequence[quota.QuotaEntity], child: bool) -> None:
         self._source = source
@@ -75,7 +75,7 @@ class _Branch:
 
 
 class _Source:
-    """The tree of one state of the quotas, with what a filter leaves of it."""
+    """The tree for one state of the quotas, reduced by a filter."""
 
     def __init__(self, listed: ListedQuotas, changed: Changed, kept: _Kept | None) -> None:
         self._listed, self._tree, self._lines = listed, listed.tree, listed.lines
@@ -96,7 +96,7 @@ class _Source:
         return _Branch(self, below, child=True)
 
     def node(self, entity: quota.QuotaEntity, child: bool) -> Node:
-        """Return one node."""
+        """Return the node of an entity."""
         lines = self._lines.get(entity, {})
         values: quota.QuotaValues = self._tree.quotas.get(entity, {})
         failed, changed = self._listed.failed(lines), self._changed.when(entity) is not None
@@ -108,7 +108,7 @@ class _Source:
 
 
 class _Search:
-    """Finds the entities whose text matches; the texts are made once for all keystrokes."""
+    """Finds the entities whose text matches; the texts are built once for all keystrokes."""
 
     def __init__(self, tree: present_quotas.QuotaTree) -> None:
         self.tree = tree
@@ -119,7 +119,7 @@ class _Search:
         )
 
     def kept(self, text: str) -> _Kept:
-        """Return what matches, and the users of the clients that do."""
+        """Return the matching entities, and the users of matching clients."""
         hits, edge = self._texts.hits(text), self._edge
         end = bisect_left(hits, len(edge))
         below = [self._below[hit - len(edge)] for hit in hits[end:]]
@@ -129,9 +129,9 @@ class _Search:
 
 
 class ListedQuotas:
-    """The quotas with staged edits as a tree; what a filter leaves of it; and of which users all clients are known.
+    """The quotas with staged edits as a tree, its filter, and the users whose clients are all known.
 
-    tree: the state that was taken last. lines: its staged edits by entity and quota key.
+    tree: the latest state. lines: its staged edits by entity and quota key.
     """
 
     def __init__(self, cluster: ShownCluster) -> None:
@@ -142,10 +142,10 @@ class ListedQuotas:
         self._search: _Search | None = None
 
     def take(self) -> bool:
-        """Take the quotas and the plan as they are now.
+        """Take the current quotas and plan.
 
         Returns:
-            False where so many came at once that `take_many` has to put them in order.
+            False if so many entities are new that `take_many` has to sort them.
         """
         snapshot = self._session.snapshot
         self.lines = present_quotas.quota_lines(diff(self._session.plan, snapshot))
@@ -155,15 +155,16 @@ class ListedQuotas:
         return True
 
     async def take_many(self) -> None:
-        """Take the quotas as they are now, in another thread."""
+        """Take the current quotas in another thread."""
         quotas, lines = self._session.snapshot.quotas, self.lines
         self.tree = await asyncio.to_thread(self.tree.after, quotas, lines)
 
     def kept(self, text: str, only_refused: bool) -> _Kept | None:
-        """Return what a filter leaves, and of that only what brokers refused; None where all is left.
+        """Return the matches of a filter, optionally only the entities with an edit that brokers refused; None if all
+        match.
 
         Args:
-            text: the filter, ``""`` for none.
+            text: the filter; ``""`` matches all.
         """
         kept: _Kept | None = None
         if text:
@@ -183,19 +184,19 @@ class ListedQuotas:
         return any(outcome is not None and not outcome.ok for outcome in outcomes)
 
     def add_whole(self, roots: Iterable[quota.QuotaEntity]) -> bool:
-        """Note that all about these roots of the tree was read. Return whether that is news."""
+        """Record that these roots of the tree were read in full. Return whether one of them is new."""
         new = set(roots) - self._whole
         self._whole |= new
         return bool(new)
 
     def is_whole(self, entity: quota.QuotaEntity) -> bool:
-        """Return whether all about an entity is known, a user's clients included."""
+        """Return whether all quotas of an entity are known, including a user's clients."""
         sparse = self._session.snapshot.quotas_sparse
         return not sparse or not entity.has(quota.USER) or entity.is_combined or entity in self._whole
 
 
 class QuotasView(View):
-    """The tree, and below it the effective quota."""
+    """The tree of quotas, and the effective quota below it."""
 
     NAME = keymap.QUOTAS
     NEEDS = Part.QUOTAS
@@ -220,7 +221,7 @@ class QuotasView(View):
         yield self.below
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the quotas and the plan."""
+        """Return the quotas, the plan, the changes and the number of brokers."""
         known = self.snapshot
         return known.quotas, known.quotas_sparse, self.plan, self.cluster.changed.version, len(known.cluster.brokers)
 
@@ -241,7 +242,7 @@ class QuotasView(View):
             self.redraw()
 
     async def read_more(self) -> None:
-        """Read the quotas of users, clients and addresses without those of pairs, if there are too many to read all."""
+        """Read the quotas of users, clients and addresses, but not of pairs, if there are too many to read all."""
         if self.snapshot.quotas_sparse and not _is_recent(self.snapshot.read_at.get(Part.QUOTAS)):
             at = datetime.now(UTC)
             await self.session.survey_quotas()
@@ -255,7 +256,7 @@ class QuotasView(View):
         return list(dict.fromkeys(_edge(key) for key in keys if isinstance(key, quota.QuotaEntity)))
 
     def on_lazy_tree_children_wanted(self) -> None:
-        """Read the clients of a user that was opened."""
+        """Read the clients of a user that the operator opened."""
         self.cluster.reading.tick()
 
     def draw(self) -> None:
@@ -281,20 +282,20 @@ class QuotasView(View):
             self.entities.set_source(_Source(self._listed, self.cluster.changed, kept))
 
     def status(self) -> Line:
-        """Return the number of entities, and that limits hold per broker."""
+        """Return the number of entities, and a reminder that limits hold per broker."""
         brokers = len(self.snapshot.cluster.brokers)
         each = f"  limits hold per broker, ×{brokers}" if brokers > 1 else ""
         if not self.known():
             return []
         count, sparse = len(self.snapshot.quotas), self.snapshot.quotas_sparse
-        # Of many, a user's clients are counted once the user was opened.
+        # With many entities, a user's clients count only after the user was opened.
         entities = f"{count:,}+ entities" if sparse else plural(count, "entity", "entities")
         return [*self.age("", self._surveyed), (f"{entities}{each}", "muted")]
 
     # -- the effective quota -------------------------------------------------------------------------------------------
 
     def on_line_view_highlighted(self) -> None:
-        """Show the effective quota of the entity under the cursor; read it once the cursor rests, if it is unknown."""
+        """Show the effective quota of the entity under the cursor; if it is unknown, read it once the cursor rests."""
         self._show_effective()
         if self._timer is not None:
             self._timer.stop()
@@ -304,7 +305,7 @@ class QuotasView(View):
             self._timer = self.set_timer(POLL_AFTER, self.cluster.reading.tick)
 
     def on_below_resized(self) -> None:
-        """Fit the effective quota into its new size."""
+        """Fit the effective quota to its new size."""
         self._show_effective()
 
     def _show_effective(self) -> None:
@@ -319,7 +320,8 @@ class QuotasView(View):
         height = max(1, self.below.size.height)
         text = effective_text(self.snapshot, entity)
         wrapped = wrap_all(text, width, WRAPPED)
-        # Every key is more than all that one of them beats: where there is no room for both, lines are cut.
+        # The effective value of every key matters more than the values that it overrides, so lines are cut before keys
+        # are left out.
         lines = [rule(f"effective for {_who(entity)}", width), *(wrapped if len(wrapped) < height else text)]
         self.below.set(*([(" ", ""), *line] for line in clipped(lines, height)))
 
@@ -331,25 +333,24 @@ class QuotasView(View):
         return key if isinstance(key, quota.QuotaEntity) else None
 
     def copied(self) -> str:
-        """Return the entity as commands write it."""
+        """Return the entity in the syntax of commands."""
         entity = self.target()
         return subject_text(entity) if entity else ""
 
     def take_filter(self, text: str) -> None:
-        """Show only entities that match, with the users that they belong to. Raises BadQuery."""
+        """Show only matching entities, with their users. Raises BadQuery."""
         parse_query(text.strip())
         self.filter_text = text.strip()
         self._sift()
         self.tell_where()
 
     def do_edit(self) -> None:
-        """Begin the command that sets a quota of the entity."""
+        """Begin the command that sets a quota of the entity under the cursor."""
         self._editing.begin_set(self.targets(), left_out=self.left_out())
 
     def do_unset(self) -> None:
-        """Take back what is staged for the entity, or stage the removal of its quota. Begin the command if it has
-        several.
-        """
+        """Discard the entity's staged edits, else stage the removal of its quota. If it has several quotas, begin the
+        command."""
         entity = self.target()
         if entity is None:
             return
@@ -381,7 +382,7 @@ class QuotasView(View):
         )
 
     def do_details(self) -> None:
-        """Show the effective quota on a screen of its own."""
+        """Show the effective quota on its own screen."""
         entity = self.target()
         if entity is not None:
             self.show_text(
@@ -391,10 +392,10 @@ class QuotasView(View):
 
 
 def effective_text(snapshot: Snapshot, entity: quota.QuotaEntity, *, sharing: bool = False) -> list[Line]:
-    """Return the quota that is in effect for an entity, and what it beats.
+    """Return the effective quota of an entity, and the quotas that it overrides.
 
     Args:
-        sharing: also with whom it is shared.
+        sharing: whether to add the clients that share it.
     """
     quotas, brokers = snapshot.quotas, len(snapshot.cluster.brokers)
     if entity.has(quota.IP):
@@ -403,13 +404,13 @@ def effective_text(snapshot: Snapshot, entity: quota.QuotaEntity, *, sharing: bo
 
 
 def _is_recent(surveyed: datetime | None) -> bool:
-    """Return whether the last survey is less than a minute old: reopening the pane reads nothing then."""
-    # A clock that was set back since makes the last survey one of the future: it counts for nothing.
+    """Return whether the last survey is less than `SURVEY_EVERY` old: reopening the pane then reads nothing."""
+    # A survey in the future, after the clock was set back, does not count.
     return surveyed is not None and timedelta() <= datetime.now(UTC) - surveyed < SURVEY_EVERY
 
 
 def _edge(entity: quota.QuotaEntity) -> quota.QuotaEntity:
-    """Return the root of the tree that an entity belongs to: its user, else the entity itself."""
+    """Return the root of an entity in the tree: its user, else the entity itself."""
     return quota.QuotaEntity.of({quota.USER: entity.name_of(quota.USER)}) if entity.has(quota.USER) else entity
 
 
@@ -419,7 +420,7 @@ def _user_filter(entity: quota.QuotaEntity) -> quota.QuotaFilter:
 
 
 def _who(entity: quota.QuotaEntity) -> str:
-    """Return as text for whom the effective quota is shown."""
+    """Return the owner of the effective quota as text."""
     if entity.has(quota.IP):
         name = entity.name_of(quota.IP)
         return "any other address" if name is None else f"address {clean(name)}"

@@ -1,4 +1,4 @@
-"""Records of a topic or a partition: a row for each, Enter shows one whole."""
+"""Records of a topic or a partition, one row each; Enter shows a whole record."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from console.tui.tools import Tools
 
 
 class Asking(NamedTuple):
-    """What is asked for: by a statement, or from where a limit ended the read before."""
+    """A request for records: a statement, and the position at which a limit ended the previous read."""
 
     wanted: Records
     further: Start | None = None
 
 
 class AskedRecords:
-    """The records that a statement asks for: read once, and again only by a key; and the keys that ask otherwise.
+    """The records of a statement, read once and again only on a key, and the keys that change the statement.
 
-    asking: what is asked for. answer: what was read of it. problem: why nothing could be read.
+    asking: the request. answer: the records read for it. problem: why the read failed.
     """
 
     def __init__(self, tools: Tools) -> None:
@@ -50,29 +50,29 @@ class AskedRecords:
 
     @property
     def wanted(self) -> Records:
-        """The statement that asks for the records."""
+        """The statement for the records."""
         return self.asking.wanted
 
     @property
     def is_filtered(self) -> bool:
-        """Whether the statement leaves out records that do not pass."""
+        """Whether the statement filters records."""
         return bool(self.wanted.text or self.wanted.key or self.wanted.json)
 
     @property
     def is_at_group(self) -> bool:
-        """Whether the first record is the next one of a group."""
+        """Whether the first record is the next one that a group reads."""
         return self.wanted.start == "group" and self.asking.further is None
 
     def begin(self, wanted: Records) -> None:
-        """Ask by another statement, and discard what was read."""
+        """Take another statement, and discard the records read."""
         self.asking = Asking(wanted)
         self.answer, self.problem, self._read_for = None, None, None
 
     async def take(self) -> tuple[Asking, RecordsRead] | None:
-        """Read what is asked for.
+        """Read the requested records.
 
         Returns:
-            What was asked for, and the records as they were read, for `learn`; None if it was read before, or refused.
+            The request, and the records as read, for `learn`; None if they were read before, or the read was refused.
         """
         asked, reader = self.asking, self._cluster.session.records
         if asked == self._read_for:
@@ -86,13 +86,13 @@ class AskedRecords:
         return asked, answer
 
     async def learn(self, asked: Asking, answer: RecordsRead) -> None:
-        """Ask for the schemas that the records name, and take what they make readable."""
+        """Fetch the schemas that the records name, and decode the records with them."""
         reader = self._cluster.session.records
         if await reader.learn(answer):
             self._keep(asked, await reader.readable(answer), None)
 
     def _keep(self, asked: Asking, answer: RecordsRead | None, problem: Failure | None) -> None:
-        if asked == self.asking:  # else something else is shown by now
+        if asked == self.asking:  # else the view shows another request by now
             self._read_for, self.answer, self.problem = asked, answer, problem
 
     def _again(self, further: Start | None) -> None:
@@ -111,11 +111,11 @@ class AskedRecords:
         await self._goto(replace(self.wanted, start="first", at=""))
 
     async def do_isolation(self) -> None:
-        """Show records of open and aborted transactions as well, or only committed ones."""
+        """Show also records of open and aborted transactions, or only committed ones."""
         await self._goto(replace(self.wanted, committed=not self.wanted.committed))
 
     def do_start_at(self) -> None:
-        """Begin the command that shows records from an offset or a time on."""
+        """Begin the command that shows records from an offset or a time."""
         partition = "" if self.wanted.partition is None else f"partition {self.wanted.partition} "
         start = "from time " if self.wanted.partition is None else "from offset "
         self._editing.begin(f"records topic {quote(self.wanted.topic)} {partition}{start}")
@@ -125,22 +125,22 @@ class AskedRecords:
         self._editing.begin(f"{unparse(self.wanted)} ")
 
     def do_further(self) -> None:
-        """Read on from where a limit ended the read."""
+        """Read on from the position at which a limit ended the read."""
         if self.answer is None or self.answer.more is None:
             self._message.say("there is nothing further: r reads again", "muted")
             return
         self._again(self.answer.more)
 
     def do_refresh(self) -> None:
-        """Read again, from the statement's own start."""
+        """Read again from the statement's own start."""
         self._again(None)
 
 
 class RecordsView(BesideView[records.RecordRow]):
-    """The records that a statement asks for.
+    """The records of a statement.
 
-    They are not read again by themselves: rows that move away under the cursor would be of no use. Their contents stay
-    in this view.
+    They are not refreshed automatically: rows that move under the cursor would be of no use. Record contents stay in
+    this view.
     """
 
     NAME = keymap.RECORDS
@@ -163,7 +163,7 @@ class RecordsView(BesideView[records.RecordRow]):
         return not self._revealed and is_masked(self.session.context, self._asked.wanted)
 
     def begin(self) -> None:
-        """Discard the former records, and that hidden contents were shown."""
+        """Discard the former records, and hide contents again."""
         super().begin()
         about = self.place.about
         wanted = about if isinstance(about, Records) else Records("")
@@ -171,15 +171,15 @@ class RecordsView(BesideView[records.RecordRow]):
         self._form, self._revealed = wanted.form, False
 
     def known(self) -> bool:
-        """Return whether the records have been read, or refused."""
+        """Return whether the records have been read, or the read was refused."""
         return self._asked.answer is not None or self._asked.problem is not None
 
     async def read(self) -> None:
-        """Read the records, once for each statement."""
+        """Read the records once for each statement."""
         taken = await self._asked.take()
         self.update()
         if taken is not None:
-            # Beside the screen, which shows meanwhile what it can.
+            # In a worker: the screen meanwhile shows the records as they are.
             start(self, partial(self._learn, *taken), group="schemas", name="schemas", exclusive=True)
 
     async def _learn(self, asked: Asking, answer: RecordsRead) -> None:
@@ -187,7 +187,7 @@ class RecordsView(BesideView[records.RecordRow]):
         self.update()
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the records, and how they are shown."""
+        """Return the records and their form."""
         return self._asked.answer, self._asked.problem, self._form, self.masked
 
     def rows(self) -> Sequence[records.RecordRow]:
@@ -199,18 +199,18 @@ class RecordsView(BesideView[records.RecordRow]):
         return self._rows[1]
 
     def do_delete_records(self) -> None:
-        """Begin the command that deletes the records before this one."""
+        """Begin the command that deletes the records before the one under the cursor."""
         row = self.row()
         if row is not None:
             place = f"topic {quote(self._asked.wanted.topic)} partition {row.item.partition}"
             self._editing.begin(f"delete records {place} before {row.offset}")
 
     def key(self, row: records.RecordRow) -> Hashable:
-        """Return partition, offset and whether it can't be decoded."""
+        """Return partition and offset, and whether the record is undecodable."""
         return row.item.partition, row.offset, isinstance(row.item, Undecodable)
 
     def words(self, row: records.RecordRow) -> str:
-        """Return key and value as they are shown; of hidden ones only partition and offset."""
+        """Return key and value as shown; for hidden records only partition and offset."""
         if row.masked or isinstance(row.item, Undecodable):
             return f"{row.item.partition} {row.offset}"
         return f"{row.item.partition} {row.offset} {records.key_text(row)} {records.value_text(row)}"
@@ -220,7 +220,7 @@ class RecordsView(BesideView[records.RecordRow]):
         return row.is_odd
 
     def empty_text(self) -> str:
-        """Return why there are no records."""
+        """Return the reason why no records are shown."""
         if self._asked.problem is not None:
             return f"{clean(str(self._asked.problem), 600)}\n\n{clean(self._asked.problem.remedy, 600)}"
         if self._asked.answer is not None and self._asked.is_filtered and not self.filter_text:
@@ -229,7 +229,7 @@ class RecordsView(BesideView[records.RecordRow]):
         return super().empty_text()
 
     def status(self) -> Line:
-        """Return how many records were read, how far, and how they are shown."""
+        """Return the number of records read, the range read, and their form."""
         if self._asked.answer is None:
             return []
         line: Line = [(records.summary(self._asked.answer, filtered=self._asked.is_filtered), "muted")]
@@ -244,7 +244,7 @@ class RecordsView(BesideView[records.RecordRow]):
         return line
 
     def note(self) -> Line:
-        """Return what could not be read, what is odd about the row, or which limit ended the read."""
+        """Return the read failure, the row's anomaly, or the limit that ended the read."""
         if self._asked.answer is None:
             return super().note()
         if self._asked.answer.problems:
@@ -273,7 +273,7 @@ class RecordsView(BesideView[records.RecordRow]):
         return topic_resource(self._asked.wanted.topic) if self._asked.wanted.topic else None
 
     def copied_of(self, row: records.RecordRow) -> str:
-        """Return the value in its form; of a hidden or damaged record only partition and offset."""
+        """Return the value in its form; for a hidden or damaged record only partition and offset."""
         if isinstance(row.item, Undecodable) or row.masked or row.item.value is None:
             return f"{row.item.topic}-{row.item.partition} offset {row.offset}"
         return records.in_full(records.as_sent(row.item.value, row.item.value_encoding, row.form), row.form)
@@ -287,7 +287,7 @@ class RecordsView(BesideView[records.RecordRow]):
         self.show_text(_title(row), lambda width: records.record_lines(row, width))
 
     def do_skip_record(self) -> None:
-        """Begin the command that moves the group's offset behind the record under the cursor."""
+        """Begin the command that moves the group's offset past the record under the cursor."""
         row = self.row()
         if row is None or self._asked.answer is None:
             return
@@ -300,7 +300,7 @@ class RecordsView(BesideView[records.RecordRow]):
         self._editing.begin(f"skip group {group} topic {topic} partition {self._asked.wanted.partition} {count}")
 
     def do_form(self) -> None:
-        """Show contents in the next form."""
+        """Show contents in the next form of `FORMS`."""
         self._form = records.FORMS[(records.FORMS.index(self._form) + 1) % len(records.FORMS)]
         self.redraw()
         self._message.say(f"as {self._form}" if self._form else "each by what it looks like", "muted")

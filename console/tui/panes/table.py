@@ -1,4 +1,4 @@
-"""A view that is one table: its rows, their filter and order, and the cursor that stays with the newest of them."""
+"""A view that is one table: its rows, their filter and order, and a cursor that stays on the newest row."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Row = TypeVar("Row")
 class AllRows(Generic[Row]):
     """The rows of a table before its filter: by key, and as the texts that the filter searches.
 
-    source: the rows. Index and texts are made once for each sequence of rows, when they are first asked for.
+    source: the rows. Index and texts are built on first use, once for each sequence of rows.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class AllRows(Generic[Row]):
         self._search: TextSearch | None = None
 
     def take(self, rows: Sequence[Row]) -> None:
-        """Take other rows, or the same ones with other cells."""
+        """Take other rows, or the same sequence with other cells."""
         if rows is self.source.rows:
             self.source = self.source.again()  # keeps the index of the keys; the search keeps its texts
         else:
@@ -60,69 +60,69 @@ class AllRows(Generic[Row]):
         return self._search.hits(text)
 
     def row_of(self, key: Hashable | None) -> Row | None:
-        """Return the row with a key, None if there is none."""
+        """Return the row with a key; None if the table does not have it."""
         index = None if key is None else self.source.index_of(key)
         return None if index is None else self.source.rows[index]
 
 
 class Ordering(Generic[Row]):
-    """Puts rows in order for a table: many of them in another thread, since that would hold up keys."""
+    """Sorts the rows of a table; many rows in another thread, since sorting them would block keys."""
 
     def __init__(self, view: View, shown: AllRows[Row], sift: Callable[[], None]) -> None:
         """Create it.
 
         Args:
-            shown: takes the rows.
-            sift: shows them.
+            shown: receives the sorted rows.
+            sift: filters and shows them.
         """
         self._view, self._shown, self._sift = view, shown, sift
         self._order: Callable[[], Sequence[Row]] | None = None
         self._worker: Worker[None] | None = None
 
     def show(self, rows: Sequence[Row]) -> None:
-        """Show rows as they are."""
+        """Show rows in the order that they have."""
         self._order = None
         self._shown.take(rows)
         self._sift()
 
     def show_sorted(self, rows: Sequence[Row], key: Callable[[Row], Any], down: bool) -> None:
-        """Show rows in the order of a key, many of them a moment later."""
+        """Show rows sorted by a key; many rows appear a moment later."""
         order = partial(ordered, rows, key, down)
         if len(rows) <= MANY:
             self.show(order())
             return
         self._order = order
-        self._sift()  # the filter holds at once, of the rows that are shown
+        self._sift()  # the filter applies at once, to the rows shown now
         if self._worker is None or self._worker.is_finished:
             self._worker = start(self._view, self._run, group="order", name="order")
 
     async def _run(self) -> None:
         while (order := self._order) is not None:
             rows = await asyncio.to_thread(order)
-            if self._order is order:  # no other rows are wanted meanwhile
+            if self._order is order:  # no newer request replaced this one
                 self.show(rows)
                 self._view.tell_where()
 
 
 class NewestOnTop:
-    """The cursor of a table in which new rows come in on top: it stays with the newest while it is on it.
+    """The cursor of a table that gets new rows on top: it follows the newest row while it is on it.
 
-    seen: the key of the first row when it was last on the screen. has_followed: whether another row came under the
-    cursor by itself, since it was moved last.
+    seen: the key of the first row when it was last on the screen. has_followed: whether the cursor has followed a new
+    row since the operator last moved it.
     """
 
     def __init__(self, table: RowTable, newest_first: bool) -> None:
         """Create it.
 
         Args:
-            newest_first: False where new rows come in anywhere: then rows are shown, and nothing is followed.
+            newest_first: False if new rows can appear anywhere; the cursor then follows none of them.
         """
         self._table, self._newest_first = table, newest_first
         self.seen: Hashable | None = None
         self.has_followed = False
 
     def show(self, rows: RowSource) -> None:
-        """Show other rows."""
+        """Show other rows, and move the cursor to the newest if it was on the newest."""
         table = self._table
         follows = self._newest_first and table.sort is None and table.is_first_chosen
         before = table.cursor_key
@@ -138,7 +138,7 @@ class NewestOnTop:
             self.seen = self._table.key_at(0)
 
     def cursor_moved(self) -> None:
-        """Count the newest rows as seen once the operator moves up to them."""
+        """Count the newest rows as seen once the operator moves the cursor up to them."""
         self.has_followed &= self._table.cursor_index == 0
         self.note_newest()
 
@@ -153,14 +153,14 @@ class NewestOnTop:
 
 
 class ShownRows(View, Generic[Row]):
-    """What a table's view says of its rows. Subclasses override what differs."""
+    """The rows that a table's view shows. Subclasses override the methods that differ."""
 
     NOUN: ClassVar[Columns[Any]]
-    """Whose columns are shown; views without one have `COLUMNS`, `cells`, and `sort_key`."""
+    """The noun with the columns; views without one define `COLUMNS`, `cells` and `sort_key`."""
     COLUMNS: ClassVar[Sequence[Column]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Give a view the columns of its noun."""
+        """Copy the columns of the noun into the view's class."""
         if "NOUN" in vars(cls):
             cls.COLUMNS = cls.NOUN.layout
         super().__init_subclass__(**options)
@@ -169,24 +169,24 @@ class ShownRows(View, Generic[Row]):
         """Return all rows, before filter and order.
 
         Returns:
-            The same sequence object as the last time if only cells changed: then keys are not indexed again, nor texts
-            prepared for the filter, which takes long with 100,000 topics.
+            The same sequence object as the last time if only cells changed. Keys are then not indexed again, and the
+            filter's texts are not built again, which takes long with 100,000 topics.
         """
         raise NotImplementedError
 
     def key(self, row: Row) -> Hashable:
-        """Return what identifies a row: unique in the table, and the same after a refresh."""
+        """Return the key of a row: unique in the table, and the same after a refresh."""
         raise NotImplementedError
 
     def words(self, row: Row) -> str:
-        """Return the text that the filter searches: by default the key."""
+        """Return the text that the filter searches; by default the key."""
         return str(self.key(row))
 
     def shown(self) -> Callable[[Row], object]:
-        """Return the function that makes the noun's row of one of `rows`, from what is known beside all of them.
+        """Return a function that turns one of `rows` into the noun's row, with facts from other parts of the snapshot.
 
         Returns:
-            A function that is called for each row of a large table. Where the rows are the noun's own, it returns its
+            A function that is called for each row of a large table. If the rows are the noun's own, it returns its
             argument.
         """
         return _itself
@@ -205,18 +205,18 @@ class ShownRows(View, Generic[Row]):
         return key if shown is _itself else lambda row: key(shown(row))
 
     async def enter(self, row: Row) -> None:
-        """Do what Enter does for a row, which `ENTER` names: by default nothing."""
+        """Run the action of Enter for a row, which `ENTER` names; by default nothing."""
 
     def in_trouble(self, _row: Row) -> bool:
-        """Return whether a row stays when only trouble is shown (`!`)."""
+        """Return whether `!` (only trouble) keeps a row."""
         return False
 
     def target_of(self, _row: Row) -> ConfigResource | QuotaEntity | None:
-        """Return the entity of a row, None if its rows have none."""
+        """Return the entity of a row; None if its rows are not entities."""
         return None
 
     def copied_of(self, _row: Row) -> str:
-        """Return the text that `y` copies of a row: by default nothing."""
+        """Return the text that `y` copies for a row; by default nothing."""
         return ""
 
     def key_text(self, key: Hashable) -> str:
@@ -225,23 +225,23 @@ class ShownRows(View, Generic[Row]):
 
 
 class TableView(ShownRows[Row]):
-    """A view that is one table. Subclasses say what its rows, their keys and their cells are.
+    """A view that is one table. Subclasses define its rows, their keys and their cells.
 
-    A refresh keeps the cursor and marks on their keys. `rows` may be called often; `cells` only for the rows on the
-    screen, `words` for all rows once a filter is typed.
+    A refresh keeps the cursor and marks on their keys. `rows` may be called often, `cells` only for the rows on the
+    screen, and `words` for all rows once the operator types a filter.
     """
 
     ROWS_ARE_PARTS: ClassVar[bool] = False
-    """Whether the rows are parts of the one entity that the view is about, to which commands apply."""
+    """Whether the rows are parts of the view's one entity, to which commands apply."""
     EMPTY: ClassVar[str] = "nothing here"
     MARKS: ClassVar[bool] = True
-    """Whether several rows can be meant at once."""
+    """Whether the operator can mark several rows."""
     TROUBLED: ClassVar[str] = ""
-    """The part of `Troubles` that has the keys of the rows that stay when only trouble is shown (`!`); ``""`` where
-    `in_trouble` says it of each row, which takes long for 100,000."""
+    """The field of `Troubles` with the keys of the rows that `!` (only trouble) keeps; ``""`` if `in_trouble` decides
+    for each row, which takes long for 100,000."""
     NEWEST_FIRST: ClassVar[bool] = False
-    """Whether new rows come in on top: the cursor stays with the newest while it is on it, and what came in above the
-    screen is counted."""
+    """Whether new rows appear on top. The cursor then follows the newest row while it is on it, and the status counts
+    the new rows above the screen."""
 
     def __init__(self, tools: Tools) -> None:
         self.table = RowTable(self.COLUMNS, empty=self.EMPTY, markable=self.MARKS)
@@ -257,7 +257,7 @@ class TableView(ShownRows[Row]):
         yield self.table
 
     def draw(self) -> None:
-        """Sort and filter the rows, and give them to the table, which paints the lines that differ."""
+        """Sort and filter the rows, and pass them to the table, which paints the lines that differ."""
         rows = self.rows()
         if self.table.sort is None:
             self._ordering.show(rows)
@@ -266,11 +266,11 @@ class TableView(ShownRows[Row]):
             self._ordering.show_sorted(rows, self.sort_key(column), down)
 
     def _sift(self) -> None:
-        """Show the rows that match the filter, and of these only those in trouble where that is wanted."""
+        """Show the rows that match the filter; with `!`, only those of them that are in trouble."""
         source = self._all.source
         indexes: Sequence[int] = self._all.hits(self.filter_text) if self.filter_text else range(len(source))
         if self.only_trouble:
-            # Triage knows these rows by their keys: 100,000 need not be asked one by one.
+            # Triage has the keys of these rows, so 100,000 rows are not checked one by one.
             if self.TROUBLED:
                 keys = getattr(self.trouble.found, self.TROUBLED)
                 found = {index for key in keys if (index := source.index_of(key)) is not None}
@@ -283,13 +283,13 @@ class TableView(ShownRows[Row]):
         self.newest.show(shown)
 
     async def on_line_view_selected(self, message: RowTable.Selected) -> None:
-        """Do what Enter does for the row under the cursor."""
+        """Run the action of Enter for the row under the cursor."""
         message.stop()
         if (row := self.row()) is not None:
             await self.enter(row)
 
     def on_line_view_highlighted(self) -> None:
-        """Count the newest rows as seen once the operator moves up to them."""
+        """Count the newest rows as seen once the operator moves the cursor up to them."""
         if self.NEWEST_FIRST:
             self.newest.cursor_moved()
             self.tell_where()
@@ -301,14 +301,14 @@ class TableView(ShownRows[Row]):
         return empty if self.known() else self.nothing_yet()
 
     def status(self) -> Line:
-        """Return the number of rows shown, and of all rows if a filter hides some."""
+        """Return the number of rows shown, and the total if a filter hides some."""
         if not self.known():
             return []
         shown, total = len(self.table.rows), len(self._all.source)
         return [*self.newest.unseen(), (f"{shown:,} of {total:,}" if shown != total else f"{shown:,}", "muted")]
 
     def row(self) -> Row | None:
-        """Return the row under the cursor, None if there is none."""
+        """Return the row under the cursor; None if the table is empty."""
         return self._all.row_of(self.table.cursor_key)
 
     def target(self) -> ConfigResource | QuotaEntity | None:
@@ -317,24 +317,24 @@ class TableView(ShownRows[Row]):
         return None if row is None else self.target_of(row)
 
     def targets(self) -> list[ConfigResource | QuotaEntity]:
-        """Return the entities of the marked rows, or the one under the cursor."""
+        """Return the entities of the marked rows, or the entity under the cursor."""
         if self.ROWS_ARE_PARTS:
             return super().targets()
         return [target for row in self.rows_meant() if (target := self.target_of(row)) is not None]
 
     def copied(self) -> str:
-        """Return the text that `y` copies of the row under the cursor, ``""`` for nothing."""
+        """Return the text that `y` copies for the row under the cursor; ``""`` for nothing."""
         row = self.row()
         return "" if row is None else self.copied_of(row)
 
     def begin_command(self, command: Callable[[Row], str]) -> None:
-        """Begin a command about the row under the cursor."""
+        """Begin a command for the row under the cursor."""
         row = self.row()
         if row is not None:
             self._editing.begin(command(row))
 
     def do_edit(self) -> None:
-        """Begin the command that sets a config of the entities meant."""
+        """Begin the command that sets a config of the marked entities, or of the entity under the cursor."""
         self._editing.begin_set(self.targets(), left_out=self.left_out())
 
     def rows_meant(self) -> list[Row]:
@@ -342,7 +342,7 @@ class TableView(ShownRows[Row]):
 
         Returns:
             The marked rows that are shown, in the table's order; without any marks, the row under the cursor.
-            `left_out` has the hidden ones.
+            `left_out` returns the hidden ones.
         """
         if not self.table.marks:
             row = self.row()
@@ -351,7 +351,7 @@ class TableView(ShownRows[Row]):
         return [row for index in indexes if (row := self._all.row_of(self.table.key_at(index))) is not None]
 
     def left_out(self) -> list[str]:
-        """Return the names of the marked rows that a filter, or the choice of what is listed, hides."""
+        """Return the names of the marked rows that a filter, or the choice of listed rows, hides."""
         hidden = [key for key in self.table.marks if self.table.index_of(key) is None]
         return sorted(self.key_text(key) for key in hidden)
 
@@ -366,12 +366,12 @@ class TableView(ShownRows[Row]):
         parse_query(wanted)
         self.filter_text = wanted
         self._sift()
-        # The row under the cursor is another one by the user's own hand.
+        # The operator typed the filter, so another row under the cursor is no surprise.
         self.newest.has_followed = False
         self.tell_where()
 
     def begin(self) -> None:
-        """Show another entity from its top, without the filter and marks of the one before."""
+        """Show another entity from its top, without the former filter and marks."""
         self.filter_text = ""
         self.newest.seen = None
         self.table.set_marks(())
@@ -379,7 +379,7 @@ class TableView(ShownRows[Row]):
 
     @on(RowTable.SortRequested)
     def _sort_requested(self, message: RowTable.SortRequested) -> None:
-        """Sort by a column; again reverses the order, a third time restores the view's own."""
+        """Sort by a column; the second request reverses the order, the third restores the view's own."""
         message.stop()
         column, before = message.column, self.table.sort
         self.table.sort = None if before == (column, True) else (column, before == (column, False))
@@ -391,9 +391,9 @@ def _itself(row: object) -> object:
 
 
 def ordered(rows: Sequence[Row], key: Callable[[Row], Any], down: bool) -> list[Row]:
-    """Return rows in the order of a key, those with the same key in the order that they have.
+    """Return rows sorted by a key; rows with the same key keep their order.
 
-    Only different keys are sorted: many rows have few of them, and while a list is sorted no other thread runs.
+    Only distinct keys are sorted: many rows have few of them, and no other thread runs while a list is sorted.
     """
     alike: dict[Any, list[Row]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""The topics, and the partitions of one of them."""
+"""The topics pane, and the partitions of one topic."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def show_readers(app: App[Any], tools: Tools, topic: str) -> None:
 
 
 class ListedTopics:
-    """The topics that the pane lists, and what is known beside them; each part is made again only where it has changed.
+    """The topics that the pane lists, with related data; each part is computed again only if its inputs changed.
 
-    internal: whether internal topics are listed. hidden: how many of them are not. unread: how many topics' overrides
-    are still to be read.
+    internal: whether internal topics are listed. hidden: number of internal topics that are not listed. unread: number
+    of topics whose overrides have not been read.
     """
 
     def __init__(self, view: View) -> None:
-        """Create it. view: lists them."""
+        """Create it. view: the view that lists the topics."""
         self._view, self._cluster = view, view.cluster
         self.internal = False
         self.hidden = 0
@@ -73,23 +73,24 @@ class ListedTopics:
 
     @cached_property
     def _rates(self) -> ShownRates:
-        """Created when there are rates."""
+        """The rates, created once the snapshot has some."""
         from console.tui.panes.rates import ShownRates
 
         return ShownRates(self._view)
 
     def rates(self) -> Mapping[str, Rate]:
-        """Return the rate of each topic whose rate is known."""
+        """Return the known rates by topic."""
         known = self._cluster.session.snapshot
         return self._rates.by_topic() if known.rates is not NOT_POLLED else NO_RATES
 
     def lags(self) -> TopicLags:
-        """Return what groups have still to read of the topics."""
+        """Return the lag of the groups that read the topics."""
         self._lags = self._lags.after(self._cluster.session.snapshot)
         return self._lags
 
     def topics(self) -> list[Topic]:
-        """Return topics by name, with those that staged edits create; internal ones if they are switched on."""
+        """Return the topics by name, including those that staged edits create; internal ones only if they are switched
+        on."""
         known, plan = self._cluster.session.snapshot, self._cluster.session.plan
         self.unread = present_topics.unread_count(known)
         return self._topics.of((known.topics, plan.staged, self.internal), self._make_topics)
@@ -108,7 +109,7 @@ class ListedTopics:
         return sorted([*listed, *created], key=attrgetter("name")) if created else listed
 
     def facts(self) -> present_topics.TopicFacts:
-        """Return what is known beside the topics themselves."""
+        """Return the related data of all topics: override counts, sizes, changes, rates, staged marks and lags."""
         known, when = self._cluster.session.snapshot, self._cluster.changed.when
         return present_topics.TopicFacts(
             lambda name: present_topics.override_count(known, name),
@@ -141,7 +142,7 @@ class TopicsView(BesideView[Topic]):
         return failure.part != Part.CONFIGS or failure.entity.startswith("topic ")
 
     def inputs(self) -> tuple[object, ...]:
-        """Return topics, their configs, sizes and rates, the groups that read them, and the plan."""
+        """Return the topics, their configs, sizes, rates and lags, and the staged edits."""
         known = self.snapshot
         return (
             known.topics,
@@ -154,7 +155,7 @@ class TopicsView(BesideView[Topic]):
         )
 
     async def read(self) -> None:
-        """Read all topics if that is due, else those on the screen; their configs; and rates in a worker.
+        """Read all topics if that is due, else those on the screen; then their configs. A worker reads the rates.
 
         Raises:
             AdminError: no broker answered.
@@ -168,7 +169,7 @@ class TopicsView(BesideView[Topic]):
         await session.read_configs([topic_resource(name) for name in self._seen()])
 
     def _seen(self) -> list[str]:
-        """Return the topics on the screen; before there are any, those that will be."""
+        """Return the names of the topics on the screen; before the first draw, of the topics that will be."""
         if visible := self.visible_rows():
             return [topic.name for topic in visible]
         topics = self.snapshot.topics
@@ -176,20 +177,20 @@ class TopicsView(BesideView[Topic]):
         return [*islice(listed, self.app.size.height)]
 
     def rows(self) -> list[Topic]:
-        """Return the topics that are listed."""
+        """Return the listed topics."""
         return self._listed.topics()
 
     def key(self, row: Topic) -> Hashable:
-        """Return the name."""
+        """Return the topic's name."""
         return row.name
 
     def shown(self) -> Callable[[Topic], present_topics.TopicRow]:
-        """Return the function that adds to a topic what is known beside the topics."""
+        """Return the function that adds related data to a topic."""
         facts = self._listed.facts()
         return lambda topic: present_topics.TopicRow(topic, facts)
 
     def status(self) -> Line:
-        """Return how many topics are shown, and how many internal ones are not."""
+        """Return the number of topics shown and of internal topics hidden."""
         reading = self.configs_age()
         unread, internal = self._listed.unread, self._listed.hidden
         if self.known() and unread > 0:
@@ -198,14 +199,14 @@ class TopicsView(BesideView[Topic]):
         return [*reading, *hidden, *super().status()]
 
     def note(self) -> Line:
-        """Return what is wrong with the topic under the cursor, else what could not be read."""
+        """Return the problems of the topic under the cursor, else the read failures."""
         topic = self.row()
         wrong = present_topics.trouble(topic, min_isr(self.snapshot.configs, topic.name)) if topic else []
         return wrong or super().note()
 
     def details(self, row: Topic) -> list[Line]:
-        """Return what is wrong with the topic, what it sets, and who reads it."""
-        # The kinds of edits come with it: narrow screens do without.
+        """Return the topic's problems, its overrides and its readers."""
+        # Imports the kinds of edits, which narrow screens do not need.
         from console.present.configs import set_lines, staged_lines
 
         target = topic_resource(row.name)
@@ -222,7 +223,7 @@ class TopicsView(BesideView[Topic]):
         return topic_resource(row.name)
 
     def copied_of(self, row: Topic) -> str:
-        """Return the name under the cursor."""
+        """Return the topic's name."""
         return row.name
 
     async def enter(self, row: Topic) -> None:
@@ -247,8 +248,8 @@ class TopicsView(BesideView[Topic]):
         self.begin_command(lambda row: f"grow topic {quote(row.name)} partitions=")
 
     def do_delete(self) -> None:
-        """Stage the deletion of the topics that are marked; without marks begin the command that deletes one, whose
-        name has to be typed."""
+        """Stage the deletion of the marked topics; without marks begin the command that deletes one, whose name the
+        operator types."""
         from console.plan.edits import DeleteTopic
 
         topics, hidden = self.rows_meant(), self.left_out()
@@ -268,7 +269,7 @@ class TopicsView(BesideView[Topic]):
             await self._navigator.goto(records_in(self.place, Records(topic.name)))
 
     def do_elect(self) -> None:
-        """Stage the elections of preferred leaders in the topics meant."""
+        """Stage the elections of preferred leaders in the marked topics, or in the topic under the cursor."""
         from console.tui.electing import elect_in
 
         elect_in(self._editing, {topic.name: topic for topic in self.rows_meant()}, self.left_out())
@@ -296,26 +297,26 @@ class PartitionsView(OwnLinesView[present_topics.PartitionRow]):
 
     @property
     def topic(self) -> Topic | None:
-        """The topic, None if it is gone or was not read."""
+        """The topic; None if it is gone or has not been read."""
         return self.snapshot.topics.get(self.place.topic or "")
 
     def concerns(self, failure: ReadFailure) -> bool:
-        """Return whether a failure is about this topic, or about all."""
+        """Return whether a failure is about this topic or about all."""
         return failure.entity in ("", self.place.topic)
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the topic, its moves and the rates."""
+        """Return the topic, its moves, the rates, the tiered sizes and the samples of its lines."""
         known = self.snapshot
         return self.topic, known.reassignments, known.rates, known.tiered, self.own_samples()
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the topic."""
+        """Return the topic as the subject of the lines."""
         return ("topic", self.place.topic) if self.place.topic is not None else None
 
     def readers(self) -> Collection[str]:
-        """Return the groups that read the topic, looked for again when the lines have a new column."""
+        """Return the groups that read the topic; searched again when the lines have a new column."""
         samples = self.own_samples()
-        # A walk over the lags of all groups is worth it once for each column of the drawing.
+        # The search walks over the lags of all groups, so it runs once for each column.
         if self._readers[:2] != (self.place.topic, samples[-1].slot):
             trends = self.snapshot.lag_trends.items()
             read = [n for n, trend in trends if any(p.topic == self.place.topic for p in trend.last.lag.partitions)]
@@ -328,7 +329,7 @@ class PartitionsView(OwnLinesView[present_topics.PartitionRow]):
             await self.session.read_topics([self.place.topic])
 
     async def read_more(self) -> None:
-        """Read moves and rates."""
+        """Read moves, rates and tiered storage."""
         from console.tui.panes.rates import read_rates
 
         if self.topic is not None:
@@ -337,7 +338,7 @@ class PartitionsView(OwnLinesView[present_topics.PartitionRow]):
         await self.session.read_whole(Part.REASSIGNMENTS)
 
     def rows(self) -> list[present_topics.PartitionRow]:
-        """Return the partitions by number."""
+        """Return the partitions in order of number."""
         known, topic = self.snapshot, self.topic
         return (
             present_topics.rows_of_partitions(topic, known.reassignments, known.rates, known.tiered)
@@ -350,29 +351,29 @@ class PartitionsView(OwnLinesView[present_topics.PartitionRow]):
         return row.partition.number
 
     def words(self, row: present_topics.PartitionRow) -> str:
-        """Return the number and the brokers."""
+        """Return the partition's number, leader and replicas."""
         partition = row.partition
         moves = " moves" if row.move is not None else ""
         return f"{partition.number} leader={partition.leader} {' '.join(map(str, partition.replicas))}{moves}"
 
     def in_trouble(self, row: present_topics.PartitionRow) -> bool:
-        """Return whether it has a symptom."""
+        """Return whether the partition has a symptom."""
         return self.trouble.found.has_partition(self.place.topic or "", row.partition.number)
 
     def status(self) -> Line:
-        """Return the number of partitions, and the replication factor."""
+        """Return the number of partitions and the replication factor."""
         topic = self.topic
         return [(f"{plural(len(topic.partitions), 'partition')} × {topic.replication}", "muted")] if topic else []
 
     def note(self) -> Line:
-        """Return what is wrong with the topic."""
+        """Return the topic's problems."""
         topic = self.topic
         return (
             present_topics.trouble(topic, min_isr(self.snapshot.configs, topic.name)) if topic else []
         ) or super().note()
 
     def target(self) -> ConfigResource | None:
-        """Return the topic."""
+        """Return the topic's config resource."""
         about = self.place.about
         return about if isinstance(about, ConfigResource) else None
 

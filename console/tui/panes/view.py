@@ -1,4 +1,4 @@
-"""What every view is: a line that says where you are, a table or tree, and what the app asks of it."""
+"""The base class of all views: breadcrumbs, a table or tree, and the methods that the app calls."""
 
 from __future__ import annotations
 
@@ -33,42 +33,42 @@ if TYPE_CHECKING:
     from console.tui.watch import ShownCluster
 
 SIDE_BY_SIDE = 150
-"""Cells of a view from which on details stand beside their table: below it they would be two lines, and both empty."""
+"""Width of a view, in cells, from which details are next to their table: below it they would be two mostly empty
+lines."""
 
 
 def bindings(view: str) -> list[BindingType]:
-    """Return Textual's bindings for the keys of a view. All run one action of the app, `action_do`, with the
-    key's id.
-    """
+    """Return Textual's bindings for the keys of a view. All run one action of the app, `action_do`, with the key's
+    id."""
     return [Binding(key.keys, f"app.do('{key.id}')", key.label, show=False, id=key.id) for key in keys_of(view)]
 
 
 class View(Widget):
-    """A view of the session. Its keys call the method ``do_ID``, for an action's id.
+    """A view of the session. Its keys call the method ``do_ID`` for an action's id.
 
-    The app calls `show` when a place is visited, `read` on every tick, `read_more` less often, and `update` whenever
-    the snapshot, the plan or the contact changed. Subclasses override `inputs` and `draw`; `update` draws only when one
-    of the inputs is another object.
+    The app calls `show` when the operator visits a place, `read` on every tick, `read_more` less often, and `update`
+    whenever the snapshot, the plan or the contact changed. Subclasses override `inputs` and `draw`; `update` draws only
+    if one of the inputs is another object.
     """
 
     NAME: ClassVar[str] = ""
     """Its name in places and in the keymap."""
     PARTS: ClassVar[frozenset[str]] = frozenset()
-    """The parts of the snapshot whose failures concern it; empty: the one that it needs."""
+    """The parts of the snapshot whose read failures the view reports; empty: only `NEEDS`."""
     NEEDS: ClassVar[str] = ""
-    """The part of the snapshot without which it has nothing to show."""
+    """The part of the snapshot that the view can't be drawn without."""
     ENTER: ClassVar[str] = ""
-    """What Enter does, for the footer."""
+    """The label of Enter in the footer."""
     MORE_EVERY: ClassVar[int] = SLOW_EVERY
-    """Ticks from one `read_more` to the next; where it takes long, more."""
+    """Ticks from one `read_more` to the next; more if it takes long."""
     CALM: ClassVar[str] = "nothing is in trouble here"
-    """What is said where `!` leaves nothing."""
+    """The text of an empty table with `!` (only trouble)."""
     OF_CLUSTER: ClassVar[bool] = True
-    """Whether what it shows is old when the cluster does not answer."""
+    """Whether its data becomes stale when the cluster does not answer."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Give a view the keys that the keymap has for its name."""
-        # Before Textual, which merges the bindings of a class and of those that it is made of.
+        """Add the bindings that the keymap has for the view's name."""
+        # Before Textual's own hook, which merges the bindings of a class and its bases.
         if "NAME" in vars(cls):
             cls.BINDINGS = bindings(cls.NAME)
         super().__init_subclass__(**options)
@@ -77,14 +77,14 @@ class View(Widget):
         """Create it.
 
         Args:
-            lines: the widget that shows its rows, with the cursor, which gets the focus.
+            lines: the widget that shows the rows and the cursor; it gets the focus.
         """
         super().__init__(id=f"view-{self.NAME}")
         self.cluster = cluster
         self.lines = lines
         self.place = Place(self.NAME, 0)
         self.receivers: tuple[object, ...] = (self,)
-        """What has the methods of its keys."""
+        """The objects with the methods of its keys."""
         self.where = TextLines(classes="where")
         self.only_trouble = False
         self.filter_text = ""
@@ -107,10 +107,10 @@ class View(Widget):
         return self.session.plan
 
     def show(self, place: Place) -> None:
-        """Show a place. If it is about another entity than the last one, the view starts at its top.
+        """Show a place. If its entity differs from the last one, the view starts at its top.
 
         Args:
-            place: of this view's name. The cluster need not have been read for it yet.
+            place: a place of this view. The snapshot may not have its data yet.
         """
         moved = place.about != self.place.about
         self.place = place
@@ -119,13 +119,13 @@ class View(Widget):
         self.update()
 
     def begin(self) -> None:
-        """Discard the state of the entity shown before: its filter, marks, rows kept for painting."""
+        """Discard the state of the former entity: its filter, its marks, its cached rows."""
 
     async def read(self) -> None:
-        """Read from the brokers what this view shows: by default the part that it needs. Called on every tick while the
-        view is visible.
+        """Read from the brokers the parts that this view shows; by default `NEEDS`. Called on every tick while the view
+        is visible.
 
-        Results go into the session's snapshot, which leads to `update`; nothing is drawn here.
+        Results go into the session's snapshot, which leads to `update`; `read` draws nothing.
 
         Raises:
             AdminError: no broker answered, or the request failed.
@@ -134,35 +134,35 @@ class View(Widget):
             await self.session.read_whole(part_named(self.NEEDS))
 
     async def read_more(self) -> None:
-        """Read what the view shows but does not wait for, such as the lag of all groups.
+        """Read data that the view shows but does not wait for, such as the lag of all groups.
 
-        Called every `MORE_EVERY` ticks while the view is visible, but pauses so that it takes at most a tenth of the
+        Called every `MORE_EVERY` ticks while the view is visible, with pauses, so that it takes at most a tenth of the
         time.
 
         Raises:
-            AdminError: as `read`; it is only logged.
+            AdminError: as `read`; the caller only logs it.
         """
 
     def known(self) -> bool:
-        """Return whether what the view shows has been read at least once."""
+        """Return whether the view's data has been read at least once."""
         return not self.NEEDS or self.NEEDS in self.snapshot.read_at
 
     def inputs(self) -> tuple[object, ...]:
         """Return the values that the view is drawn from.
 
         Returns:
-            The same number of objects each time. They are compared by identity: if all are the same objects, nothing is
-            drawn.
+            The same number of objects each time. `update` compares them by identity, and draws nothing if all are the
+            same.
         """
         raise NotImplementedError
 
     def draw(self) -> None:
-        """Draw the view from what is known. Called by `update` only, and without reads."""
+        """Draw the view from the snapshot. Called by `update` only; sends no requests."""
         raise NotImplementedError
 
     def update(self) -> None:
         """Draw again if one of the inputs is another object, and write the breadcrumbs."""
-        # An empty answer changes no data, and yet "reading…" has to go.
+        # An empty response changes no data, but must still remove "reading…".
         contact = self.cluster.contact
         inputs = (*self.inputs(), self.known(), contact.lost, contact.unread, contact.silent, self.snapshot.failures)
         if not same(inputs, self._inputs):
@@ -172,16 +172,16 @@ class View(Widget):
         self.tell_where()
 
     def on_mount(self) -> None:
-        """Apply colours and layout, now that the widgets exist."""
+        """Apply colours and layout once the widgets exist."""
         self._dim()
         self.on_resize()
 
     def on_resize(self) -> None:
-        """Put the details beside the table on a wide screen, below it on a narrow one."""
+        """Put the details next to the table on a wide screen, below it on a narrow one."""
         self.set_class(self.app.size.width >= SIDE_BY_SIDE, "wide")
 
     def _dim(self) -> None:
-        """Take the colours away while the cluster does not answer, and give them back when it does."""
+        """Remove the colours while the cluster does not answer, and restore them when it does."""
         dimmed = self.OF_CLUSTER and not self.cluster.contact.is_current
         for text in self.query(TextLines):
             text.dim(dimmed)
@@ -189,46 +189,46 @@ class View(Widget):
             lines.dim(dimmed)
 
     def redraw(self) -> None:
-        """Draw from the same data with another filter, order or entity."""
+        """Draw the same data with another filter, order or entity."""
         self._inputs = ()
         self.update()
 
     @cached_property
     def trouble(self) -> OnlyTrouble:
-        """What is in trouble, for `do_trouble`. Created when that is first used."""
+        """The filter of `do_trouble`, created on first use."""
         from console.tui.panes.only_trouble import OnlyTrouble
 
         return OnlyTrouble(self, self.cluster, self.redraw)
 
     def do_trouble(self) -> None:
-        """Show only what is in trouble, or all again."""
+        """Show only rows in trouble, or all again."""
         self.only_trouble = not self.only_trouble
         self.redraw()
 
     def nothing_yet(self) -> str:
-        """Return the text of a view that has nothing to show yet: that it is being read, or why it can't be."""
+        """Return the text of a view without data: that kac is reading it, or why it can't be read."""
         return unread_text(self.cluster.contact, bool(self.note()), self.app.size.width, self.session.front_end)
 
     def status(self) -> Line:
-        """Return the text to the right of the breadcrumbs: counts, ages."""
+        """Return the text to the right of the breadcrumbs, such as counts and ages."""
         return []
 
     def age(self, what: str, at: datetime | None) -> Line:
-        """Return ``overrides as of 09:41:07`` for what is old, as `Reading.age` decides; else an empty line.
+        """Return ``overrides as of 09:41:07`` for data that `Reading.age` finds old; else an empty line.
 
         Args:
-            what: its name.
-            at: when it was read, UTC; None if it was not yet.
+            what: name of the data.
+            at: time of the read, UTC; None if it has not been read.
         """
         text = self.cluster.reading.age(at, self.MORE_EVERY)
         return [(f"{what} {text}  ".lstrip(), "muted")] if text else []
 
     def configs_age(self) -> Line:
-        """Return when the overrides of all topics and other entities were read, if that is long ago."""
+        """Return the time at which the overrides of topics and other entities were read, if that is long ago."""
         return self.age("overrides", self.cluster.reading.reads.configs_since)
 
     def note(self) -> Line:
-        """Return the text of the message line while there is no message: what could not be read."""
+        """Return the note that the message line shows while it has no message: read failures."""
         return unread(self.snapshot, self.PARTS or {self.NEEDS}, self.concerns)
 
     def concerns(self, _failure: ReadFailure) -> bool:
@@ -236,7 +236,7 @@ class View(Widget):
         return True
 
     def target(self) -> ConfigResource | QuotaEntity | None:
-        """Return the entity that a command without one applies to, None if there is none."""
+        """Return the entity that a command without one applies to; None if the view has none."""
         return None
 
     def targets(self) -> list[ConfigResource | QuotaEntity]:
@@ -245,7 +245,7 @@ class View(Widget):
         return [] if target is None else [target]
 
     def left_out(self) -> list[str]:
-        """Return the names of marked rows that a command does not apply to, because they are hidden."""
+        """Return the names of marked rows that a command skips because they are hidden."""
         return []
 
     def show_text(self, title: str, make: Callable[[int], Sequence[Line]]) -> None:
@@ -259,33 +259,33 @@ class View(Widget):
         self.app.push_screen(TextScreen(title, make))
 
     def on_list_key(self) -> bool:
-        """Return whether the config key under the cursor has a list as its value, to which items can be added."""
+        """Return whether the config key under the cursor has a list value, to which items can be added."""
         return False
 
     def copied(self) -> str:
-        """Return the text that `y` copies, ``""`` for nothing."""
+        """Return the text that `y` copies; ``""`` for nothing."""
         return ""
 
     def take_filter(self, text: str) -> None:
         """Show only the rows that match a filter.
 
         Args:
-            text: words that all have to occur, ``/regex``, or either negated by ``!`` (`widgets.row_table`); ``""``
-                shows all.
+            text: words that must all occur, ``/regex``, or either negated by ``!`` (`widgets.row_table`); ``""`` shows
+                all.
 
         Raises:
             ValueError: the filter is invalid; the message says where.
         """
 
     def crumbs(self) -> Line:
-        """Return the breadcrumbs: the entity, and the sections between which the tab key goes."""
+        """Return the breadcrumbs: the entity, and the sections that the tab key cycles through."""
         line: Line = [(about, "strong")] if (about := title_of(self.place)) else []
         for view, title in parts_of(self.place):
             line += [("  " if line else "", ""), (title, "strong" if view == self.place.view else "muted")]
         return line
 
     def tell_where(self) -> None:
-        """Write the breadcrumbs, and the status flush right."""
+        """Write the breadcrumbs, and the status right-aligned."""
         left: Line = [(" ", ""), *self.crumbs()]
         left += [("  /" + clean(self.filter_text, 200), "pending")] if self.filter_text else []
         left += [("  only trouble", "pending")] if self.only_trouble else []
