@@ -1,4 +1,4 @@
-"""The line that is typed: its keys, colours, completion and history, entries of several lines, and the bar below it."""
+"""The input line: its keys, colours, completion and history, multi-line entries, and the toolbar below it."""
 
 from __future__ import annotations
 
@@ -41,9 +41,8 @@ log = logging.getLogger(__name__)
 
 
 class ShellCompleter(Completer):
-    """Completes what the grammar expects at the cursor. What is not known yet is read first; a key that is typed
-    meanwhile cancels the read.
-    """
+    """Completes the words that the grammar expects at the cursor. It first reads missing names; another key cancels
+    that."""
 
     def __init__(
         self,
@@ -54,9 +53,9 @@ class ShellCompleter(Completer):
         """Create it.
 
         Args:
-            snapshot: returns the cluster as it is known now.
-            read: reads what is missing. Raises AdminError and Refused.
-            contexts: their names.
+            snapshot: returns the current snapshot.
+            read: reads the missing parts. Raises AdminError and Refused.
+            contexts: names of the contexts.
         """
         self._snapshot = snapshot
         self._read = read
@@ -64,7 +63,7 @@ class ShellCompleter(Completer):
         self.helps: dict[str, str] = {}
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002
-        """Yield completions from what is known now."""
+        """Yield completions from the current snapshot."""
         found = self._language.complete(document.text, document.cursor_position, self._snapshot())
         self.helps = {each.text: each.help for each in found}
         for each in found:
@@ -74,7 +73,7 @@ class ShellCompleter(Completer):
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
-        """Yield completions after reading what is missing for them."""
+        """Read the missing parts, then yield completions."""
         await self._read_missing(document.text)
         for completion in self.get_completions(document, complete_event):
             yield completion
@@ -91,22 +90,20 @@ class ShellCompleter(Completer):
             log.info("reading for a completion: %s", error.failure)
 
 
-# Entries of several lines: an open quote goes on, and so does a line that ends in a backslash.
+# Multi-line entries: an entry continues inside an open quote, and after a line that ends in a backslash.
 
 _CONTINUED = "\\\n"
 
 
 def is_complete(text: str) -> bool:
-    """Return whether Enter ends the entry: not within quotes, nor behind a backslash."""
+    """Return whether Enter ends the entry: not inside quotes, and not after a backslash."""
     if _quote_is_open(text):
         return False
     return not text.endswith("\\")
 
 
 def joined(text: str) -> str:
-    """Return the entry as the language reads it: a backslash at a line's end, outside of quotes, and the line's end
-    become one blank.
-    """
+    """Return the entry as one line: outside quotes, a backslash with its line end becomes one blank."""
     result = text
     at = result.find(_CONTINUED)
     while at >= 0:
@@ -120,7 +117,7 @@ def _quote_is_open(text: str) -> bool:
     return any(flaw.message == UNCLOSED for flaw in scan(text).flaws)
 
 
-# The line that is typed: its keys, colours, history and the bar below it.
+# The input line: its keys, colours, history and the toolbar below it.
 
 STYLE = Style.from_dict(
     {
@@ -139,11 +136,11 @@ STYLE = Style.from_dict(
         "toolbar.due": "ansired bold",
     }
 )
-"""The sixteen colours that every terminal has."""
+"""The sixteen colours of every terminal."""
 
 
 class ShellLexer(CommandLexer):
-    """The language as the shell reads it."""
+    """The lexer of the language in the shell."""
 
     def __init__(self, **options: object) -> None:
         super().__init__(**{**options, "where": Where.SHELL})
@@ -161,17 +158,17 @@ class KeptHistory(History):
         return reversed(self._file.read()) if self._file else ()
 
     def append_string(self, string: str) -> None:
-        """Keep an entry for this shell, without its secrets."""
+        """Add an entry to this shell's history, without its secrets."""
         super().append_string(redact(string))
 
     def store_string(self, string: str) -> None:
-        """Write an entry to the file; one of several lines as one line."""
+        """Write an entry to the file; a multi-line entry as one line."""
         if self._file is not None:
             self._file.add("; ".join(line for line in string.splitlines() if line.strip()))
 
 
 class Line:
-    """Asks for entries. toolbar: what the bar at the bottom shows; helps: a line on the completion that is chosen."""
+    """Prompts for entries. The bottom bar shows the help of the selected completion, else `toolbar`."""
 
     def __init__(
         self,
@@ -205,7 +202,7 @@ class Line:
         self._other: PromptSession[str] = PromptSession(input=input, output=output)
 
     async def entry(self, prompt: str) -> str:
-        """Return what was entered.
+        """Prompt for an entry and return it.
 
         Raises:
             KeyboardInterrupt: Ctrl-C.
@@ -231,10 +228,10 @@ class Line:
             return ""
 
     async def secret(self, prompt: str) -> Secret:
-        """Return a secret that was typed without echo.
+        """Prompt for a secret without echo and return it.
 
         Raises:
-            KeyboardInterrupt, EOFError: the operator goes back.
+            KeyboardInterrupt, EOFError: the operator cancels.
         """
         return Secret(await self._other.prompt_async(f"{prompt}: ", is_password=True))
 
@@ -247,13 +244,14 @@ class Line:
 
 def _output() -> Output:
     stdout = drawn_on("stdout")
-    # The usual one begins with escape sequences even on a dumb terminal.
+    # prompt_toolkit's default writes escape sequences even to a dumb terminal.
     return PlainTextOutput(stdout) if is_dumb_terminal() else create_output(stdout)
 
 
 def _harmless(output: Output) -> Output:
-    """Return an output whose texts can't control the terminal: escape sequences of prompt_toolkit itself go through
-    `write_raw`, except line ends.
+    """Return an output that removes control characters from texts, except line ends.
+
+    prompt_toolkit's own escape sequences pass, because it writes them with `write_raw`.
     """
     write = output.write
 

@@ -1,4 +1,4 @@
-"""The loop of the shell: reads an entry, runs its statements, prints results, through a pager where they are long."""
+"""The loop of the shell: reads an entry, runs its statements, and prints results, through a pager if they are long."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ if TYPE_CHECKING:
     from console.language.statements import Statement
 
 
-# Output that is longer than the terminal goes through a pager.
+# Output longer than the terminal goes through a pager.
 
 MARGIN = 2
-"""Lines that the prompt and the bar below it take."""
+"""Lines that the prompt and the toolbar below it take."""
 
 
 def pager(environ: Mapping[str, str]) -> list[str] | None:
-    """Return the command to page with: $PAGER, else less or more; None on a dumb terminal, or where there is none."""
+    """Return the pager command: $PAGER, else less or more; None on a dumb terminal, or if no pager is installed."""
     if environ.get("TERM", "dumb") in ("", "dumb", "unknown"):
         return None
     named = environ.get("PAGER")
@@ -68,7 +68,7 @@ def pager(environ: Mapping[str, str]) -> list[str] | None:
 
 
 def show(text: str, environ: Mapping[str, str] = os.environ) -> None:
-    """Print a text; through the pager where it has more lines than the terminal."""
+    """Print a text; through the pager if it has more lines than the terminal."""
     command = pager(environ) if sys.stdout.isatty() else None
     if command is not None and text.count("\n") > shutil.get_terminal_size().lines - MARGIN:
         try:
@@ -81,20 +81,18 @@ def show(text: str, environ: Mapping[str, str] = os.environ) -> None:
     put(text)
 
 
-# The statements of one entry, by the runner that `kac run` has, and what only a prompt can do.
+# The statements of one entry, run by the runner of `kac run`, and the statements that only a prompt has.
 
 HELP_WIDTH = 100
 _LISTED = frozenset({"acls", *(each.pane for each in ENTITY_TYPES)}) - {"configs"}
 
 
 class _Gone(Exception):
-    """Raised to skip the remaining statements of an entry: they are not for this session."""
+    """Raised to skip the remaining statements of an entry, which are not for this session."""
 
 
 class EntryRunner(Runner):
-    """Runs an entry's statements and keeps what they ask of the shell itself. leave: to end it; context: to switch to
-    another.
-    """
+    """Runs an entry's statements, and records requests to the shell. leave: to exit; context: to switch to another."""
 
     leave: bool = False
     context: str | None = None
@@ -118,7 +116,7 @@ class EntryRunner(Runner):
                 await self._one(await self._statement_of(statement))
 
     async def _statement_of(self, view: View) -> Statement:
-        """Return the statement that shows what a pane shows on the screen: a list, the plan or the history."""
+        """Return the statement that shows the data of a pane: a list, the plan or the history."""
         from console.language.needs import needs
         from console.language.quoting import quote
         from console.session.reading import read_needs
@@ -144,7 +142,7 @@ class EntryRunner(Runner):
             self.printer.out.write("".join(text for text, _ in line) + "\n")
 
 
-# The loop of the shell: an entry, its statements, what they say, the next entry.
+# The loop of the shell: an entry, its statements, their output, the next entry.
 
 log = logging.getLogger(__name__)
 
@@ -154,7 +152,7 @@ READING_ENDED = "the reading was ended"
 
 
 class Shell:
-    """One operator at a prompt. connect: returns a session on a context, and closes the one before."""
+    """One operator at a prompt. connect: returns a session on a context, and closes the previous one."""
 
     def __init__(
         self,
@@ -174,17 +172,20 @@ class Shell:
         self._ended = 0
 
     async def run(self) -> int:
-        """Run until the operator leaves, and return the exit code: 0, 1 where the last entry failed or an outcome is
-        unknown, 3 where edits were left unapplied; 128 and the number of a signal that ended it.
+        """Run until the operator leaves, and return the exit code.
+
+        Returns:
+            0; 1 if the last entry failed or an outcome is unknown; 3 if staged edits were left; 128 plus the number of
+            the signal that ended the shell.
         """
         running = asyncio.ensure_future(self._run())
         loop = asyncio.get_running_loop()
-        with suppress(ValueError, RuntimeError):  # not the main thread, which alone hears signals
+        with suppress(ValueError, RuntimeError):  # only the main thread handles signals
             for number in (signal.SIGTERM, signal.SIGHUP):
                 loop.add_signal_handler(number, self._end, int(number), running)
         try:
             code = await running
-        except (asyncio.CancelledError, OSError):  # a lost connection takes the terminal with it
+        except (asyncio.CancelledError, OSError):  # a lost connection closes the terminal
             if not self._ended:
                 raise
             code = 128 + self._ended
@@ -198,9 +199,8 @@ class Shell:
         return code
 
     def _end(self, number: int, running: asyncio.Task[int]) -> None:
-        """Handle SIGTERM, or SIGHUP as after a lost connection: wait for the request in flight, unless the signal comes
-        again.
-        """
+        """Handle SIGTERM, or SIGHUP after a lost connection: wait for the request in flight, unless a second signal
+        arrives."""
         if self._ended or not self.session.work.is_under_way:
             self._ended = number
             running.cancel()
@@ -234,7 +234,7 @@ class Shell:
         return FAILED if self._failed else DONE
 
     async def _begin(self) -> None:
-        """Print what former changes left open."""
+        """Print the unfinished former changes."""
         from console.admin.errors import AdminError
         from console.session.snapshot_reader import Refused
 
@@ -248,7 +248,7 @@ class Shell:
             complain(line)
 
     async def _entry(self, text: str) -> bool:
-        """Run one entry and return whether it asks to leave."""
+        """Run one entry, and return whether to leave the shell."""
         try:
             statements = parse(text, Where.SHELL)
         except LanguageError as error:
@@ -276,8 +276,9 @@ class Shell:
         return runner.leave
 
     def _interrupted(self) -> None:
-        """Handle Ctrl-C: cancel a read. During an apply wait for the request in flight; a second Ctrl-C gives up, and
-        its outcome is unknown until the journal settles it.
+        """Handle Ctrl-C: cancel a read; during an apply, wait for the request in flight.
+
+        A second Ctrl-C gives up the apply; its outcome is then unknown until the journal settles it.
         """
         from console.session.apply_flow import stopping_text, unfinished_text
 
@@ -326,7 +327,8 @@ class Shell:
         await read_needs(self.session, need, sparing=True)
 
     def toolbar(self) -> StyleAndTextTuples:
-        """Return the context, whether it may be changed, what is staged and what is due."""
+        """Return the context, whether it is read-only, the number of staged edits, and the number of edits due for
+        reversal."""
         context, staged = self.session.context, len(self.session.plan)
         parts: StyleAndTextTuples = [("", f" {clean(context.name, 40)}  ")]
         parts.append(("class:toolbar.read-only", "RO") if context.read_only else ("class:toolbar.writable", "RW"))
@@ -340,6 +342,6 @@ class Shell:
 
 
 def greeting(context: Context) -> str:
-    """Return the first line that the shell prints."""
+    """Return the line that the shell prints at start."""
     mode = "read-only" if context.read_only else "read and write"
     return f"{clean(context.name, 80)}, {mode}. help lists the commands; Ctrl-D leaves."

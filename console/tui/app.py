@@ -225,12 +225,8 @@ class Console(KeysInOrder["Context"]):
         self.message_line.say(text, "muted")
 
     async def action_do(self, action: str) -> None:
-        """Run the action of a key: the method ``do_ID`` of the first receiver that has it; or say why the key is
-        inactive.
-
-        Args:
-            action: id of a key in `keymap`. An id that the current view does not have does nothing.
-        """
+        """Run the action of a key: the method ``do_ID`` of the first receiver that has it; or say why it is
+        inactive."""
         if not BY_ID[action].where & {self.navigator.place.view, keymap.EVERYWHERE}:
             return
         if why := self.keys.reason(BY_ID[action]):
@@ -247,8 +243,7 @@ class Console(KeysInOrder["Context"]):
         self.frame.write_footer()
 
     def _receivers(self) -> Iterator[object]:
-        """Yield the objects with methods for keys; the last ones are created only for a key that no other object
-        has."""
+        """Yield the objects with methods for keys; the last ones are created only if no other object has the method."""
         yield from (*self.view.receivers, self.navigator, self.editing, self.bar, self)
         yield self.screen_keys
         yield self.applying
@@ -365,8 +360,7 @@ class Console(KeysInOrder["Context"]):
         )
 
     def _touch(self, known: contact.Contact) -> None:
-        """Show the contact if it changed. The time of a response alone is no change: it appears only when responses
-        stop."""
+        """Show the contact if it changed. A response's time alone is no change: it appears only when responses stop."""
         before, self.reading.contact = self.reading.contact, known
         if before.answered_at is None:
             self.frame.write_header()

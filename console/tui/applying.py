@@ -370,8 +370,8 @@ def _danger(lines: list[str]) -> list[Line]:
 
 
 def conflict_lines(conflict: Conflict) -> list[Line]:
-    """Return ``topic orders retention.ms``, and a line each for ``was 604800000 (7 d, topic)``, ``theirs …``, ``mine
-    …``."""
+    """Return ``topic orders retention.ms``, and a line each for ``was …``, ``theirs …`` and ``mine …``, with values
+    such as ``604800000 (7 d, topic)``."""
     edit = conflict.staged.edit
     sides: list[Line] = []
     for word, side in (("was", conflict.was), ("theirs", conflict.theirs), ("mine", conflict.mine)):

@@ -1,4 +1,4 @@
-"""The command bar: commands, filters, secrets and the palette; their history, and where each entry goes."""
+"""The command bar: commands, filters, secrets and the palette, their history, and the handling of each entry."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 COMMAND, FILTER, SECRET, PALETTE = "command", "filter", "secret", "palette"
 """Names of the bar's modes."""
 READ_AFTER = 0.15
-"""Seconds without a key before what a completion needs is read."""
+"""Seconds without a key before the names for a completion are read."""
 
 log = logging.getLogger(__name__)
 
@@ -48,10 +48,10 @@ def palette_candidates(keys: Iterable[Key], text: str, reason: Callable[[Key], s
     """Return the actions whose name or help contains every word of a text.
 
     Args:
-        reason: returns why a key does nothing now, ``""`` if it works.
+        reason: returns why a key is inactive; ``""`` if it works.
 
     Returns:
-        Those whose label begins with the text come first; those that do not work now come last, with the reason.
+        Actions whose label begins with the text come first; inactive ones come last, with the reason.
     """
     words = text.lower().split()
     found = [key for key in keys if all(word in f"{key.id} {key.label} {key.help}".lower() for word in words)]
@@ -60,7 +60,7 @@ def palette_candidates(keys: Iterable[Key], text: str, reason: Callable[[Key], s
 
 
 def palette_choice(keys: Sequence[Key], text: str, reason: Callable[[Key], str]) -> Key | None:
-    """Return the action with that label, else the first that matches; None if none does."""
+    """Return the action with that label, else the first match; None without a match."""
     exact = next((key for key in keys if key.label == text.strip()), None)
     if exact is not None:
         return exact
@@ -69,7 +69,7 @@ def palette_choice(keys: Sequence[Key], text: str, reason: Callable[[Key], str])
 
 
 class BarLine(CommandBar):
-    """The line of the command bar, which hands what is entered to its owner."""
+    """The input line of the command bar, which passes entries to its owner."""
 
     def __init__(self, owner: Bar, histories: Mapping[str, Sequence[str]] | None) -> None:
         super().__init__(
@@ -82,7 +82,7 @@ class BarLine(CommandBar):
         self._owner = owner
 
     def on_command_bar_changed(self, message: CommandBar.Changed) -> None:
-        """Pass on that something was typed."""
+        """Pass on a change of the text."""
         self._owner.changed(message)
 
     def on_command_bar_closed(self, message: CommandBar.Closed) -> None:
@@ -95,9 +95,10 @@ class BarLine(CommandBar):
 
 
 class Bar:
-    """The command bar: opens its line in one of four modes, and passes on what was entered.
+    """The command bar: opens its line in one of four modes, and handles the entry.
 
-    It is created after the first screen is shown, and loads the command language when the first command is typed.
+    It is created after the first screen is shown, and loads the command language when the operator types the first
+    command.
     """
 
     def __init__(
@@ -116,11 +117,11 @@ class Bar:
 
         Args:
             app: has the screen for the line, and runs its workers.
-            contexts: those that can be switched to.
-            history: the file of former commands, None for none. What is added to it has no secrets.
-            act: carries out the action of a key, by the action's id.
-            execute: carries out commands. Returns an error of the language, whose position the bar shows in the text;
-                None if there is none. Other errors go to the message line.
+            contexts: the contexts that the operator can switch to.
+            history: file of former commands; None: no history. Entries added to it contain no secrets.
+            act: runs the action of a key, by the action's id.
+            execute: executes commands. Returns an error of the language, whose position the bar shows in the text; None
+                on success. Other errors go to the message line.
         """
         self._app, self._session, self._navigator, self._keys = app, cluster.session, navigator, keys
         self._contexts, self._act, self._execute = contexts, act, execute
@@ -131,11 +132,11 @@ class Bar:
 
     @property
     def asks(self) -> bool:
-        """Whether a secret is being asked for."""
+        """Whether the bar is asking for a secret."""
         return self._asked is not None
 
     async def ready(self) -> None:
-        """Mount the line if it is not mounted yet. Does nothing while the screen is being closed."""
+        """Mount the line if it is not mounted yet. Do nothing while the screen is closing."""
         screens = self._app.screen_stack
         if screens and screens[0].is_running and screens[0].is_attached and not self.line.is_attached:
             await screens[0].mount(self.line, after="#body")
@@ -150,7 +151,7 @@ class Bar:
         self.line.open(modes[mode], text, prompt=prompt)
 
     def remembered(self, text: str) -> str:
-        """Return an entry without its secrets, for the history; a command is added to the file, too."""
+        """Return an entry without its secrets, for the history; also write a command to the history file."""
         from console.language.secret_values import redact
 
         kept = redact(text)
@@ -159,7 +160,7 @@ class Bar:
         return kept
 
     def command(self, text: str) -> None:
-        """Open the line for a command that begins with `text`, and read what its completion needs."""
+        """Open the line for a command that begins with `text`, and read the names for its completion."""
         self._open(COMMAND, text)
         if text:
             start(self._app, partial(self._read_for, text), group=TYPING, name=TYPING, exclusive=True)
@@ -173,19 +174,19 @@ class Bar:
         self.command("find ")
 
     def do_filter(self) -> None:
-        """Open the line for a filter, which is applied while it is typed. Esc restores the current one."""
+        """Open the line for a filter, which applies while it is typed. Esc restores the former one."""
         self._filter_before = self._navigator.view.filter_text
         self._open(FILTER, self._filter_before)
 
     async def ask_secret(self, prompt: str) -> Secret | None:
-        """Ask for a secret without showing it. Return None if the operator cancels."""
+        """Prompt for a secret without echo. Return None if the operator cancels."""
         self._asked = asyncio.get_running_loop().create_future()
         self._open(SECRET, prompt=f"{prompt}:")
         return await self._asked
 
     @cached_property
     def _language(self) -> BarLanguage:
-        """Created when the first command is typed."""
+        """The command language, loaded when the operator types the first command."""
         from console.tui.bar_language import BarLanguage
 
         return BarLanguage(self._contexts.names(), self._state)
@@ -194,11 +195,11 @@ class Bar:
         return self._session.snapshot, next(iter(self._navigator.view.targets()), None)
 
     def highlight(self, text: str) -> Iterable[tuple[int, int, str]]:
-        """Return the words of a command that are coloured: from, to, and what they are."""
+        """Return the coloured words of a command: start, end and style name."""
         return self._language.highlight(text) if self.line.mode.name == COMMAND else ()
 
     def complete(self, text: str, cursor: int) -> Sequence[Candidate]:
-        """Return what the palette or a command offers at the cursor."""
+        """Return the candidates of the palette or of a command at the cursor."""
         if self.line.mode.name == PALETTE:
             return palette_candidates(self._keys.here(), text, self._keys.reason)
         return self._language.complete(text, cursor)
@@ -208,7 +209,7 @@ class Bar:
         self._open(PALETTE)
 
     def changed(self, message: CommandBar.Changed) -> None:
-        """Apply a filter while it is typed, if it is valid; for a command, read what its completion needs."""
+        """Apply a filter while it is typed, if it is valid; for a command, read the names for its completion."""
         if message.mode == FILTER:
             try:
                 self._navigator.view.take_filter(message.text)
@@ -235,14 +236,14 @@ class Bar:
         self.line.recomplete()
 
     def closed(self, message: CommandBar.Closed) -> None:
-        """Handle Esc: restore the former filter, or cancel a question."""
+        """Handle Esc: restore the former filter, or cancel the prompt for a secret."""
         if message.mode == FILTER:
             self._navigator.view.take_filter(self._filter_before)
         elif message.mode == SECRET:
             self._answer(None)
 
     def submitted(self, message: CommandBar.Submitted) -> None:
-        """Handle Enter: apply the filter, answer the question, or run the action or command."""
+        """Handle Enter: apply the filter, return the secret, or run the action or command."""
         if message.mode == FILTER:
             self._filtered(message.text)
         elif message.mode == SECRET:
@@ -259,7 +260,7 @@ class Bar:
             asked.set_result(secret)
 
     def _filtered(self, text: str) -> None:
-        if text.strip() == "/":  # no pattern yet: two slashes look in all panes
+        if text.strip() == "/":  # no pattern yet: `//` searches all panes
             self._navigator.view.take_filter(self._filter_before)
             self.line.close()
             self.command("find ")

@@ -1,6 +1,6 @@
-"""The command bar's view of the command language: completion, colours, and what has to be read for a completion.
+"""The command bar's use of the command language: completion, colours, and the missing names of a completion.
 
-Apart from `bar`: it loads the grammar and Pygments, which the first screen does not need.
+A module of its own, because it loads the grammar and Pygments, which the first screen does not need.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ _NAMES: tuple[tuple[_TokenType, str], ...] = (
 
 
 def bar_name(token: _TokenType) -> str:
-    """Return the bar's style name of a token, ``""`` for plain text."""
+    """Return the bar's style name for a token; ``""`` for plain text."""
     return next((name for kind, name in _NAMES if kind.__contains__(token)), "")
 
 
 class BarLanguage:
-    """Completes over the session's snapshot, with the names of configured contexts; keeps indexes between keys."""
+    """Completes from the session's snapshot and the names of configured contexts; keeps indexes between keys."""
 
     def __init__(self, contexts: Sequence[str], state: Callable[[], tuple[Snapshot, Selected]]) -> None:
         """Create it for the command bar.
 
         Args:
             contexts: names that ``context`` completes.
-            state: returns what is known of the cluster, and the entity that a command without one applies to.
+            state: returns the snapshot, and the entity that a command without one applies to.
         """
         self._state = state
         self._completer = Completer(Where.BAR, contexts)
@@ -63,7 +63,7 @@ class BarLanguage:
         """Yield the coloured pieces of a command.
 
         Yields:
-            Start, end (exclusive, in characters) and the bar's style name of each piece, in their order.
+            Start, end (exclusive, in characters) and the bar's style name of each piece, in order.
         """
         for offset, token, piece in self._lexer.get_tokens_unprocessed(text):
             name = bar_name(token)
@@ -71,5 +71,5 @@ class BarLanguage:
                 yield offset, offset + len(piece), name
 
     def unread(self, text: str) -> Needs:
-        """Return what has to be read to complete the keys, values and names of a half-typed command."""
+        """Return the unread data that completion of a half-typed command's keys, values and names needs."""
         return completion_needs(text, Where.BAR, *self._state())

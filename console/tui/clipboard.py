@@ -1,7 +1,7 @@
-"""The way of copied text to the operator: an escape sequence to the terminal (OSC 52), wrapped where tmux or screen
-stand before it; tmux's own buffer; and a private file where the terminal takes none.
+"""Copying to the operator's clipboard: an escape sequence to the terminal (OSC 52), wrapped for tmux or screen; tmux's
+own buffer; and a private file if the terminal does not support OSC 52.
 
-No terminal says whether it took the text, so no words here say more than what was done.
+No terminal confirms the copy, so the messages here only say what kac did.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ TMUX_SECONDS = 2.0
 _WITHOUT = frozenset(
     ["linux", "dumb", "unknown", "dtterm", "sun", "cons25", "vt52", "vt100", "vt102", "vt220", "vt320"]
 )
-"""Values of TERM of terminals that have no clipboard to set."""
+"""TERM values of terminals without a clipboard."""
 _SCREENS_STRING = 240
 """Characters of a string that screen passes on; its limit is 256 in old releases."""
 
 
 def takes_copies(environ: Mapping[str, str]) -> bool:
-    """Return whether the terminal may take what is copied."""
+    """Return whether the terminal may support OSC 52."""
     if environ.get("TMUX") or environ.get("STY"):
         return True
     inner = environ.get("VTE_VERSION") or environ.get("TERM_PROGRAM") == "Apple_Terminal"
@@ -37,26 +37,24 @@ def takes_copies(environ: Mapping[str, str]) -> bool:
 
 
 def sequence(text: str, environ: Mapping[str, str]) -> str:
-    """Return the escape sequence that sets the clipboard; ``""`` where the terminal takes none."""
+    """Return the escape sequence that sets the clipboard; ``""`` if the terminal does not support it."""
     if not takes_copies(environ):
         return ""
     term = environ.get("TERM", "")
     osc = f"\x1b]52;c;{b64encode(text.encode()).decode('ascii')}\x07"
     if environ.get("TMUX") or term.startswith("tmux"):
-        # tmux takes the first with set-clipboard on, and passes on the second with allow-passthrough on.
+        # tmux handles the first with set-clipboard on, and passes on the second with allow-passthrough on.
         doubled = osc.replace("\x1b", "\x1b\x1b")
         return f"{osc}\x1bPtmux;{doubled}\x1b\\"
     if environ.get("STY") or term.startswith("screen"):
         parts = (osc[at : at + _SCREENS_STRING] for at in range(0, len(osc), _SCREENS_STRING))
-        # By ssh from within tmux TERM may be screen's: that takes the first alone.
+        # Over ssh from within tmux, TERM may be screen's: tmux handles only the first.
         return osc + "".join(f"\x1bP{part}\x1b\\" for part in parts)
     return osc
 
 
 async def copy(app: App[Any], text: str, environ: Mapping[str, str]) -> tuple[str, str]:
-    """Copy a text by the app's own terminal, and by what else reaches the operator; return what became of it, and the
-    meaning of these words.
-    """
+    """Copy a text to the terminal, tmux's buffer or a file. Return a message on the outcome, and its meaning."""
     app.copy_to_clipboard(text)
     text = app.clipboard
     if bool(environ.get("TMUX")) and await asyncio.to_thread(_in_tmux, text, environ):
@@ -64,7 +62,7 @@ async def copy(app: App[Any], text: str, environ: Mapping[str, str]) -> tuple[st
     if takes_copies(environ):
         return SENT, "muted"
     file = state_directory(environ) / "copied"
-    # Here, as a start needs no programs.
+    # Imported here, because the start needs no programs.
 
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -75,9 +73,11 @@ async def copy(app: App[Any], text: str, environ: Mapping[str, str]) -> tuple[st
 
 
 def _in_tmux(text: str, environ: Mapping[str, str]) -> bool:
-    """Put a text into tmux's buffer, and let tmux send it to its terminal; return whether it did. Blocks. That needs
-    neither set-clipboard on nor allow-passthrough on, which are no defaults."""
-    # Here, as a start needs no programs.
+    """Put a text into tmux's buffer, and let tmux send it to its terminal. Return whether that succeeded. Blocks.
+
+    Needs neither set-clipboard nor allow-passthrough, which are off by default.
+    """
+    # Imported here, because the start needs no programs.
     from console.programs import finished, home_folder, of_user
 
     with suppress(OSError, subprocess.TimeoutExpired):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Editing:
-    """Changes the plan of the session that is shown, and reports on the message line. Nothing is sent."""
+    """Changes the plan of the visible session, and reports on the message line. Sends no requests."""
 
     def __init__(self, cluster: ShownCluster, message: MessageLine, begin: Callable[[str], None]) -> None:
         """Create it.
@@ -36,12 +36,12 @@ class Editing:
         left_out: Sequence[str] = (),
         spared: Sequence[str] = (),
     ) -> None:
-        """Stage edits, and report what was staged or why it was refused.
+        """Stage edits, and report the staged edits or the reason of a refusal.
 
         Args:
-            lasts_ms: milliseconds from the apply until the edits are taken back; None: they stay.
+            lasts_ms: time from the apply to the reversal of the edits, milliseconds; None: no reversal.
             left_out: names of marked rows that are hidden, and so not edited.
-            spared: names of topics of Kafka's own, which are not deleted with others.
+            spared: names of Kafka's internal topics, which are not deleted with others.
         """
         try:
             report = self._session.stage(edits, lasts_ms)
@@ -55,9 +55,9 @@ class Editing:
         """Open the command bar with ``set`` for entities.
 
         Args:
-            entities: one, which is written into the command; or the marked ones, which a command without an entity
-                applies to.
-            key: the config or quota, ``""`` leaves it to the operator.
+            entities: one entity, which is written into the command; or the marked ones, to which a command without an
+                entity applies.
+            key: the config or quota; ``""``: the operator types it.
             left_out: names of marked rows that are hidden, and so not edited.
         """
         from console.language.quoting import quote
@@ -75,7 +75,7 @@ class Editing:
         self.message.say(f"undone; {plural(len(self._session.plan), 'edit')} staged")
 
     def do_redo(self) -> None:
-        """Redo the change to the plan that was undone last."""
+        """Redo the last undone change to the plan."""
         self._session.redo()
         self.message.say(f"done again; {plural(len(self._session.plan), 'edit')} staged")
 
@@ -83,7 +83,8 @@ class Editing:
         """Stage the edits that revert a change.
 
         Args:
-            span: the position of its number in the command, for an error.
+            change: number of the change in the journal.
+            span: the number's position in the command, for an error.
 
         Raises:
             CommandError: `change` is not a number.

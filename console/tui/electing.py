@@ -1,5 +1,4 @@
-"""Elections of leaders from the rows that show the trouble: preferred ones are staged, an unclean one is only written
-into the command bar."""
+"""Elections of leaders from rows in trouble: preferred ones are staged; for an unclean one, the command bar opens."""
 
 from __future__ import annotations
 
@@ -24,13 +23,13 @@ def elect_leaders(editing: Editing, snapshot: Snapshot, brokers: Collection[int]
 
 
 def elect_everywhere(editing: Editing, snapshot: Snapshot) -> None:
-    """Do `elect_in` for all topics."""
+    """Stage elections as `elect_in` does, for all topics."""
     if _are_read(editing, snapshot):
         elect_in(editing, snapshot.topics)
 
 
 def _are_read(editing: Editing, snapshot: Snapshot) -> bool:
-    """Return whether the topics were read; else say so: without them there would seem to be nothing to elect."""
+    """Return whether the topics have been read; if not, say so, since no election would seem necessary."""
     if Part.TOPICS in snapshot.read_at:
         return True
     editing.message.say("the topics are still being read: press the key again", "muted")
@@ -40,8 +39,8 @@ def _are_read(editing: Editing, snapshot: Snapshot) -> bool:
 def elect_in(editing: Editing, topics: Mapping[str, Topic], left_out: Sequence[str] = ()) -> None:
     """Stage the elections of preferred leaders in these topics.
 
-    If none can be elected and a partition has no leader, the command of its unclean election is written into the bar:
-    it may lose records, so the operator has to enter it.
+    If no election can succeed and a partition has no leader, begin the command of its unclean election in the command
+    bar: it may lose records, so the operator has to enter it.
     """
     edits = preferred_elections(topics)
     partitions = {(name, each.number): each for name, topic in topics.items() for each in topic.partitions}

@@ -1,4 +1,4 @@
-"""Follows the session for the pane of events."""
+"""Records the session's events for the events pane."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from console.tui.reading import Reading
 
 AGES_EVERY = timedelta(seconds=5)
-"""How long the list of what is not observed is kept while nothing is read."""
+"""Lifetime of the cached list of unobserved parts while nothing is read."""
 
 
 class EventWatch:
-    """Records events from the cluster's first answer on, whatever view is shown."""
+    """Records events from the cluster's first response on, whatever view is visible."""
 
     def __init__(self, app: App[Any], reading: Reading, redraw: Callable[[], None]) -> None:
         """Create it; `begin` starts its worker.
 
         Args:
             app: runs the worker.
-            reading: has the session, which is followed.
-            redraw: draws the view that is shown again.
+            reading: has the session to follow.
+            redraw: redraws the visible view.
         """
         self._app, self._session, self._redraw = app, reading.session, redraw
         self._feed: EventFeed | None = None
@@ -40,16 +40,16 @@ class EventWatch:
 
     @property
     def record(self) -> Record | None:
-        """The events so far, None before it began."""
+        """The events so far; None before the recording began."""
         return self._feed.record if self._feed is not None else None
 
     @property
     def problem(self) -> str:
-        """Why the authors of changes are unknown, ``""`` if they are known."""
+        """Why the authors of changes are unknown; ``""`` if they are known."""
         return self._feed.problem if self._feed is not None else ""
 
     def gaps(self) -> list[str]:
-        """Return what is not observed, a few words each."""
+        """Return the unobserved parts, a few words each."""
         from console.session.event_reads import gaps
 
         snapshot, now = self._session.snapshot, datetime.now(UTC)
@@ -58,13 +58,13 @@ class EventWatch:
         return self._gaps[2]
 
     def begin(self) -> None:
-        """Record events from now on."""
+        """Start to record events."""
         if not self._has_begun:
             self._has_begun = True
             start(self._app, self._run, group="events", name="events")
 
     async def _run(self) -> None:
-        # What it imports takes a while, which a key must not wait for.
+        # Its imports take a while, and must not delay a key.
         feed = await asyncio.to_thread(import_module, "console.session.event_feed")
         self._feed = feed.EventFeed(self._session, self._tell)
         self._tell(())

@@ -1,4 +1,4 @@
-"""Carries out what was typed into the command bar, by the same parser, checks and plan as `kac run`."""
+"""Executes the commands of the command bar, with the parser, checks and plan of `kac run`."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ _PANE_OF = {"configs": keymap.ENTITIES}
 
 
 class Cancelled(Exception):
-    """The operator cancelled a question for a secret."""
+    """The operator cancelled a prompt for a secret."""
 
 
 class Executor:
-    """Runs the statements of one line, in order; the first that fails ends the line and is shown in the bar."""
+    """Runs the statements of one line in order; the first that fails ends the line, and the bar shows its error."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Executor:
         Args:
             app: shows texts on a screen above the panes.
             go_to_time: shows another time of a record.
-            ask_secret: asks for a secret without showing it; None if the operator cancels.
+            ask_secret: prompts for a secret without echo; returns None if the operator cancels.
         """
         self._app, self._session, self._navigator, self._editing = app, cluster.session, navigator, editing
         self._applying, self._operating, self._themes = applying, operating, themes
@@ -89,10 +89,10 @@ class Executor:
         self._left_out: list[str] = []
 
     async def run(self, statements: Sequence[language_statements.Statement]) -> LanguageError | None:
-        """Carry out statements in their order. The edits of neighbours are staged as one step of undo.
+        """Execute statements in order. Edits of adjacent statements are staged as one undo step.
 
         Returns:
-            An error of the language with its position, None if there is none. Other errors go to the message line.
+            An error of the language with its position; None on success. Other errors go to the message line.
         """
         from console.admin.errors import AdminError
         from console.session.snapshot_reader import Refused
@@ -118,10 +118,10 @@ class Executor:
             self._left_out = []
 
     def _selected(self) -> list[language_statements.Subject | None]:
-        """Return the entities of a command without one: all that are marked and shown, or the one under the cursor.
+        """Return the entities of a command without one: all visible marked ones, or the one under the cursor.
 
         Raises:
-            CommandError: all that are marked are hidden.
+            CommandError: all marked rows are hidden.
         """
         targets, hidden = self._navigator.view.targets(), self._navigator.view.left_out()
         if hidden and not targets:
@@ -130,11 +130,11 @@ class Executor:
         return [*targets] or [None]
 
     async def _one(self, statement: language_statements.Statement, before: Sequence[Edit]) -> list[Edit] | None:
-        """Carry out one statement.
+        """Execute one statement.
 
         Returns:
-            The edits of the statement, to be staged with their neighbours as one step of undo; None if those of
-            `before` were staged, because the statement is about the plan or another view.
+            The edits of the statement, to be staged with adjacent ones as one undo step; None if the edits in `before`
+            were staged, because the statement is about the plan or another view.
         """
         if isinstance(statement, language_statements.EditStatement):
             if statement.holds_ms is not None:
@@ -147,7 +147,7 @@ class Executor:
         return None
 
     async def _carry_out(self, statement: language_statements.Statement) -> None:
-        """Carry out a statement that stages no edits of its own: about the plan, what is shown, or kac itself."""
+        """Execute a statement without edits: about the plan, the view or kac itself."""
         session = self._session
         match statement:
             case language_statements.QueryStatement():
@@ -205,7 +205,7 @@ class Executor:
         statement = await asyncio.to_thread(with_file, statement)
         edits: list[Edit] = []
         secrets: dict[str, Secret] | None = None
-        # Only a statement about an entity can leave it out: then it is about each that is marked.
+        # Only a statement about an entity can omit it, and then applies to each marked one.
         left_out = statement.leaves_out_entity
         self._left_out = self._navigator.view.left_out() if left_out else []
         for selected in self._selected() if left_out else [None]:

@@ -1,5 +1,4 @@
-"""The lines around a view: header, panes, message, and footer with the active keys. Each is painted only if it
-changed."""
+"""The lines around a view: header, panes, message, and footer with the active keys. Only changed lines are painted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The key and the command that write the flight record of this console into a file."""
+"""The key and the command that write this console's flight record to a file."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 async def keep_record(
     recorder: Recorder | None, context: str, cluster_id: str, say: Callable[[str, str], None], path: str = ""
 ) -> None:
-    """Write the record that is in memory into a file, and say where it is or why it could not be written.
+    """Write the record in memory to a file, and report its path or the error.
 
     Args:
-        recorder: has it; None where nothing is kept.
-        context: its name.
-        say: puts a text and its meaning on the message line.
-        path: of the file, ``""`` for a new one in the state folder.
+        recorder: has the record; None if nothing is recorded.
+        context: name of the context.
+        cluster_id: id of the cluster.
+        say: shows a text and its meaning on the message line.
+        path: path of the file; ``""``: a new file in the state folder.
     """
     try:
         say(clean(await write_record(recorder, context, cluster_id, path), 400), "")

@@ -14,7 +14,7 @@ from widgets.columns import ColumnView
 from widgets.line_view import LineView
 
 INDENT = 14
-"""Cells before what a key does."""
+"""Width of the keys before their text, in cells."""
 MOTIONS = (
     ("j k ↓ ↑", "Move; PgUp PgDn (^↑ ^↓) by a window, ^U ^D by half of one"),
     ("g G", "First and last line; Home and End too"),
@@ -86,13 +86,12 @@ def sorts_of(lines: LineView) -> list[tuple[str, str]]:
 def help_lines(
     keys: Iterable[keymap.Key], state: keymap.KeyState, keys_of: Callable[[str], str], sorts: Sequence[tuple[str, str]]
 ) -> list[Line]:
-    """Return the help of a view: its keys, those that work everywhere, moving, sorting, and the letters in front of
-    rows.
+    """Return the help of a view: its keys, the global keys, moving, sorting, and the letters before rows.
 
     Args:
-        state: decides which keys work now; the others have the reason.
-        keys_of: returns the keys of an action as they are configured.
-        sorts: pairs of a key and the column that it sorts by.
+        state: decides which keys are active; the others show the reason.
+        keys_of: returns the configured keys of an action.
+        sorts: pairs of a key and the label of the column that it sorts by.
     """
     lines: list[Line] = []
     here = [key for key in keys if keymap.EVERYWHERE not in key.where]
@@ -190,7 +189,7 @@ def _page() -> Iterator[str]:
 
 
 def _sorting() -> Iterator[tuple[str, str, str]]:
-    """Yield the keys that sort, view by view."""
+    """Yield the sort keys, view by view."""
     for view, title in _VIEWS[1:]:
         columns = sort_columns(view)
         if columns:

@@ -25,12 +25,11 @@ OVERVIEW = "overview"
 
 
 class Key(NamedTuple):
-    """A key and what it does.
+    """A key and its action.
 
-    id: the name of the action, under which settings may give it other keys.
-    keys: Textual's names of the keys, parted by commas. label: for the footer. help: a sentence without a full stop.
-    where: the views that have it. needs: what has to hold, see `console.tui.keymap`. rank: its place in the
-    footer, 0 for none; what has the lowest rank stays longest.
+    id: name of the action, under which settings can remap it. keys: Textual's names of the keys, separated by commas.
+    label: text in the footer. help: a sentence without a full stop. where: the views that have it. needs: names of its
+    conditions, see `_REASONS`. rank: position in the footer, 0 for none; the lowest rank stays longest.
     """
 
     id: str
@@ -47,17 +46,17 @@ def _key(id_: str, keys: str, label: str, help_: str, *where: str, needs: Iterab
 
 
 _row_key = partial(_key, needs=("row",))
-"""A key that is about the row under the cursor."""
+"""A key for the row under the cursor."""
 _change = partial(_key, needs=("writable",))
-"""A key that stages something, or begins its command."""
+"""A key that stages an edit, or begins a command that does."""
 _row_change = partial(_key, needs=("writable", "row"))
-"""The same for the row under the cursor."""
+"""A key that stages an edit for the row under the cursor."""
 _replay_key = partial(_key, needs=("replay",))
 """A key that goes to another time of a record."""
 
 
 KEYS: tuple[Key, ...] = (
-    # Going about
+    # Navigation
     _key("brokers", "1", "brokers", "The brokers, the controller and the cluster default"),
     _key("topics", "2", "topics", "The topics"),
     _key("configs", "3", "configs", "All entities that have configs"),
@@ -90,7 +89,7 @@ KEYS: tuple[Key, ...] = (
     _key("palette", "ctrl+p", "palette", "Find an action by name"),
     _key("quit", "q,ctrl+q", "quit", "Quit; asks first while edits are staged"),
     _key("suspend", "ctrl+z", "suspend", "Back to the shell until fg, as with other programs"),
-    # Seeing
+    # Display
     _key("refresh", "r,ctrl+r", "refresh", "Read this view now, and clear the change marks", rank=85),
     _key(
         "pause",
@@ -208,7 +207,7 @@ KEYS: tuple[Key, ...] = (
     _row_change("fix", "F", "fix", "Stage what mends it, or put the command into the bar", NOW, MOVES, rank=10),
     _row_key("mute", "m", "mute 1 h", "Do not count the cause for an hour; once more ends that", NOW, rank=20),
     _key("effective", "f", "effective", "The effective quota of a user and a client", QUOTAS, rank=30),
-    # Changing, all of it staged
+    # Changes, all of them staged
     _row_change(
         "edit",
         "e",
@@ -343,18 +342,18 @@ BY_ID: Mapping[str, Key] = {key.id: key for key in KEYS}
 
 
 def keys_of(view: str) -> tuple[Key, ...]:
-    """Return the keys that a view has of its own."""
+    """Return the keys that only some views have, for one view."""
     return tuple(key for key in KEYS if view in key.where)
 
 
 GLOBAL = keys_of(EVERYWHERE)
 PANE_KEYS = PANES
-"""The ids of the keys of the panes, in their order."""
+"""The ids of the panes' keys, in order of the panes."""
 
 
 class KeyState(NamedTuple):
-    """What the conditions look at. context: the name of the read-only context, or None. list_key: whether the key under
-    the cursor takes a list."""
+    """The state that conditions check. read_only: name of the read-only context, or None. list_key: whether the config
+    key under the cursor has a list value."""
 
     read_only: str | None
     row: bool
@@ -385,7 +384,7 @@ _REASONS: Mapping[str, Callable[[KeyState], str]] = {
 
 
 def reason(key: Key, state: KeyState) -> str:
-    """Return why a key does nothing now, ``""`` if it works."""
+    """Return why a key is inactive; ``""`` if it works."""
     for need in key.needs:
         if why := _REASONS[need](state):
             return why

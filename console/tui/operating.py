@@ -1,5 +1,5 @@
-"""Operations from the screen: the forecast and the question before one begins, and the work on it while the console is
-open. Once it is closed any process of this host goes on: another console, or ``kac moves --continue``."""
+"""Operations from the screen: the forecast and the question before one begins, and its steps while the console is open.
+Once the console is closed, any process of this host can continue: another console, or ``kac moves --continue``."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LAST_ANSWER = 5.0
-"""Seconds for which leaving waits for the answer to a step's request; else the next process checks the outcome."""
+"""Seconds that leaving waits for the response to a step's request; after that the next process checks the outcome."""
 
 
 class Operating:
-    """Begins operations, and works on one at a time, with a session of its own: the operator's plan stays as it is.
+    """Begins operations, and runs one at a time, with its own session, so that the operator's plan is unaffected.
 
-    at_work: the operation that is worked on, ``operation 7``; ``""`` for none.
+    at_work: the running operation, ``operation 7``; ``""`` without one.
     """
 
     def __init__(self, app: App[Context], cluster: ShownCluster, journal: Journal, message: MessageLine) -> None:
-        """Create it; nothing is worked on.
+        """Create it; no operation runs.
 
         Args:
             app: runs its workers, and shows its questions.
@@ -54,13 +54,13 @@ class Operating:
     # -- beginning -----------------------------------------------------------------------------------------------------
 
     def ask_and_begin(self, goal: Goal, throttle: int | None) -> None:
-        """Show what a goal would do, ask, and begin the operation.
+        """Show the forecast of a goal, ask, and begin the operation.
 
         Args:
-            throttle: bytes per second, None for no throttle.
+            throttle: rate of the copies, bytes/s; None for no throttle.
         """
         self._message.say("what it would do is worked out…", "muted")
-        # Not as a worker that keys typed ahead wait for: they answer the question.
+        # Not as a worker that delays keys typed ahead: they answer the question.
         start(
             self._app, partial(self._reported, partial(self._begin, goal, throttle)), group="operation", name="question"
         )
@@ -98,7 +98,7 @@ class Operating:
         self._work(number, f"operation {number} begins: {goal}; w shows it")
 
     async def _planned(self, snapshot: Snapshot, goal: Goal, throttle: int | None) -> tuple[Proposal, Forecast]:
-        """Return what a goal does to the cluster as it is now, and how long that takes. Raises UnknownPlace."""
+        """Return the proposal for a goal on the current cluster, and its forecast. Raises UnknownPlace."""
         from console.operations.forecast import forecast
         from console.operations.placement import placement_of
         from console.operations.planner import check_named, propose
@@ -114,7 +114,7 @@ class Operating:
     # -- going on ------------------------------------------------------------------------------------------------------
 
     def do_work(self) -> None:
-        """Work on the operation that is open."""
+        """Run the open operation."""
         if self.at_work:
             self._message.say(f"{self.at_work} is worked on here; w shows it", "muted")
             return
@@ -138,11 +138,11 @@ class Operating:
     # -- asking --------------------------------------------------------------------------------------------------------
 
     def do_ask(self, number: int, *, cancel: bool = False, throttle: int | None = None, give_up: bool = False) -> None:
-        """Ask the process that works on an operation to do something; cancel it here if none works on it.
+        """Send a request to the process that runs an operation; without one, cancel the operation here.
 
         Args:
-            throttle: bytes per second, as `ask_of` takes it.
-            give_up: end the operation although brokers that do not answer keep its throttles.
+            throttle: rate of the copies, bytes/s, as for `ask_of`.
+            give_up: end the operation although silent brokers keep its throttles.
         """
         ask = partial(self._ask, number, cancel, throttle, give_up)
         start(self._app, partial(self._reported, ask), group="command", name="command")
@@ -172,9 +172,9 @@ class Operating:
         return Session(shown.client, shown.context, shown.front_end, shown.clock)
 
     def _work(self, number: int, line: str) -> None:
-        """Begin to work on an operation.
+        """Start to run an operation.
 
-        As a task, not a worker: workers are cancelled when the app ends, even in the middle of a request.
+        It runs as a task, not as a worker: workers are cancelled when the app exits, even in the middle of a request.
         """
         if self.at_work:
             return
@@ -216,7 +216,7 @@ class Operating:
         )
 
     async def _reported(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run a coroutine function, and put on the message line why it was refused."""
+        """Run a coroutine function, and show the reason of a refusal on the message line."""
         from console.admin.errors import AdminError
         from console.session.snapshot_reader import Refused
 
@@ -230,7 +230,7 @@ class Operating:
     # -- leaving -------------------------------------------------------------------------------------------------------
 
     async def leave(self) -> None:
-        """Stop working on the operation: wait for the answer to what was sent, and release the lease."""
+        """Stop the operation's work: wait for the response to a sent request, and release the lease."""
         task, session = self._task, self._session
         if task is None or session is None:
             return
@@ -245,5 +245,5 @@ class Operating:
 
 
 async def _shielded(task: asyncio.Task[None]) -> None:
-    """Wait for a task without cancelling it with the waiter."""
+    """Wait for a task, without cancelling it if the waiter is cancelled."""
     await asyncio.shield(task)

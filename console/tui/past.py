@@ -1,6 +1,6 @@
-"""What the screen knows of the past: this host's journal of the cluster that is shown, and the lake.
+"""The past of the cluster on the screen: this host's journal, and the lake.
 
-The journal and the lake are read in the background, with modules that the first screen does not load.
+Both are read in the background, with modules that the first screen does not load.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT = 60.0
-"""Seconds after which the header is written again while an edit is due to be taken back at a known time."""
+"""Longest pause, in seconds, before the header is written again while an edit is due for reversal at a known time."""
 
 
 def operation_text(operation: Operation) -> str:
-    """Return an open operation for the header: ``op 7 running``, ``OP 7 STALLED`` if it is held up."""
+    """Return an open operation for the header: ``op 7 running``; ``OP 7 STALLED`` if it is held up."""
     if operation.progress is None:
         return f"op {operation.number} {operation.state.value}"
     return progress_text(operation.number, operation.progress)
@@ -69,8 +69,8 @@ class Journal:
         Args:
             app: runs its workers and timers.
             reading: has the session.
-            redraw: draws the view that is shown again.
-            changed: called when `due` may have another value.
+            redraw: redraws the visible view.
+            changed: called when the value of `due` may have changed.
         """
         self._app, self._session, self._reads = app, reading.session, reading
         self._message, self._redraw, self._changed = message, redraw, changed
@@ -82,36 +82,34 @@ class Journal:
 
     @cached_property
     def events(self) -> EventWatch:
-        """What changed since the cluster first answered, by others and by this host."""
+        """The changes since the cluster first answered, by other clients and by this host."""
         from console.tui.event_watch import EventWatch
 
         return EventWatch(self._app, self._reads, self._redraw)
 
     def moments(self) -> list[datetime]:
-        """Return when something changed, as far as events were recorded."""
+        """Return the times of the recorded events."""
         record = self.events.record
         return [each.until for each in record.events] if record is not None else []
 
     def read_once(self) -> None:
-        """Read the journal when the cluster answers for the first time, and say what is unfinished and due."""
+        """Read the journal when the cluster first answers, and show unfinished and due changes."""
         if not self._was_read:
             self._was_read = True
             start(self._app, partial(self._read, say=True), group="past", name="past")
 
     def tell(self, at_work: str) -> None:
-        """Show the state of the operation that this console works on; ``""`` for none."""
+        """Show the state of the operation that this console runs; ``""``: none."""
         if at_work != self._at_work:
             self._at_work = at_work
             self._changed()
 
     def read(self) -> None:
-        """Read the journal in the background for the header."""
+        """Read the journal in the background, for the header."""
         start(self._app, partial(self._read, say=False), group="past", name="past")
 
     def snapshot_changed(self, snapshot: Snapshot) -> None:
-        """Read the journal again if a snapshot shows the values that a change of unknown outcome set: it was
-        applied.
-        """
+        """Read the journal again if a snapshot has the values of a change of unknown outcome: it was applied."""
         known = self._known
         if known is None or known.past is None or self._reading or not (open_ := known.past.unfinished()):
             return
@@ -153,11 +151,11 @@ class Journal:
             self._watches = True
             self._app.set_timer(LONGEST_WAIT, self._read_again)
         if waits:
-            # The clock may be set while this waits: check again after a minute at the latest.
+            # The clock may be set during the wait, so check again after a minute at the latest.
             self._app.set_timer(min(*waits, LONGEST_WAIT) + 0.1, self._update)
 
     def _read_again(self) -> None:
-        """Read the state of an operation that another process works on."""
+        """Read the state of an operation that another process runs."""
         self._watches = False
         self.read()
 
@@ -167,8 +165,8 @@ class Journal:
 
     @property
     def due(self) -> str:
-        """For the header: ``NO JOURNAL`` where none is kept, ``DUE 2`` for edits that should have been taken back by
-        now, ``op 7 running`` for an operation, ``until 14:05`` for the next edit that will be; else ``""``."""
+        """The header's text: ``NO JOURNAL`` without a journal, ``DUE 2`` for edits overdue for reversal, ``op 7
+        running`` for an operation, ``until 14:05`` for the next reversal; else ``""``."""
         if not self._session.context.journal:
             return "NO JOURNAL"
         if self._known is not None and (late := self._known.due(datetime.now(UTC))):
@@ -185,16 +183,16 @@ class Journal:
 class OpenLake:
     """The lake that the panes read: opened when the first of them is shown, and again when a table has a newer version.
 
-    where: its path or URI. problem: why it can't be read, as text for the operator. is_missing: there is no lake at
-    `where`.
+    where: path or URI of the lake. problem: why it can't be read, as text for the operator. is_missing: `where` has no
+    lake.
     """
 
     def __init__(self, given: str | None, setting: str | None) -> None:
         """Create it without opening the lake.
 
         Args:
-            given: of ``--lake``.
-            setting: of the context.
+            given: value of ``--lake``.
+            setting: the context's setting.
         """
         self.where = lake_place(given, os.environ, setting, Path.home())
         self.problem = ""
@@ -204,11 +202,11 @@ class OpenLake:
         self._is_closed = False
 
     async def tables(self) -> Tables | None:
-        """Return the tables, opened on another thread; None if they can't be read, and `problem` has the reason."""
+        """Return the tables, opened on another thread; None if they can't be read, with the reason in `problem`."""
         return await asyncio.to_thread(self._open)
 
     def close(self) -> None:
-        """Close the files, for good; a query under way ends first."""
+        """Close the files permanently, after a query under way has ended."""
         with self._lock:
             self._is_closed = True
             if self._tables is not None:

@@ -1,4 +1,4 @@
-"""Where the operator is: a view, what it is about, and the places visited before. Pure."""
+"""The operator's place: a view, its entity, and the places visited before. Pure."""
 
 from __future__ import annotations
 
@@ -42,23 +42,23 @@ TITLES = (
     "Events",
 )
 SHORT_TITLES = ("Brok", "Topic", "Conf", "Quota", "ACL", "Grp", "Plan", "Hist", "Drift", "Use", "Now", "Event")
-"""For narrow terminals."""
+"""Titles on narrow terminals."""
 SHORTEST_TITLES = ("Br", "To", "Co", "Qu", "AC", "Gr", "Pl", "Hi", "Dr", "Us", "No", "Ev")
-"""Below 64 columns."""
+"""Titles on terminals of less than 64 columns."""
 DIGITS = "1234567890.,"
 """The key of each pane."""
 ORDER = (11, *range(1, 11), 12)
-"""The panes from left to right, Now first. The last one is left out on a narrow terminal."""
+"""The panes from left to right, Now first. A narrow terminal leaves out the last one."""
 SECTIONS = (keymap.CONFIGS, keymap.TOPIC, keymap.ACLS)
-"""The sections of a topic, in the order of the tab key: its configs, its partitions, the ACLs that apply to it."""
+"""The sections of a topic, in the order of the tab key: its configs, its partitions, and the ACLs that apply to it."""
 SECTION_TITLES = ("Configs", "Partitions", "ACLs")
 NODES = (keymap.BROKERS, keymap.QUORUM, keymap.FEATURES)
-"""The parts of the pane of brokers, in the order of the tab key."""
+"""The parts of the brokers pane, in the order of the tab key."""
 NODES_TITLES = ("Brokers", "Quorum", "Features")
 
 
 class Place(NamedTuple):
-    """A view, the entity, the group's name or the records that it shows (None: the whole pane), and the number of its
+    """A view and the number of its pane. about: the entity, group name or records that it shows; None: the whole
     pane."""
 
     view: str
@@ -67,23 +67,23 @@ class Place(NamedTuple):
 
     @property
     def topic(self) -> str | None:
-        """The topic's name, None where the place is not about a topic."""
+        """The topic's name; None if the place is not about a topic."""
         about = self.about
         return about.name if isinstance(about, ConfigResource) and resource_word(about.type) == "topic" else None
 
 
 def pane(number: int) -> Place:
-    """Return the top view of a pane, counted from 1."""
+    """Return the top view of a pane; number: from 1."""
     return Place(PANES[number - 1], number)
 
 
 def pane_named(name: str) -> Place:
-    """Return the top view of a pane, by its name in `PANES`."""
+    """Return the top view of a pane by its name in `PANES`."""
     return pane(PANES.index(name) + 1)
 
 
 TOKENS = pane_named(keymap.ACLS)._replace(view=keymap.TOKENS)
-"""The delegation tokens, inside the pane of ACLs."""
+"""The delegation tokens, inside the ACLs pane."""
 
 
 def up(place: Place) -> Place | None:
@@ -106,7 +106,7 @@ def title(place: Place) -> str:
 
 
 def parts_of(place: Place) -> list[tuple[str, str]]:
-    """Return the parts between which the tab key goes, of a topic or of the pane of brokers.
+    """Return the parts that the tab key cycles through, for a topic or the brokers pane.
 
     Returns:
         Pairs of a view's name and its title; empty for other places.
@@ -119,7 +119,7 @@ def parts_of(place: Place) -> list[tuple[str, str]]:
 
 
 def part_titled(place: Place, title: str) -> str | None:
-    """Return the name of the view of the part that has a title; None for none."""
+    """Return the view name of the part with a title; None if no part has it."""
     return next((view for view, its in parts_of(place) if its == title), None)
 
 
@@ -129,7 +129,7 @@ def records_in(place: Place, wanted: Records) -> Place:
 
 
 def record_title(about: Records) -> str:
-    """Return as text which records are shown, for the breadcrumbs."""
+    """Return the selected range of records as text, for the breadcrumbs."""
     where = clean(about.topic) if about.partition is None else f"{clean(about.topic)}-{about.partition}"
     match about.start:
         case "group":
@@ -145,7 +145,7 @@ MOST_PLACES = 50
 
 
 class BackStack:
-    """The current place, the places to go back to, and the one that was shown last."""
+    """The current place, the places to go back to, and the place shown before."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -153,24 +153,25 @@ class BackStack:
         self._last: Place | None = None
 
     def go(self, place: Place, *, aside: bool = False) -> None:
-        """Make another place the current one. A place that is on the stack already is gone back to.
+        """Make another place the current one. If it is already on the stack, go back to it.
 
         Args:
-            aside: the place is another section of the same entity; the stack stays as it is.
+            aside: whether the place is another section of the same entity; the stack then stays as it is.
         """
         if not aside:
-            # From what was found, or drawn, one comes back to it, wherever one had been before.
+            # Back from a search hit or a chart always returns to the search or the overview, even if the place is on
+            # the stack.
             is_new = place not in self._before or self.place.view in (keymap.FIND, keymap.OVERVIEW)
             index = None if is_new else self._before.index(place)
             self._before = self._before[:index] if index is not None else [*self._before, self.place][-MOST_PLACES:]
         self._last, self.place = self.place, place
 
     def back(self) -> Place | None:
-        """Return the previous place, else the top view of the pane; None if that is shown already."""
+        """Return the previous place, else the top view of the pane; None if that is the current place."""
         if self._before:
             return self._before[-1]
         return up(self.place)
 
     def last(self) -> Place | None:
-        """Return the place that was shown before the current one, None at the start."""
+        """Return the place before the current one; None at the start."""
         return self._last

@@ -32,7 +32,7 @@ def runbook_lines(plan: Plan, snapshot: Snapshot, settings: ConnectionSettings) 
 
 
 def script(plan: Plan) -> str:
-    """Return the plan as commands, one a line, in the order in which the edits were staged."""
+    """Return the plan as commands, one per line, in the order of staging."""
     return "\n".join(command_of(staged.edit) + _lasting(staged) for staged in plan.staged)
 
 

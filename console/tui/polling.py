@@ -1,4 +1,4 @@
-"""Reads for the view that is visible, on each tick and beside that, and finds out which brokers answer."""
+"""Reads for the visible view, on each tick and in between, and finds out which brokers answer."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from console.tui.watch import ShownCluster
 
 PATIENCE = 5.0
-"""Seconds without an answer after which each broker gets a small request instead; after as many again without one the
+"""Seconds without a response after which kac sends each broker a small request; after as many again without one, the
 cluster counts as silent."""
 MORE_AFTER = 0.5
-"""Seconds for which slow reads wait for the rows of the view."""
+"""Seconds that slow reads wait for the view's rows."""
 LONGEST_POLL = 10.0
-"""Seconds: a poll counts as late after twice the duration of the one before, of which no more than this counts."""
+"""Cap, in seconds, on the previous poll's duration; a poll counts as late after twice that duration."""
 
 log = logging.getLogger(__name__)
 
 
 class ClusterReached(Message):
-    """A poll for a place was answered.
+    """The cluster answered a poll for a place.
 
-    silent: the brokers that do not answer. unread: why what the place shows could not be read nevertheless, None if it
-    was. since: UTC, when it was read last, or first asked for.
+    silent: the brokers that do not answer. unread: why the place's data could not be read; None if it was read. since:
+    time of its last read, or of the first attempt, UTC.
     """
 
     def __init__(self, silent: frozenset[int], place: Place, since: datetime, unread: Failure | None = None) -> None:
@@ -55,7 +55,7 @@ class ClusterReached(Message):
 class ClusterLost(Message):
     """No broker answered a poll and its repetition.
 
-    final: retrying automatically would do harm, as wrong credentials lock accounts.
+    final: an automatic retry would do harm, as wrong credentials lock accounts.
     """
 
     def __init__(self, failure: Failure, final: bool) -> None:
@@ -65,11 +65,12 @@ class ClusterLost(Message):
 
 
 FIRST_ANSWERS = 2.0
-"""Seconds at most for which other reads, and the import of triage, wait for the prefetched answers and their rows."""
+"""Longest wait, in seconds, of other reads and of the import of triage for the prefetched responses and their rows."""
 
 
 class FirstReads:
-    """What a console reads first: what was asked for before its first frame, then all that goes on until it ends."""
+    """The first reads of a console: the requests prefetched before its first frame, then the reads that run until it
+    exits."""
 
     def __init__(self, app: App[Any], cluster: ShownCluster, prefetched: SessionFactory | None) -> None:
         """Create it; `begin` reads.
@@ -81,7 +82,7 @@ class FirstReads:
         self._app, self._cluster, self._prefetched = app, cluster, prefetched
 
     def begin(self) -> None:
-        """Begin to read, once the first frame is drawn."""
+        """Start the reads once the first frame is drawn."""
         if self._prefetched is None:
             self._go_live()
             return
@@ -102,14 +103,15 @@ class FirstReads:
         start(self._app, self._cluster.reading.reads.run, group="live", name="live")
         self._cluster.half_hour.begin()
         if self._cluster.reading.at_controllers or self._cluster.triage.request_logs:
-            # By brokers the console opens on Now, which begins this; here on the quorum, with the number in its head.
-            # Request logs are read by it, whatever pane is open.
+            # A context for brokers opens on Now, which starts triage; a context for controllers opens on the quorum,
+            # with the number of causes in its header. Triage also reads request logs, whatever pane is open.
             self._cluster.triage.begin()
 
 
 class Polling:
-    """Reads for the view that is visible, as two parts of the screen's reads: what the view shows on every tick
-    (`View.read`), and its slow reads. Hidden views read nothing; failures are shown, and the reads go on.
+    """Reads for the visible view, as two scheduled parts: its data on every tick (`View.read`), and its slow reads.
+
+    Hidden views read nothing. Failures are shown, and the reads continue.
     """
 
     def __init__(self, reading: Reading, view: Callable[[], View], post: Callable[[Message], bool]) -> None:
@@ -118,7 +120,7 @@ class Polling:
         Args:
             reading: the reads that views share.
             view: returns the visible view.
-            post: sends the app a message.
+            post: posts a message to the app.
         """
         self._reading, self._session = reading, reading.session
         self._view = view
@@ -127,12 +129,12 @@ class Polling:
         self._silent: frozenset[int] = frozenset()
         self._was_read = (view().place, reading.session.clock.now())
         self._reads_take = 0.0
-        # Brokers that did not answer need no rest; that they answer again is to be seen soon.
+        # A poll that waited for silent brokers needs no rest: the screen should soon show that they answer again.
         reading.reads.put(Scheduled(VIEW, Pace(reading.refresh, from_begin=True), self._read, in_view=True))
         reading.tick()
 
     async def _read(self) -> None:
-        """Poll the cluster once and post what came of it. Raises why it was not read, or that no broker answers."""
+        """Poll the cluster once and post the outcome. Raises the view's read failure, or that no broker answers."""
         if self._was_read[0] != (place := self._view().place):
             self._was_read = place, self._session.clock.now()
         known = self._session.snapshot
@@ -146,7 +148,7 @@ class Polling:
         finally:
             poll.cancel()
         if self._reading.lost and (self._lost_since_asked or self._session.snapshot.read_at is known.read_at):
-            # The answers may be older than the loss, or the view read no part of the cluster: neither shows that
+            # The responses may be older than the loss, or the view read no part of the cluster: neither shows that
             # brokers answer again.
             await self._find_silent()
         elif self._session.snapshot is not known:
@@ -158,11 +160,11 @@ class Polling:
                 self._reached()
 
     async def _wait_for(self, poll: asyncio.Future[None]) -> bool:
-        """Wait until a poll ends, and while it takes long, check which brokers answer at all.
+        """Wait until a poll ends; while it takes long, check which brokers answer at all.
 
         Returns:
             False if the poll is given up for another one on new connections: brokers answer again, other brokers than
-            before do, or the operator asked again or went elsewhere.
+            before answer, or the operator refreshed or opened another view.
         """
         from console.admin import cluster
 
@@ -184,7 +186,7 @@ class Polling:
         return True
 
     async def _failed(self, error: BaseException) -> None:
-        """Post why a poll failed, and raise that."""
+        """Post why a poll failed, and raise its error."""
         from console.admin.errors import AdminError, AuthenticationFailed
         from console.session.snapshot_reader import Refused
 
@@ -197,14 +199,14 @@ class Polling:
         raise error
 
     async def _is_heard(self, unread: Failure | None = None) -> bool:
-        """Find out which brokers answer, as `_find_silent` does. Return whether any answers."""
+        """Find out which brokers answer, as `_find_silent` does. Return whether one answers."""
         from console.admin.errors import AdminError
 
         try:
             await self._find_silent(unread)
         except AdminError:
             return False
-        except Exception:  # the reads have to go on, whatever one of them ran into
+        except Exception:  # the reads must continue, whatever error occurred
             log.exception("asking which brokers answer")
             return False
         return True
@@ -213,7 +215,7 @@ class Polling:
         """Find out which brokers answer, and post it. Raises AdminError if all are silent.
 
         Args:
-            unread: why the poll itself was not answered.
+            unread: why the poll itself failed.
         """
         from console.admin import cluster
         from console.admin.errors import AdminError, AuthenticationFailed
@@ -221,7 +223,7 @@ class Polling:
         try:
             self._silent = await self._session.client.run(cluster.silent_brokers, PATIENCE)
         except AdminError as error:
-            # That a poll took too long says less than why brokers do not even answer this.
+            # The reason why brokers do not answer this request is more specific than a poll's timeout.
             known = unread is not None and unread.name != "TIMED_OUT"
             self._lost(unread if unread and known else error.failure, final=isinstance(error, AuthenticationFailed))
             raise
@@ -236,22 +238,22 @@ class Polling:
         self._post(ClusterReached(self._silent, *self._was_read, unread))
 
     async def _read_view(self) -> None:
-        """Read what the view shows, and at first who there is."""
+        """Read the view's data, and at first also the cluster's nodes."""
         session, view = self._session, self._view()
         if not (session.snapshot.cluster.brokers or session.snapshot.cluster.controllers):
             await asyncio.gather(session.read_cluster(), view.read())
             if not self._reading.lost:
-                self._reached()  # what is read beside may wait for a broker that hangs
+                self._reached()  # the other reads may wait for a broker that hangs
         else:
             await view.read()
 
     @property
     def rests(self) -> bool:
-        """Whether everything that the view shows has been read, until the next tick."""
+        """Whether all data of the view has been read, until the next tick."""
         return self._reading.resting and self._reading.reads.rests(MORE)
 
     def restart_slow(self) -> None:
-        """Restart the slow reads: for another view, or because the operator asked."""
+        """Restart the slow reads: for another view, or because the operator refreshed."""
         view = self._view()
         pace = Pace(self._reading.refresh * view.MORE_EVERY)
         self._reading.reads.put(Scheduled(MORE, pace, view.read_more, in_view=True, may=view.known), MORE_AFTER)

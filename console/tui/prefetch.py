@@ -1,8 +1,8 @@
-"""The first reads of a session: the way to the first broker opens while the screen is loaded, and what is read there is
-sent once the first frame is drawn.
+"""The first reads of a session: the connection to the first broker opens while the screen loads, and the first requests
+are sent once the first frame is drawn.
 
-Loading and decoding what brokers say takes the interpreter as long as the frame does. Between the two, connecting would
-make the frame later and the rows no earlier; looking up a name and opening a socket take none of its time.
+Loading the decoders and decoding responses takes as much interpreter time as the frame. Connecting in between would
+delay the frame and bring the rows no earlier; a name lookup and opening a socket take no interpreter time.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ T = TypeVar("T")
 
 
 class Prefetch:
-    """A client with operations that are submitted together, before anything waits on their results.
+    """A client with operations that are submitted together, before anything waits for their results.
 
-    The first `run` of the same operation and arguments gets the prefetched result; every other call goes to the client.
+    The first `run` of the same operation and arguments returns the prefetched result; every other call goes to the
+    client.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Prefetch:
         return await asyncio.wrap_future(ahead or self._client.submit(operation, *args, **options))
 
     async def arrived(self, seconds: float) -> bool:
-        """Wait for a number of seconds at most. Return whether all results are there, none of them an error."""
+        """Wait at most a number of seconds. Return whether all results have arrived without an error."""
         ahead = list(self._ahead.values())
         if not ahead:
             return False
@@ -54,7 +55,7 @@ class Prefetch:
 
         def one_is_there(_: Future[Any]) -> None:
             if all(each.done() for each in ahead):
-                with suppress(RuntimeError):  # the loop was closed while the result was on its way
+                with suppress(RuntimeError):  # the loop was closed before the result arrived
                     loop.call_soon_threadsafe(all_there.set)
 
         for each in ahead:
@@ -66,7 +67,7 @@ class Prefetch:
 
 
 class SessionFactory:
-    """Creates sessions, and closes the client of the one before. start: returns a running client for a context."""
+    """Creates sessions, and closes the client of the previous one. start: returns a running client for a context."""
 
     def __init__(self, start: Callable[[Context], AdminClient]) -> None:
         self._start = start
@@ -74,8 +75,7 @@ class SessionFactory:
         self._ahead: Prefetch | None = None
 
     def session(self, context: Context) -> Session:
-        """Return a session whose brokers and topics are the first reads; `begin` sends them. Of controllers it is these
-        and the quorum."""
+        """Return a session whose first reads are brokers and topics, or controllers and quorum; `begin` sends them."""
         from console.admin import cluster, topics
 
         self.close()
@@ -89,14 +89,12 @@ class SessionFactory:
         return session
 
     def begin(self) -> None:
-        """Read brokers and topics for the session created last."""
+        """Send the first reads of the latest session."""
         if self._ahead is not None:
             self._ahead.begin()
 
     async def arrived(self, seconds: float) -> bool:
-        """Wait for a number of seconds at most. Return whether brokers and topics of the session created last were
-        read.
-        """
+        """Wait at most a number of seconds. Return whether the first reads of the latest session have succeeded."""
         return self._ahead is not None and await self._ahead.arrived(seconds)
 
     def close(self) -> None:

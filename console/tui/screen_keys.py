@@ -1,4 +1,4 @@
-"""What the keys do that are the screen's own: read again, pause, copy, help, keep the record."""
+"""The keys that act on the screen itself: refresh, pause, copy, help, save the record."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from console.tui.watch import ShownCluster
 
 LONGEST_COPY = 100_000
-"""Characters copied at most; a config value has at most 32,767."""
+"""Maximum number of characters copied; a config value has at most 32,767."""
 
 
 class ScreenKeys:
-    """Carries out the keys that are about the screen as a whole. Created when the first of them is pressed."""
+    """Runs the keys that act on the whole screen. Created when the operator presses the first of them."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class ScreenKeys:
         self._keys, self._frame, self._polling = keys, frame, polling
 
     def do_refresh(self) -> None:
-        """Read now, and clear the marks of what changed."""
+        """Read now, and clear the marks of changes."""
         self._cluster.changed.clear()
         self._navigator.view.update()
         self._cluster.reading.now()
@@ -59,11 +59,11 @@ class ScreenKeys:
         self._frame.message.say(text, "muted")
 
     def do_suspend(self) -> None:
-        """Give the shell its turn until ``fg``."""
+        """Suspend the console and return to the shell until ``fg``."""
         self._app.suspend_job()
 
     async def do_copy(self) -> None:
-        """Copy what the view offers, and say what became of it."""
+        """Copy the view's text, and show the outcome."""
         if not (text := self._navigator.view.copied()):
             self._frame.message.say("there is nothing to copy here", "muted")
             return
@@ -85,7 +85,7 @@ class ScreenKeys:
         self._app.push_screen(TextScreen(title, lambda width: wrap_all(lines, width, INDENT)))
 
     async def do_save_record(self) -> None:
-        """Write the record that is in memory into a new file."""
+        """Write the record in memory to a new file."""
         from console.tui.keep_record import keep_record
 
         session = self._cluster.session

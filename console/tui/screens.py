@@ -182,8 +182,8 @@ class Confirm(ModalScreen[bool]):
         self._write()
 
     def complete(self, lines: Sequence[Line], names: Sequence[tuple[str, str]]) -> None:
-        """Add the last lines and names to the question; the input line keeps its text. An answer given before takes
-        effect."""
+        """Add the last lines and names to the question; the input line keeps its text. An earlier answer takes effect
+        now."""
         self._whole = True
         self._lines += lines
         begun = bool(self._names)

@@ -1,4 +1,4 @@
-"""Which theme is shown: the chosen one, else the one for the terminal's background."""
+"""The choice of the theme: the configured one, else the one for the terminal's background."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ if TYPE_CHECKING:
 
 
 class ThemeChoice:
-    """Shows the app in a theme. Terminals with few colours leave no choice."""
+    """Applies a theme to the app. On terminals with few colours there is no choice."""
 
     def __init__(self, app: App[Context], chosen: str | None, message: MessageLine) -> None:
-        """Create it; `show` shows the theme.
+        """Create it; `show` applies the theme.
 
         Args:
-            chosen: by the settings, None: by the terminal's background.
+            chosen: theme of the settings; None: the terminal's background decides.
         """
         self._app, self._chosen, self._message = app, chosen, message
         self._is_light = background.from_environment(os.environ)
 
     @property
     def asks(self) -> bool:
-        """Whether the terminal has to be asked for its background."""
+        """Whether the terminal must be queried for its background."""
         return self._chosen is None and self._is_light is None and background.may_be_asked(os.environ)
 
     def show(self) -> None:
-        """Show the theme."""
+        """Apply the theme."""
         app = self._app
         colors = app.console.color_system
         app.theme = suitable(self._chosen, color_system=colors, no_color=app.no_color, is_light=self._is_light)
 
     def reported(self, is_light: bool) -> None:
-        """Show the theme for the background that the terminal reported, unless one was chosen."""
+        """Apply the theme for the background that the terminal reported, unless the operator chose one."""
         self._is_light = is_light
         if self._chosen is None:
             self.show()
 
     def choose(self, name: str) -> None:
-        """Show a theme from now on, whatever the terminal reports."""
+        """Apply a theme, whatever background the terminal reports."""
         self._chosen = name
         self.show()
         if self._app.theme.rpartition("-")[2] != name:

@@ -1,4 +1,4 @@
-"""What the panes use of the console."""
+"""The parts of the console that panes use."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 
 class Tools(NamedTuple):
-    """What each pane is created with; it takes what it needs."""
+    """The arguments of each pane; a pane takes those that it needs."""
 
     cluster: ShownCluster
-    """The session that is shown, and how the cluster answers."""
+    """The visible session, its reads and its contact."""
     navigator: Navigator
     """Shows other panes."""
     editing: Editing
-    """Stages edits, or begins their commands in the bar."""
+    """Stages edits, or begins their commands in the command bar."""
     message: MessageLine
     """Shows a line to the operator."""
     journal: Journal
     """This host's journal, and the events since the console began."""
     lake: OpenLake
     operating: Callable[[], Operating]
-    """Returns what begins operations: it is created when it is first used."""
+    """Returns the object that begins operations, created on first use."""
     execute: Callable[[Sequence[Statement]], Awaitable[LanguageError | None]]
-    """Carries out commands, and returns an error of the language, None if all are carried out."""
+    """Executes commands; returns an error of the language, None on success."""

@@ -1,4 +1,4 @@
-"""Three lines for who sees the console for the first time, in a demo. They go away for good."""
+"""The tour: three lines for a first-time user of a demo. They are shown once."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ LINES: tuple[Line, ...] = (
 
 
 class Tour:
-    """What a demo shows below the causes. path: the file whose presence says that it was seen."""
+    """The lines that a demo shows below the causes. path: file that marks the tour as seen."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.is_shown = not path.exists()
 
     def end(self) -> None:
-        """Note that the tour was seen. Blocks on the file, so call it on a thread."""
+        """Mark the tour as seen. Blocks on the file, so call it on a thread."""
         try:
             private_folder(self._path.parent)
             write_whole(self._path, b"", PRIVATE)

@@ -207,8 +207,8 @@ def _steady(before: Verdict | None, now: Verdict) -> Verdict:
 
 
 class HalfHourWatch:
-    """Takes the samples of the last half hour, from the first response on. Reads their data while neither a view nor
-    triage does.
+    """Takes the samples of the last half hour, from the first response on. Reads their data if no view and no triage
+    does.
 
     known: the samples so far; None before the first. usage: throttled client, from the lake -> slot -> requests per
     minute; None if no lake was read.

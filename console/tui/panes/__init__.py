@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from widgets.row_source import Column
 
 _BESIDE_ANOTHER = {keymap.TOPIC: keymap.TOPICS, keymap.GROUP: keymap.GROUPS}
-"""A view that stands in the module of another one; all others have a module of their name."""
+"""Views that share the module of another view; all other views have a module of their own name."""
 
 
 def make_view(name: str, tools: Tools) -> View:
-    """Create the view of a name of `console.tui.keymap`.
+    """Create a view by its name in `console.tui.keymap`.
 
-    Its module is imported only now, so that the first screen does not wait for the other panes.
+    The module is imported only now, so that the first screen does not wait for the other panes.
     """
     made: View = _view_class(name)(tools)
     return made
@@ -32,5 +32,5 @@ def _view_class(name: str) -> Any:
 
 
 def sort_columns(name: str) -> list[Column]:
-    """Return the columns of a view that a key sorts by, for the documentation."""
+    """Return the columns of a view that have a sort key, for the documentation."""
     return [column for column in getattr(_view_class(name), "COLUMNS", ()) if column.sort_key is not None]

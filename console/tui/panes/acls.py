@@ -1,4 +1,4 @@
-"""Who may do what, by principal or by resource; all of it, or what touches one topic."""
+"""Permissions by principal or by resource: all ACLs, or those that affect one topic."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from console.tui.text_lines import wrap_all
 from console.tui.tools import Tools
 
 LABEL = 18
-"""Cells of the labels before the lines of an explanation."""
+"""Width of the labels before the lines of an explanation, in cells."""
 
 
 class AclsView(BesideView[AclRow]):
@@ -44,7 +44,7 @@ class AclsView(BesideView[AclRow]):
         self._explanation: tuple[object, Sequence[Line]] = (None, ())
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the ACLs, the plan, the topic and the order."""
+        """Return the ACLs, the staged edits, the topic, the order and the changes."""
         return self.snapshot.acls, self.plan.staged, self.place.about, self._by, self.cluster.changed.version
 
     async def read(self) -> None:
@@ -52,7 +52,7 @@ class AclsView(BesideView[AclRow]):
         await self.cluster.reading.whole(Part.ACLS)
 
     def rows(self) -> list[AclRow]:
-        """Return all ACLs, or those that match the topic."""
+        """Return all ACLs, or those that affect the topic."""
         topic = self.place.topic
 
         def make() -> list[AclRow]:
@@ -69,15 +69,15 @@ class AclsView(BesideView[AclRow]):
         return text
 
     def key(self, row: AclRow) -> Hashable:
-        """Return the ACL itself, which has no other name."""
+        """Return the ACL itself: it has no other key."""
         return row.acl
 
     def key_text(self, key: Hashable) -> str:
-        """Return the ACL as commands write it."""
+        """Return the ACL in the syntax of commands."""
         return acl_text(key) if isinstance(key, Acl) else super().key_text(key)
 
     def words(self, row: AclRow) -> str:
-        """Return the ACL as commands write it."""
+        """Return the ACL's text for the filter."""
         return search_text(row.acl)
 
     def cells(self, row: AclRow) -> list[Cell]:
@@ -89,16 +89,16 @@ class AclsView(BesideView[AclRow]):
         return [(f"by {self._by}  ", "muted"), *super().status()]
 
     def target(self) -> ConfigResource | None:
-        """Return the topic whose ACLs are shown, None for those of the cluster."""
+        """Return the topic whose ACLs are shown; None for the cluster's ACLs."""
         about = self.place.about
         return about if isinstance(about, ConfigResource) else None
 
     def copied_of(self, row: AclRow) -> str:
-        """Return the ACL as commands write it."""
+        """Return the ACL in the syntax of commands."""
         return acl_text(row.acl)
 
     def do_grouping(self) -> None:
-        """Order by principal, or by resource."""
+        """Sort by principal or by resource."""
         self._by = "resource" if self._by == "principal" else "principal"
         self.table.set_columns(ACLS[self._by].layout, self.table.rows)
         self.redraw()
@@ -108,7 +108,7 @@ class AclsView(BesideView[AclRow]):
         self._editing.begin("allow User:")
 
     def do_explain(self) -> None:
-        """Show what the ACL under the cursor allows or denies, given all others."""
+        """Show the operations that the ACL under the cursor allows or denies, given all others."""
         row = self.row()
         if row is not None:
             start(self.app, partial(self._explain, row.acl), group="command", name="command")
@@ -118,7 +118,8 @@ class AclsView(BesideView[AclRow]):
         self.show_text(acl_text(binding), lambda width: wrap_all(lines, width, LABEL))
 
     def details(self, row: AclRow) -> list[Line]:
-        """Return what the ACL allows or denies, once that is known: among many it takes a moment, on a thread."""
+        """Return the operations that the ACL allows or denies, once a thread has computed them: with many ACLs that
+        takes a moment."""
         about, lines = self._explanation
         if about != (row.acl, self.snapshot.acls):
             start(self, partial(self._learn, row.acl), group="explanation", name="explanation", exclusive=True)
@@ -132,7 +133,8 @@ class AclsView(BesideView[AclRow]):
         self._show_details()
 
     def do_revoke(self) -> None:
-        """Stage the deletion of the ACLs meant, or take back what is staged for them."""
+        """Stage the deletion of the marked ACLs, or of the ACL under the cursor; discard their staged edits if there
+        are any."""
         rows, hidden = self.rows_meant(), self.left_out()
         staged = [row for row in rows if row.staged]
         for row in staged:
@@ -149,7 +151,7 @@ def _explained(binding: Acl, snapshot: Snapshot) -> Sequence[Line]:
 
     said = [*explained_lines(explain_acl(binding, snapshot))]
     return [
-        # A label stands once for its lines.
+        # A label appears only on the first of its lines.
         [(f"{label if label != before else '':<{LABEL}}", "muted"), (text, "")]
         for (label, text), (before, _) in zip(said, [("", ""), *said], strict=False)
     ]

@@ -1,4 +1,4 @@
-"""The brokers, the quorum, and the cluster default."""
+"""The brokers, the quorum's status, and the cluster default."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class BrokersView(OwnLinesView[present_brokers.BrokerRow]):
         self._rates = ShownRates(self)
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the cluster, its quorum, the brokers' load by topics, configs and the plan."""
+        """Return the cluster, its quorum, the brokers' load, rates and configs, the staged edits and the changes."""
         known = self.snapshot
         return (
             known.cluster,
@@ -67,7 +67,7 @@ class BrokersView(OwnLinesView[present_brokers.BrokerRow]):
             AdminError: no broker answered.
         """
         session, reading = self.session, self.cluster.reading
-        # Controllers hold no topics: there is nothing to count, and no log that grows.
+        # Controllers hold no topics, so there is nothing to count, and no log grows.
         if reading.at_controllers:
             await asyncio.gather(session.read_cluster(), session.read_quorum())
         else:
@@ -98,7 +98,7 @@ class BrokersView(OwnLinesView[present_brokers.BrokerRow]):
         return f"{broker.id} {broker.host} {broker.rack or ''}" if broker else "<default>"
 
     def in_trouble(self, row: present_brokers.BrokerRow) -> bool:
-        """Return whether the broker has a symptom, or a config of the row is one."""
+        """Return whether the broker has a symptom, or triage names the row's configs."""
         found = self.trouble.found
         return (row.broker is not None and row.broker.id in found.brokers) or row.resource in found.configs
 
@@ -115,11 +115,11 @@ class BrokersView(OwnLinesView[present_brokers.BrokerRow]):
         return f"{row.broker.host}:{row.broker.port}" if row.broker else ""
 
     async def enter(self, row: present_brokers.BrokerRow) -> None:
-        """Open the configs."""
+        """Open the row's configs."""
         self._navigator.open_resource(self.target_of(row))
 
     def do_unregister(self) -> None:
-        """Begin the command that unregisters the broker; one that is alive is refused."""
+        """Begin the command that unregisters the broker, unless the broker is alive."""
         row = self.row()
         if row is None or row.broker is None:
             self._message.say("the cluster default is no broker", "muted")
@@ -129,12 +129,12 @@ class BrokersView(OwnLinesView[present_brokers.BrokerRow]):
             self._editing.begin(f"unregister broker {row.broker.id}")
 
     def do_drain(self) -> None:
-        """Begin the command that drains the brokers meant; on the cluster default one that balances all."""
+        """Begin the command that drains the marked brokers; on the cluster default, the command that balances all."""
         brokers = [row.broker.id for row in self.rows_meant() if row.broker is not None]
         self._editing.begin(f"drain broker {commas(brokers)} throttle " if brokers else "balance throttle ")
 
     def do_elect(self) -> None:
-        """Stage the elections of the brokers meant where they are preferred leaders; on the cluster default of all."""
+        """Stage elections of the marked brokers where they are preferred leaders; on the cluster default, of all."""
         from console.tui.electing import elect_leaders
 
         brokers = [row.broker.id for row in self.rows_meant() if row.broker is not None]

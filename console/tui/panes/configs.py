@@ -24,7 +24,7 @@ from console.tui.tools import Tools
 
 
 class ConfigsView(DetailsView[present_configs.ConfigRow]):
-    """A table of config keys, and the details of the key under the cursor below it."""
+    """A table of config keys, with the details of the key under the cursor below it."""
 
     NAME = keymap.CONFIGS
     PARTS = frozenset({Part.CONFIGS})
@@ -32,7 +32,7 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
     ROWS_ARE_PARTS = True
     NOUN = present_configs.CONFIGS
     EMPTY = "nothing is set here: `o` shows all keys"
-    DETAILS_AFTER = 0.12  # a held key must not write them for each row
+    DETAILS_AFTER = 0.12  # so that a held key does not draw them for each row
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
@@ -41,20 +41,21 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
 
     @property
     def resource(self) -> ConfigResource:
-        """Whose configs these are."""
+        """The resource of the configs."""
         about = self.place.about
         return about if isinstance(about, ConfigResource) else CLUSTER_DEFAULT
 
     def known(self) -> bool:
-        """Return whether the entity's configs were read."""
+        """Return whether the entity's configs have been read."""
         return self.resource in self.snapshot.configs
 
     def concerns(self, failure: ReadFailure) -> bool:
-        """Return whether a failure is about this entity, or about all."""
+        """Return whether a failure is about this entity or about all."""
         return failure.entity in ("", config_label(self.resource))
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the entity's configs, their documentation, the plan with its outcomes, and the brokers' configs."""
+        """Return the entity's configs, their documentation, the plan with its outcomes, the changes, and the brokers'
+        configs."""
         known = self.snapshot
         return (
             self.resource,
@@ -66,14 +67,14 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
         )
 
     async def read(self) -> None:
-        """Read the entity's configs, with the documentation if that is not known yet. Raises AdminError."""
+        """Read the entity's configs, with their documentation if it is unknown. Raises AdminError."""
         resource, known = self.resource, self.snapshot
         entries = known.configs.get(resource)
         documented = entries is not None and all(
             (int(resource.type), entry.name) in known.documentation for entry in entries
         )
         asks = not documented and resource != self._documented
-        if asks:  # once for each entity: some keys have none
+        if asks:  # once for each entity: some keys have no documentation
             self._documented = resource
         await self.session.read_configs([resource], documentation=asks)
 
@@ -83,28 +84,28 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
             await self.session.read_configs([*map(broker_resource, self.cluster.answering())])
 
     def rows(self) -> list[present_configs.ConfigRow]:
-        """Return the configs, those that are set here first."""
+        """Return the configs, overrides first."""
         resource = self.resource
         lines = present_configs.staged_lines(resource, self.plan, self.snapshot)
         entries = self.snapshot.configs.get(resource)
         return present_configs.config_rows(resource, entries, lines, self.plan, overrides_only=self._only_overrides)
 
     def key(self, row: present_configs.ConfigRow) -> Hashable:
-        """Return the config's key."""
+        """Return the config key."""
         return row.key
 
     def words(self, row: present_configs.ConfigRow) -> str:
-        """Return key and value."""
+        """Return the key and its value."""
         return f"{row.key} {row.entry.value or '' if row.entry else ''}"
 
     def in_trouble(self, row: present_configs.ConfigRow) -> bool:
-        """Return whether triage names the config, or its staged edit was refused."""
+        """Return whether triage names the config, or brokers refused its staged edit."""
         return row.key in self.trouble.found.configs.get(self.resource, ()) or (
             row.outcome is not None and not row.outcome.ok
         )
 
     def shown(self) -> Callable[[present_configs.ConfigRow], present_configs.ConfigLine]:
-        """Return the function that adds to a row from which broker it inherits, and whether it changed."""
+        """Return the function that adds to a row the broker that it inherits from, and whether it changed."""
         resource, when = self.resource, self.cluster.changed.when
         broker = present_configs.described_by(resource, self.snapshot)
         return lambda row: present_configs.ConfigLine(row, broker, when(resource, row.key) is not None)
@@ -140,7 +141,7 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
         self.do_details()
 
     def do_details(self) -> None:
-        """Show all details on a screen of their own."""
+        """Show all details on their own screen."""
         row = self.row()
         if row is not None:
             self.show_text(
@@ -155,12 +156,12 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
         return self.resource
 
     def on_list_key(self) -> bool:
-        """Return whether the config under the cursor has a list as its value."""
+        """Return whether the config under the cursor has a list value."""
         row = self.row()
         return row is not None and row.list_type
 
     def copied_of(self, row: present_configs.ConfigRow) -> str:
-        """Return ``key=value``, without the value if it is hidden."""
+        """Return ``key=value``; without the value if it is hidden."""
         value = row.entry.value if row.entry is not None else None
         return row.key if value is None or value == HIDDEN else f"{row.key}={value}"
 
@@ -170,7 +171,7 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
         self.redraw()
 
     def do_edit(self) -> None:
-        """Begin the command that sets the key. For a sensitive key it has ``?``, which asks for the value."""
+        """Begin the command that sets the key. For a sensitive key the value is ``?``, which prompts for it."""
         row = self.row()
         if row is not None:
             secret = "?" if row.entry is not None and row.entry.sensitive else ""
@@ -181,7 +182,8 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
         self.begin_command(lambda row: f"append {subject_text(self.resource)} {quote(row.key)}=")
 
     def do_unset(self) -> None:
-        """Take back what is staged for the keys meant, or stage the deletion of their overrides."""
+        """Discard the staged edits of the marked keys, or of the key under the cursor; else stage the deletion of their
+        overrides."""
         rows, hidden = self.rows_meant(), self.left_out()
         staged = [row for row in rows if row.line is not None]
         own = [row for row in rows if row.line is None and row.override]

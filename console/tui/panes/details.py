@@ -1,4 +1,4 @@
-"""What stands below a table, on a wide screen beside it: the details of a row, and the last half hour."""
+"""The area below a table, or next to it on a wide screen: the details of a row, and the last half hour."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ Row = TypeVar("Row")
 
 
 class DetailsView(TableView[Row]):
-    """A table, and the details of the row under the cursor below it."""
+    """A table, with the details of the row under the cursor below it."""
 
     DETAILS_AFTER: ClassVar[float] = 0.0
-    """Seconds that the cursor rests before the details follow it."""
+    """Seconds that the cursor must rest before the details follow it."""
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
@@ -49,8 +49,8 @@ class DetailsView(TableView[Row]):
         """Return the details of a row.
 
         Returns:
-            The first line has the title as its only span; the others are the text, which is wrapped to the width.
-            Empty where there is nothing to say.
+            The first line has the title as its only span; the others are the text, which is wrapped to the width. Empty
+            if the row has no details.
         """
         raise NotImplementedError
 
@@ -60,7 +60,7 @@ class DetailsView(TableView[Row]):
         self._show_details()
 
     def on_line_view_highlighted(self) -> None:
-        """Show the details of the row that is now under the cursor, once it has rested there."""
+        """Show the details of the row under the cursor once the cursor has rested there."""
         if not self.DETAILS_AFTER:
             self._show_details()
             return
@@ -85,9 +85,9 @@ class DetailsView(TableView[Row]):
 
 
 class BesideView(DetailsView[Row]):
-    """A table of which Enter opens the details; on a wide screen they stand beside it, and nowhere else.
+    """A table whose details open on Enter; a wide screen also shows them next to the table.
 
-    They are made of what was read, once the cursor rests: moving it asks no broker.
+    They use only data already read, once the cursor rests: moving the cursor sends no request.
     """
 
     DETAILS_AFTER = 0.12
@@ -98,7 +98,7 @@ class BesideView(DetailsView[Row]):
         self.below.display = False
 
     def on_resize(self) -> None:
-        """Show the details where they stand beside the table."""
+        """Show the details if they are next to the table."""
         super().on_resize()
         self.below.display = self.has_class("wide")
 
@@ -108,11 +108,12 @@ class BesideView(DetailsView[Row]):
 
 
 SHARE = 60
-"""Percent of the height that the last half hour takes at most."""
+"""Maximum height of the last half hour, in percent."""
 
 
 class OverHalfHour(Vertical):
-    """A widget over the last half hour, which is drawn on wide screens; a click on a line leads to what it shows."""
+    """A widget above the last half hour, which wide screens draw; a click on a line opens the place that it
+    measures."""
 
     def __init__(self, above: Widget, half_hour: HalfHourWatch, navigator: Navigator) -> None:
         super().__init__()
@@ -130,11 +131,11 @@ class OverHalfHour(Vertical):
         return self._half_hour.known is not None and self.app.size.width >= SIDE_BY_SIDE
 
     def inputs(self) -> tuple[object, ...]:
-        """Return what is drawn, the same objects while nothing is new; nothing where there is no room."""
+        """Return the inputs of the lines, the same objects until one changes; empty if the lines are not drawn."""
         return self._half_hour.inputs() if self._is_drawn else ()
 
     def draw(self) -> None:
-        """Draw the lines, those that differ."""
+        """Draw the lines that differ."""
         lines: list[Line] = []
         if self._is_drawn:
             from console.present.overview import columns_beside, drawn, overview_rows
@@ -143,19 +144,19 @@ class OverHalfHour(Vertical):
                 room = max(1, self.size.height * SHARE // 100)
                 self._rows = overview_rows(self._half_hour.shown(), columns, room)
                 lines = drawn(self._rows, self.size.width)
-        # The table gets what these lines leave.
+        # The table gets the remaining height.
         if len(lines) != len(self._lines.lines):
             self._lines.display = bool(lines)
             self._lines.styles.height = max(1, len(lines))
         self._lines.set(*lines)
 
     def on_resize(self) -> None:
-        """Draw with the columns that there is room for."""
+        """Draw again with the columns that fit."""
         self.draw()
 
     @on(TextLines.Pressed, ".half-hour")
     async def _line_pressed(self, message: TextLines.Pressed) -> None:
-        """Go to what is measured by the line that was clicked."""
+        """Go to the place that the clicked line measures."""
         from console.present.overview import MORE
 
         message.stop()
@@ -168,7 +169,7 @@ class OverHalfHour(Vertical):
 
 
 def place_of(measure: Measure | None) -> tuple[Place, Hashable | None]:
-    """Return the place of what is measured, and the key of its row there; without a measure that of the events."""
+    """Return the place of a measure, and the key of its row there; without a measure, the place of the events."""
     if measure is None:
         return pane_named(keymap.EVENTS), None
     match measure.what:

@@ -1,4 +1,4 @@
-"""What differs: keys by broker, by cluster, and against the baseline, from the lake."""
+"""Drift from the lake: config keys that differ between brokers, between clusters, or from the baseline."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAMED = {"broker": "brokers", "cluster": "clusters", "baseline": "the baseline"
 
 
 class DriftView(LakeView[lake_rows.DriftRow]):
-    """One row for each key that differs. Enter stages the edits that align it."""
+    """One row for each key that differs; Enter stages the edits that align it."""
 
     NAME = keymap.DRIFT
     TABLE = "drift"
@@ -52,15 +52,15 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         return self._scope
 
     def find(self, tables: Tables) -> Sequence[lake_rows.DriftRow]:
-        """Return what differs: between clusters in all of them, else in this one. Raises LakeError."""
+        """Return the differences: between clusters for all of them, else for this one. Raises LakeError."""
         cluster = None if self._scope == "cluster" else self.cluster_id
         return lake_rows.drift_rows(drift(tables, cluster, self._scope), self._scope)
 
     async def without(self) -> None:
-        """Show how brokers differ now, or what changed since the console began."""
+        """Show the current differences between brokers, or the changes since the console began."""
         record = self._journal.events.record
         of = (self._scope, self.snapshot.configs, self.snapshot.cluster, record, self.is_without)
-        # A lake says when a table has a new version; here only the objects do.
+        # Without a lake no table has a version, so the inputs are compared.
         if same(of, self._made_of):
             return
         found: Sequence[Drifted] = ()
@@ -72,12 +72,12 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         self.take(LakeAnswer(lake_rows.drift_rows(found, self._scope), None, (), ()), "")
 
     def rows(self) -> Sequence[lake_rows.DriftRow]:
-        """Return the answer. Its peers decide on the columns."""
+        """Return the rows of the answer; their peers determine the columns."""
         rows: Sequence[lake_rows.DriftRow] = self._answer.rows  # type: ignore[assignment]
         return rows
 
     def draw(self) -> None:
-        """Set a column for each peer, then the rows."""
+        """Set a column for each peer, then draw the rows."""
         self._peers = self._names()
         scope = lake_rows.START if self._scope == "baseline" and self.is_without else self._scope
         if (scope, self._peers) != self._drawn:
@@ -97,7 +97,7 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         return tuple(sorted(odd | set(self._answer.clusters), key=lambda name: (name != self.cluster_id, name)))
 
     def key(self, row: lake_rows.DriftRow) -> Hashable:
-        """Return entity and config key."""
+        """Return the entity and the config key."""
         return row.entity, row.attr
 
     def words(self, row: lake_rows.DriftRow) -> str:
@@ -115,11 +115,11 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         return self._columns.cells(row)
 
     def sort_key(self, column: str) -> Callable[[lake_rows.DriftRow], Any]:
-        """Return the column's key."""
+        """Return the sort key of a column."""
         return self._columns.sort_key(column)
 
     def crumbs(self) -> Line:
-        """Return the three scopes, with the current one marked."""
+        """Return the three scopes, with the current one highlighted."""
         line: Line = [("drift", "strong")]
         for scope in SCOPES:
             title = "Since start" if scope == "baseline" and self.is_without else _TITLES[scope]
@@ -127,7 +127,7 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         return line
 
     def empty_text(self) -> str:
-        """Return that nothing differs in this scope, or why that is not known."""
+        """Return that nothing differs in this scope, or why that is unknown."""
         text = super().empty_text()
         if text != self.EMPTY:
             return text
@@ -143,7 +143,7 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         return clock(record.began) if record is not None else "the start"
 
     def details(self, row: lake_rows.DriftRow) -> list[Line]:
-        """Return each peer that differs, and what Enter stages."""
+        """Return each peer that differs, and the edits that Enter stages."""
         texts = [lake_staging.edit_text(wish.edit) for wish in self._wishes(row)]
         more = f"  (+{len(texts) - 1})" if len(texts) > 1 else ""
         does: list[Line] = [[("⏎ ", "strong"), (texts[0] + more, "muted")]] if texts else []
@@ -156,7 +156,7 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         return [[(lake_rows.row_name(row), "")], *lake_rows.drift_lines(row), *does]
 
     def _wishes(self, row: lake_rows.DriftRow) -> list[lake_staging.Wish]:
-        """Return an edit for each peer of this cluster that differs."""
+        """Return an edit for each peer that differs; for another cluster's peer, a note."""
         return [self._wish(each) for each in row.odd.values()]
 
     def _wish(self, odd: Drifted) -> lake_staging.Wish:
@@ -173,12 +173,12 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         )
 
     async def enter(self, row: lake_rows.DriftRow) -> None:  # noqa: ARG002
-        """Stage the edits that align the rows meant."""
+        """Stage the edits that align the marked rows, or the row under the cursor."""
         self.stage([wish for row in self.rows_meant() for wish in self._wishes(row)], self.left_out())
         self.table.set_marks(())
 
     def target_of(self, row: lake_rows.DriftRow) -> ConfigResource | QuotaEntity | None:
-        """Return the entity of the key, None if several brokers differ."""
+        """Return the entity of the key; None if several brokers differ."""
         odd = next(iter(row.odd.values()), None)
         if odd is None or (self._scope == "broker" and len(row.odd) > 1):
             return None
@@ -188,7 +188,7 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         return lake_staging.config_resource(type_, name) if type_ in lake_staging.CONFIG_TYPES else None
 
     def do_scope(self) -> None:
-        """Compare brokers, clusters, or this cluster with the baseline."""
+        """Switch the scope: brokers, clusters, or this cluster and the baseline."""
         self._scope = SCOPES[(SCOPES.index(self._scope) + 1) % len(SCOPES)]
         self.table.set_marks(())
         self._asked = None

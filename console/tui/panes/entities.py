@@ -1,4 +1,4 @@
-"""Everything that has configs: choose one."""
+"""All entities with configs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from console.tui.tools import Tools
 
 
 class EntitiesView(BesideView[ConfigResource]):
-    """One row for each entity with configs; Enter opens them."""
+    """One row for each entity with configs; Enter opens its configs."""
 
     NAME = keymap.ENTITIES
     PARTS = frozenset({Part.CONFIGS, Part.RESOURCES, Part.TOPICS})
@@ -36,7 +36,7 @@ class EntitiesView(BesideView[ConfigResource]):
         self._rows: Derived[list[ConfigResource]] = Derived([])
 
     def inputs(self) -> tuple[object, ...]:
-        """Return brokers, topics, the listed resources, their configs and the plan."""
+        """Return brokers, topics, the listed resources, their configs, the staged edits and the changes."""
         known = self.snapshot
         return (
             known.cluster,
@@ -55,15 +55,15 @@ class EntitiesView(BesideView[ConfigResource]):
         if listed != self._listed:
             self._listed = listed
             self.update()
-        # Before any row is on the screen, those that will be.
+        # Before the first draw, those that will be on the screen.
         await session.read_configs(self.visible_rows() or self._everything()[: self.app.size.height])
 
     async def read_more(self) -> None:
-        """Read the brokers' loggers; the configs of all others are watched for changes."""
+        """Read the brokers' loggers; the configs of all other entities are watched for changes."""
         await self.session.read_configs([ConfigResource(BROKER_LOGGER, str(each)) for each in self.cluster.answering()])
 
     def _everything(self) -> list[ConfigResource]:
-        """Return all entities that have configs, by kind; the same list while none was added or removed."""
+        """Return all entities with configs, by kind; the same list until one is added or removed."""
         known = self.snapshot
         return self._rows.of((known.cluster, known.topics, self._listed, self.plan.staged), self._all_of_them)
 
@@ -84,7 +84,7 @@ class EntitiesView(BesideView[ConfigResource]):
         return rows + sorted(self._staged - there)
 
     def _overrides(self, resource: ConfigResource) -> int | None:
-        """Return the number of configs that an entity overrides; None if they were not read."""
+        """Return the number of an entity's overrides; None if its configs have not been read."""
         entries = self.snapshot.configs.get(resource)
         return None if entries is None else configs.own_count(entries, resource)
 
@@ -98,20 +98,20 @@ class EntitiesView(BesideView[ConfigResource]):
         return row
 
     def key_text(self, key: Hashable) -> str:
-        """Return kind and name."""
+        """Return the entity's kind and name."""
         return resource(key) if isinstance(key, ConfigResource) else super().key_text(key)
 
     def words(self, row: ConfigResource) -> str:
-        """Return kind and name."""
+        """Return the entity's kind and name."""
         return f"{resource_word(row.type)} {row.name or DEFAULT}"
 
     def shown(self) -> Callable[[ConfigResource], configs.EntityRow]:
-        """Return the function that adds to an entity what is known beside the entities."""
+        """Return the function that adds override counts, changes and staged marks to an entity."""
         facts = configs.EntityFacts(self._overrides, self.cluster.changed.when, self._staged)
         return lambda row: configs.EntityRow(row, facts)
 
     def status(self) -> Line:
-        """Return the age of the overrides, whether only some are shown, and the number of entities."""
+        """Return the age of the overrides, whether the rows are limited to them, and the number of entities."""
         only: Line = [("only those that set something  ", "pending")] if self._only_overrides else []
         return [*self.configs_age(), *only, *super().status()]
 
@@ -120,16 +120,16 @@ class EntitiesView(BesideView[ConfigResource]):
         return row
 
     def copied_of(self, row: ConfigResource) -> str:
-        """Return the name."""
+        """Return the entity's name."""
         return row.name or DEFAULT
 
     def details(self, row: ConfigResource) -> list[Line]:
-        """Return what the entity sets, or is staged to."""
+        """Return the entity's overrides, including staged ones."""
         staged = configs.staged_lines(row, self.plan, self.snapshot)
         return [[(resource(row), "")], *configs.set_lines(row, self.snapshot, staged)]
 
     async def enter(self, row: ConfigResource) -> None:
-        """Open the configs."""
+        """Open the entity's configs."""
         self._navigator.open_resource(row)
 
     def do_overrides(self) -> None:

@@ -1,4 +1,4 @@
-"""What changed since the console began, the latest first; with a lake, older changes below."""
+"""The changes since the console began, the latest first; with a lake, older changes below."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Row = Event | PastRow
 
 
 class EventsView(LakeView[Row]):
-    """One row for each event. Enter stages the edits that revert it."""
+    """One row for each event; Enter stages the edits that revert it."""
 
     NAME = keymap.EVENTS
     MARKS = False
@@ -51,7 +51,7 @@ class EventsView(LakeView[Row]):
     # -- the lake's part -----------------------------------------------------------------------------------------------
 
     def question(self) -> Hashable:
-        """Return the entity, and the time up to which the lake is asked."""
+        """Return the entity, and the end of the time range for the lake."""
         record = self._journal.events.record
         return self.place.about, record.began if record is not None else None
 
@@ -66,13 +66,13 @@ class EventsView(LakeView[Row]):
         return [change_row(change, first) for change in timeline(tables, wanted, PAGE, folded=not of)]
 
     async def without(self) -> None:
-        """Show the events alone, which need no lake."""
+        """Show only the events, which need no lake."""
         self.take(NO_ANSWER, "")
 
     # -- what is shown -------------------------------------------------------------------------------------------------
 
     def known(self) -> bool:
-        """Return whether the console records events yet."""
+        """Return whether the console has begun to record events."""
         return self._journal.events.record is not None
 
     def inputs(self) -> tuple[object, ...]:
@@ -80,12 +80,12 @@ class EventsView(LakeView[Row]):
         return self._journal.events.record, self._answer
 
     async def read(self) -> None:
-        """Ask the lake, and begin to record events if no other view has led to that."""
+        """Query the lake, and start to record events if no other view has."""
         await super().read()
         self._journal.events.begin()
 
     def rows(self) -> Sequence[Row]:
-        """Return the events of the kinds shown, with the lake's changes below them."""
+        """Return the events of the selected kinds, with the lake's changes below them."""
         record = self._journal.events.record
         events = record.events if record is not None else ()
         about = self.place.about
@@ -103,11 +103,11 @@ class EventsView(LakeView[Row]):
         return self._rows.of((events, self._answer.rows, self._kinds, about), make)
 
     def key(self, row: Row) -> Hashable:
-        """Return time and place of an event; for a change of the lake its key there."""
+        """Return the fields that identify an event; for a change of the lake, its key."""
         return (row.until, row.kind, row.place, row.was, row.became) if isinstance(row, Event) else row.key
 
     def words(self, row: Row) -> str:
-        """Return the text of the line, and the places."""
+        """Return the text of the row, and the event's places."""
         if isinstance(row, Event):
             return present_events.words(row)
         return " ".join((row.when, row.what, row.old, row.new, row.who))
@@ -121,7 +121,7 @@ class EventsView(LakeView[Row]):
         return present_events.EVENTS.cells(row) if isinstance(row, Event) else as_event(row)
 
     def crumbs(self) -> Line:
-        """Return the entity, since when events are recorded, and which kinds are shown."""
+        """Return the entity, the start of the recording, and the selected kinds."""
         record = self._journal.events.record
         line: Line = [("events", "strong")]
         if self.place.about is not None:
@@ -131,7 +131,7 @@ class EventsView(LakeView[Row]):
         return [*line, (f"  {present_events.GROUPS[self._kinds][0]}", "muted" if not self._kinds else "pending")]
 
     def status(self) -> Line:
-        """Return what is not observed, the number of events, and how many were dropped."""
+        """Return the unobserved parts, the number of events, and the number of dropped ones."""
         record = self._journal.events.record
         line = super().status()
         if record is not None and record.dropped:
@@ -144,7 +144,7 @@ class EventsView(LakeView[Row]):
         return line
 
     def note(self) -> Line:
-        """Return why an author is unknown, or what is not observed."""
+        """Return why an author is unknown, or the unobserved parts."""
         if problem := self._journal.events.problem:
             return [(f"who made a change is not known: {clean(problem, 300)}", "pending")]
         if missing := self._journal.events.gaps():
@@ -152,7 +152,7 @@ class EventsView(LakeView[Row]):
         return super().note()
 
     def empty_text(self) -> str:
-        """Return that nothing changed."""
+        """Return the text without events: nothing has changed, with the start of the recording."""
         if not self.known():
             return self.nothing_yet()
         if self.filter_text:
@@ -162,7 +162,7 @@ class EventsView(LakeView[Row]):
         return since if not self._kinds else f"{since} in {present_events.GROUPS[self._kinds][0]}; Tab shows others"
 
     def details(self, row: Row) -> list[Line]:
-        """Return the details of an event, and what Enter stages."""
+        """Return the details of an event, and the edit that Enter stages."""
         if isinstance(row, PastRow):
             assert row.change is not None
             edit = lake_wish(row, row.change, self.session.snapshot).edit
@@ -174,7 +174,7 @@ class EventsView(LakeView[Row]):
     async def enter(self, row: Row) -> None:
         """Stage the edits that revert the event.
 
-        If the row came under the cursor with a refresh, the first Enter only says which row that is.
+        If a refresh moved the cursor to the row, the first Enter only names the row.
         """
         # A refresh may have put another event under the cursor since the operator last looked.
         if self.newest.has_followed:
@@ -197,7 +197,7 @@ class EventsView(LakeView[Row]):
         self.newest.has_followed = False
 
     def target_of(self, row: Row) -> ConfigResource | QuotaEntity | None:
-        """Return the entity of an event if it has configs or quotas, else None."""
+        """Return the entity of an event if it has configs or quotas; else None."""
         about = present_events.about_of(row.place) if isinstance(row, Event) else None
         return about if isinstance(about, ConfigResource | QuotaEntity) else None
 
@@ -210,7 +210,7 @@ class EventsView(LakeView[Row]):
 
 
 def events_of(subject: Subject) -> places.Place:
-    """Return the place of the events about a cause's subject; for the cluster that of all events."""
+    """Return the place of the events about a cause's subject; for the cluster, of all events."""
     top = pane_named(keymap.EVENTS)
     if subject.group is not None:
         return top._replace(about=subject.group)

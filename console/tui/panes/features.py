@@ -16,7 +16,7 @@ from console.tui.text_lines import wrap_all
 
 
 class FeaturesView(BesideView[FeatureRow]):
-    """A row for each feature; Enter shows what its levels bring."""
+    """A row for each feature; Enter shows the effect of its levels."""
 
     NAME = keymap.FEATURES
     ENTER = "levels"
@@ -30,16 +30,16 @@ class FeaturesView(BesideView[FeatureRow]):
         return self.snapshot.features, self.plan.staged
 
     def rows(self) -> list[FeatureRow]:
-        """Return all features, and those that staged edits add."""
+        """Return all features, including those that staged edits add."""
         staged = (each.edit.target for each in self.plan.staged)
         return feature_rows(self.snapshot, [target.name for target in staged if isinstance(target, FeatureTarget)])
 
     def key(self, row: FeatureRow) -> Hashable:
-        """Return the name."""
+        """Return the feature's name."""
         return row.name
 
     def status(self) -> Line:
-        """Return how many nodes were asked, and which did not answer."""
+        """Return the number of queried nodes, and the nodes that could not be queried."""
         features = self.snapshot.features
         if features is None:
             return []
@@ -49,7 +49,7 @@ class FeaturesView(BesideView[FeatureRow]):
         return [(asked, ""), (f"  not {names}", "failed")] if silent else [(asked, "muted")]
 
     def note(self) -> Line:
-        """Return why nodes were not asked."""
+        """Return why a node could not be queried."""
         for node in unasked(self.snapshot.features):
             if node.failure is not None:
                 kind = "controller" if node.controller else "broker"
@@ -57,12 +57,12 @@ class FeaturesView(BesideView[FeatureRow]):
         return super().note()
 
     def details(self, row: FeatureRow) -> list[Line]:
-        """Return what the levels bring."""
+        """Return the effect of the feature's levels."""
         first, _, *others = feature_lines(row)
         return [[(plain(first), "")], *others]
 
     async def enter(self, row: FeatureRow) -> None:
-        """Show what the levels bring."""
+        """Show the effect of the feature's levels."""
         self.show_text(clean(row.name, 80), lambda width: wrap_all(feature_lines(row), width, 2))
 
     def do_edit(self) -> None:

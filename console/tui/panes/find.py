@@ -1,4 +1,4 @@
-"""`find TEXT`: what contains a text, in all panes; Enter goes to the row there."""
+"""`find TEXT`: the rows of all panes that contain a text; Enter goes to the row in its pane."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from widgets.line_view import LineView
 from widgets.row_source import Column
 
 AGAIN = 5.0
-"""Seconds from one search to the next of what was read meanwhile."""
+"""Seconds between two searches of newly read data."""
 TITLES = {"now": "Now", "acls": "ACLs"}
 CALM = "what is found is in no trouble by itself"
 
@@ -53,26 +53,26 @@ class FindView(TableView[present_find.Hit]):
 
     @property
     def text(self) -> str:
-        """The text that is searched for."""
+        """The search text."""
         about = self.place.about
         return about if isinstance(about, str) else ""
 
     def begin(self) -> None:
-        """Discard the hits of another text."""
+        """Discard the hits of the former text."""
         super().begin()
         self._found, self._rows, self._searched, self._ended = (), [], (), False
         self._turns.hurry()
 
     def known(self) -> bool:
-        """Return whether there is a hit, or everything was searched."""
+        """Return whether there is a hit, or the search has ended."""
         return self._ended or bool(self._rows)
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the hits."""
+        """Return the hits, the search state and the text."""
         return self._found, self._ended, self.text
 
     async def read(self) -> None:
-        """Search the snapshot; then read the parts that are missing, and search them. Raises AdminError."""
+        """Search the snapshot; then read its missing parts and search them. Raises AdminError."""
         self._search()
         session = self.session
         missing = present_find.unread(self.snapshot)
@@ -118,15 +118,15 @@ class FindView(TableView[present_find.Hit]):
         self.update()
 
     def rows(self) -> Sequence[present_find.Hit]:
-        """Return the hits, by pane."""
+        """Return the hits in order of pane."""
         return self._rows
 
     def key(self, row: present_find.Hit) -> Hashable:
-        """Return the pane, and the row's key there."""
+        """Return the pane and the row's key in it."""
         return row.pane, row.row
 
     def words(self, row: present_find.Hit) -> str:
-        """Return the text of the line."""
+        """Return the text of the row."""
         return f"{row.pane} {row.name} {row.shows}"
 
     def cells(self, row: present_find.Hit) -> list[Cell]:
@@ -134,11 +134,11 @@ class FindView(TableView[present_find.Hit]):
         return [(_title(row.pane), "muted"), row.name, (row.shows, "muted")]
 
     def sort_key(self, column: str) -> Callable[[present_find.Hit], Any]:
-        """Return a key by pane, or by name."""
+        """Return a sort key by pane or by name."""
         return (lambda hit: (hit.pane, hit.name)) if column == "pane" else (lambda hit: (hit.name, hit.pane))
 
     def empty_text(self) -> str:
-        """Return that the search is under way, or found nothing."""
+        """Return that the search is running, or found nothing."""
         if not self.known():
             return "looking…"
         if self.filter_text:
@@ -146,11 +146,11 @@ class FindView(TableView[present_find.Hit]):
         return f"nothing contains {clean(self.text, 100)}"
 
     def crumbs(self) -> Line:
-        """Return the text searched for."""
+        """Return the search text."""
         return [("find ", "muted"), (clean(self.text, 100), "strong")]
 
     def status(self) -> Line:
-        """Return what was not read, and the number of hits."""
+        """Return the unread parts and the number of hits."""
         count = sum(hits.total for hits in self._found)
         listed = len(self._rows)
         missing = [TITLES.get(part, part) for part in present_find.unread(self.snapshot)]
@@ -162,7 +162,7 @@ class FindView(TableView[present_find.Hit]):
         return [*line, (f"{listed:,} of {count:,}" if listed != count else f"{count:,}", "muted")]
 
     def do_trouble(self) -> None:
-        """Say that hits are not in trouble themselves."""
+        """Say that `!` (only trouble) does not apply to hits."""
         self._message.say(CALM, "muted")
 
     def copied_of(self, row: present_find.Hit) -> str:
@@ -176,8 +176,8 @@ class FindView(TableView[present_find.Hit]):
         self._put_cursor(self._navigator.view, key)
 
     def _put_cursor(self, view: View, key: Hashable) -> None:
-        """Move a view's cursor to a row, after clearing the filter that may hide it."""
-        # A filter that was set before would hide the row that was found.
+        """Move a view's cursor to a row."""
+        # A former filter could hide the row.
         if view.filter_text:
             view.take_filter("")
         if view.only_trouble:

@@ -126,8 +126,8 @@ class GroupsView(BesideView[Group]):
 
 
 class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
-    """One row for each partition that the group reads, with its committed offset; below, for a streams group, the task
-    that reads the partition."""
+    """One row for each partition that the group reads, with its committed offset; below, for a streams group, the
+    task."""
 
     NAME = keymap.GROUP
     MARKS = False
@@ -158,7 +158,7 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
         return self.group, self.lag, self.snapshot.groups.get(self.group), self.own_samples()
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the group as the subject of the lines; None next to a streams group's details, where they do not
+        """Return the group as the subject of the lines; None next to a streams group's details, where the lines do not
         fit."""
         return None if self.below.display and self.has_class("wide") else ("group", self.group)
 

@@ -1,4 +1,4 @@
-"""What the panes of the past share: a table of what a lake answers, read beside the screen, and how fresh that is."""
+"""The base class of the panes of the past: a table of a lake's answer, read in the background, with its freshness."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 
 CHECK_EVERY = 1.0
-"""Seconds between two checks whether a table has a newer version."""
+"""Seconds between two checks for a newer version of a table."""
 Row = TypeVar("Row")
 log = logging.getLogger(__name__)
 
 
 class LakeAnswer(NamedTuple):
-    """The answer of a lake. clusters: all clusters that the lake has."""
+    """The answer of a lake. clusters: all clusters in the lake."""
 
     rows: Sequence[object]
     fresh: Freshness | None
@@ -49,14 +49,14 @@ NO_ANSWER = LakeAnswer((), None, (), ())
 class LakeView(DetailsView[Row]):
     """A table over a lake, with the details of the row under the cursor below it.
 
-    The lake is asked again when a run has written newer versions of the tables, or the question is another. Subclasses
-    override `question`, `find` and `without`.
+    The view queries the lake again if a run has written newer versions of the tables, or if its question changed.
+    Subclasses override `question`, `find` and `without`.
     """
 
     TABLE: ClassVar[str] = ""
-    """The table of the lake that it shows."""
+    """The lake's table that the view shows."""
     ADDS: ClassVar[str] = ""
-    """How a lake adds to what is shown without one."""
+    """The note without a lake: how a lake would add rows."""
     OF_CLUSTER = False
 
     def __init__(self, tools: Tools) -> None:
@@ -71,11 +71,11 @@ class LakeView(DetailsView[Row]):
     # -- what a pane says ----------------------------------------------------------------------------------------------
 
     def question(self) -> Hashable:
-        """Return all that the answer depends on, beside the lake and the cluster. Compared by equality."""
+        """Return the parameters of the answer, apart from the lake and the cluster. Compared by equality."""
         raise NotImplementedError
 
     def find(self, tables: Tables) -> Sequence[Row]:
-        """Return the rows of the answer. Called on another thread, so it may take long and must not touch widgets.
+        """Return the rows of the answer. Called on another thread: it may take long, and must not touch widgets.
 
         Raises:
             LakeError: a table is missing or can't be read.
@@ -83,16 +83,16 @@ class LakeView(DetailsView[Row]):
         raise NotImplementedError
 
     async def without(self) -> None:
-        """Show what is known without a lake: there is none, or it can't be read."""
+        """Show the data available without a lake, if the lake is missing or can't be read."""
         raise NotImplementedError
 
     @property
     def is_without(self) -> bool:
-        """Whether there is no lake, or it can't be read."""
+        """Whether the lake is missing or can't be read."""
         return self._is_known and bool(self._lake.problem)
 
     def note(self) -> Line:
-        """Return what a lake would add, or why it can't be read."""
+        """Return how a lake would add rows, or why it can't be read."""
         if not self.is_without:
             return super().note()
         lake = self._lake
@@ -102,7 +102,7 @@ class LakeView(DetailsView[Row]):
 
     @property
     def cluster_id(self) -> str:
-        """The cluster's id; while it does not answer, that of its context. ``""`` if unknown."""
+        """The cluster's id; while the cluster does not answer, the id in its context. ``""`` if unknown."""
         return self.snapshot.cluster.cluster_id or self.session.context.cluster_id or ""
 
     def known(self) -> bool:
@@ -110,11 +110,11 @@ class LakeView(DetailsView[Row]):
         return self._is_known
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the answer and the plan."""
+        """Return the answer, the problem and the staged edits."""
         return self._answer, self._problem, self.plan.staged
 
     async def read(self) -> None:
-        """Ask the lake if anything is new. Asked in a worker of its own, not at the pace of the cluster's reads.
+        """Query the lake, in its own worker, not at the pace of the cluster's reads.
 
         Raises:
             AdminError: the cluster's id is unknown and could not be read.
@@ -125,7 +125,7 @@ class LakeView(DetailsView[Row]):
             self.ask_again()
 
     def ask_again(self) -> None:
-        """Ask the lake in a worker, instead of one that is still asking."""
+        """Query the lake in a worker, which replaces one still running."""
         self._asking = start(self, self._ask, group="lake", name="lake", exclusive=True)
 
     def on_mount(self) -> None:
@@ -141,12 +141,12 @@ class LakeView(DetailsView[Row]):
     async def _ask(self) -> None:
         try:
             await self.ask()
-        except Exception:  # the screen has to go on, whatever one question ran into
+        except Exception:  # the screen must continue, whatever error occurred
             log.exception("asking the lake for %s", self.NAME)
             self.take(NO_ANSWER, INTERNAL)
 
     async def ask(self) -> None:
-        """Ask the lake, unless tables and question are those of the last answer."""
+        """Query the lake, unless tables and question are the same as for the last answer."""
         from console.lake.files import LakeError
 
         tables = await self._lake.tables()
@@ -176,7 +176,7 @@ class LakeView(DetailsView[Row]):
         rows = self.find(tables)
         try:
             unobserved = gaps(tables, cluster)
-        except LakeError as error:  # one table's fault is not another's
+        except LakeError as error:  # an error in one table does not affect another
             log.warning("coverage gaps are not known: %s", error)
             unobserved = []
         return LakeAnswer(rows, fresh, unobserved, tables.clusters(*SHOWN))
@@ -185,7 +185,7 @@ class LakeView(DetailsView[Row]):
         """Show an answer.
 
         Args:
-            problem: why there is none, ``""`` if there is.
+            problem: why the query failed; ``""`` if it succeeded.
         """
         self._answer, self._problem, self._is_known = answer, problem, True
         self.update()
@@ -193,7 +193,7 @@ class LakeView(DetailsView[Row]):
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def empty_text(self) -> str:
-        """Return why there are no rows: no lake, nothing of this cluster, or none that match."""
+        """Return why no rows are shown: the lake is missing, has no data of this cluster, or no row matches."""
         if not self.known():
             return self.nothing_yet()
         if self._problem:
@@ -212,7 +212,7 @@ class LakeView(DetailsView[Row]):
         return "\n".join(textwrap.wrap(clean(text, 900), max(20, self.app.size.width - 6)))
 
     def status(self) -> Line:
-        """Return freshness, coverage gaps and the number of rows, as detailed as fits."""
+        """Return freshness, coverage gaps and the number of rows, in as much detail as fits."""
         from console.present.lake import fresh_text, gap_text
 
         now, unobserved, fresh = datetime.now(UTC), self._answer.gaps, self._answer.fresh
@@ -243,7 +243,7 @@ class LakeView(DetailsView[Row]):
     # -- staging -------------------------------------------------------------------------------------------------------
 
     def stage(self, wishes: Iterable[Wish], left_out: Sequence[str]) -> None:
-        """Stage edits against what the cluster has now, and report on the message line.
+        """Stage edits against the cluster's current state, and report on the message line.
 
         Args:
             left_out: names of marked rows that are hidden.

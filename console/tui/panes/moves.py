@@ -1,4 +1,4 @@
-"""Moves while they happen, and the operations that they belong to: how far, how fast, why not."""
+"""Moves in progress, and the operations that they belong to: progress, rate, and causes of delay."""
 
 from __future__ import annotations
 
@@ -31,9 +31,8 @@ NONE: Mapping[present_moves.Replica, Copy] = {}
 
 
 class MovesView(DetailsView[present_moves.MoveRow]):
-    """One row for each open operation, each partition that moves, and each replica that a broker copies into another of
-    its directories.
-    """
+    """One row for each open operation, each moving partition, and each replica that a broker copies to another
+    directory."""
 
     NAME = keymap.MOVES
     PARTS = frozenset({Part.REASSIGNMENTS, Part.LOG_DIRS})
@@ -53,24 +52,25 @@ class MovesView(DetailsView[present_moves.MoveRow]):
         self._was_read = False
 
     def known(self) -> bool:
-        """Return whether moves and operations were read: operations come first, also under the cursor."""
+        """Return whether moves and operations have been read: operations come first, and the cursor starts on the first
+        row."""
         return self._was_read and super().known()
 
     def inputs(self) -> tuple[object, ...]:
-        """Return moves, their progress and the operations."""
+        """Return the moves, their progress, the operations, the configs and the topics."""
         snapshot = self.snapshot
         moves = snapshot.reassignments, self._copies, self._within
         return *moves, self._operations, snapshot.configs, snapshot.topics
 
     async def read(self) -> None:
-        """Read the journal and the moves; then the sizes of the copies and the throttles. Raises AdminError."""
+        """Read the journal and the moves; then the sizes of the copies, and the throttles. Raises AdminError."""
 
         session = self.session
         before = self._polled if self._polled is not None else self.snapshot
         await self._read_operations()
         await session.read_whole(Part.REASSIGNMENTS)
         moves = self.snapshot.reassignments
-        # Without a move no size changes that this pane shows.
+        # Without a move, no size changes that this pane shows.
         if moves or self._copies_within():
             await session.read_log_dirs()
             copying = {broker for _, _, broker in dir_copies(self.snapshot.log_dirs)}
@@ -84,9 +84,8 @@ class MovesView(DetailsView[present_moves.MoveRow]):
         self.update()
 
     def _copies_within(self) -> bool:
-        """Return whether brokers copy between their directories, or may: DescribeLogDirs is costly in a large
-        cluster.
-        """
+        """Return whether brokers copy, or may copy, between their directories: DescribeLogDirs is costly in a large
+        cluster."""
         known = self._operations
         mine = known is not None and any(within_a_broker(each.goal) for each in known.open)
         return mine or not self._was_read or bool(dir_copies(self.snapshot.log_dirs))
@@ -109,7 +108,7 @@ class MovesView(DetailsView[present_moves.MoveRow]):
             self.redraw()
 
     def rows(self) -> Sequence[present_moves.MoveRow]:
-        """Return operations first, then stuck moves, then the others."""
+        """Return operations first, then stuck moves, then the other moves."""
         if not self._was_read:
             return ()
         known = self._operations
@@ -126,13 +125,13 @@ class MovesView(DetailsView[present_moves.MoveRow]):
         return row.name
 
     def words(self, row: present_moves.MoveRow) -> str:
-        """Return the name and the brokers."""
+        """Return the name, the brokers, the directories and the goal."""
         goal = str(row.operation.goal) if row.operation is not None else ""
         within = f"{row.within[1]} {row.within[2]}" if row.within is not None else ""
         return f"{row.name} {row.before} {row.after} {within} {goal} {'stuck' if row.stuck else ''}"
 
     def in_trouble(self, row: present_moves.MoveRow) -> bool:
-        """Return whether it is stuck."""
+        """Return whether the move is stuck."""
         return row.stuck
 
     def crumbs(self) -> Line:
@@ -140,15 +139,15 @@ class MovesView(DetailsView[present_moves.MoveRow]):
         return present_moves.summary(self.rows()) if self.known() else [("moves", "strong")]
 
     def status(self) -> Line:
-        """Return the throttles."""
+        """Return the throttles of the moves."""
         return [(present_moves.limit_text(self.rows()), "muted")] if self.known() else []
 
     def details(self, row: present_moves.MoveRow) -> list[Line]:
-        """Return why a move does not progress, and what the keys do."""
+        """Return why a move makes no progress, and the effect of the keys."""
         return present_moves.detail_lines(row, self.snapshot)
 
     def target(self) -> ConfigResource | None:
-        """Return the topic under the cursor."""
+        """Return the topic of the partition under the cursor."""
         row = self.row()
         return topic_resource(row.place[0]) if row is not None and row.place is not None else None
 
@@ -157,7 +156,7 @@ class MovesView(DetailsView[present_moves.MoveRow]):
         return f"{row.place[0]}-{row.place[1]}" if row.place is not None else "kac moves --continue"
 
     def do_cancel_move(self) -> None:
-        """Stage the cancellation of a move; cancel an operation, if the key is pressed twice."""
+        """Stage the cancellation of a move; cancel an operation if the key is pressed twice."""
         row = self.row()
         if row is None:
             return
@@ -167,9 +166,7 @@ class MovesView(DetailsView[present_moves.MoveRow]):
             self._cancel(row.operation.number)
 
     def _stage_cancel(self, place: TopicPartition, row: present_moves.MoveRow) -> None:
-        """Stage the cancellation of a move. A copy within a broker ends when the replica is assigned its old
-        directory.
-        """
+        """Stage the cancellation of a move. For a copy within a broker, stage the assignment of the old directory."""
         if row.within is None:
             self._editing.stage([CancelMove(*place)])
         else:
@@ -190,12 +187,12 @@ class MovesView(DetailsView[present_moves.MoveRow]):
             self._editing.begin(f"operation {operation.number} throttle {_rate_word(operation.throttle or 0)}")
 
     def do_give_up(self) -> None:
-        """Begin the command that ends the operation although brokers that do not answer keep its throttles."""
+        """Begin the command that ends the operation although silent brokers keep its throttles."""
         if (operation := self._operation()) is not None:
             self._editing.begin(f"operation {operation.number} give-up")
 
     def _operation(self) -> Operation | None:
-        """Return the operation of the row under the cursor. Without one say so and return None."""
+        """Return the operation of the row under the cursor; without one, say so and return None."""
         row = self.row()
         operation = row.operation if row is not None else None
         if operation is None:
@@ -203,7 +200,7 @@ class MovesView(DetailsView[present_moves.MoveRow]):
         return operation
 
     def do_fix(self) -> None:
-        """Stage or begin what lets a stuck move go on: a cancellation, or a higher throttle."""
+        """Stage or begin the fix of a stuck move: a cancellation, or a higher throttle."""
         row = self.row()
         if row is None or row.place is None or not row.stuck:
             self._message.say("it is not stuck", "muted")
@@ -232,6 +229,6 @@ class MovesView(DetailsView[present_moves.MoveRow]):
 
 
 def _rate_word(rate: int) -> str:
-    """Return bytes per second as commands write them: ``50MB/s``."""
+    """Return bytes per second in the syntax of commands: ``50MB/s``."""
     text = byte_rate(rate)
     return str(rate) if text.startswith("≈") else text.replace(" ", "")

@@ -188,7 +188,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return present_triage.details(row, verdict, staging, width) if verdict is not None else [[("", "")]]
 
     def _staging_of(self, row: present_triage.CauseRow) -> present_triage.Staging | None:
-        """Return the edits that the fix would stage, computed once for each cause: it may be an edit for each
+        """Return the edits that the fix would stage, computed once for each cause: there may be one for each
         partition."""
         if self._staging[0] != row.claim.next:
             from console.session.staged_steps import staging_of
@@ -296,8 +296,7 @@ CHANGING = ("F", "m")
 
 
 def is_about(one: Subject, other: Subject) -> bool:
-    """Return whether two subjects have the same broker, partition, group or other place, regardless of their other
-    fields."""
+    """Return whether two subjects have the same broker, partition, group or other place, whatever else differs."""
     places = [(s.broker, s.topic, s.partition, s.group, s.rack, s.dir, s.listener, s.entity) for s in (one, other)]
     return places[0] == places[1] and any(each is not None for each in places[0])
 

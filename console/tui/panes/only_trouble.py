@@ -1,4 +1,4 @@
-"""`!`: a view that shows only what is in trouble, by one rule with triage; and what stands in it where nothing is."""
+"""`!`: the filter for rows in trouble, with the rules of triage, and the text of a view without such rows."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 
 class OnlyTrouble:
-    """What is in trouble; computed once for each state of the cluster, and where topics are many in another thread."""
+    """The entities in trouble, computed once for each state of the cluster; with many topics, on another thread."""
 
     def __init__(self, node: DOMNode, cluster: ShownCluster, redraw: Callable[[], None]) -> None:
-        """Create it with nothing computed.
+        """Create it; this computes nothing yet.
 
         Args:
             node: runs its worker.
-            cluster: knows the brokers that do not answer, and the throttles that open operations set: no trouble.
-            redraw: draws the view again, once more is known.
+            cluster: has the silent brokers, and the throttles of open operations, which are no trouble.
+            redraw: redraws the view when a result arrives.
         """
         self._node, self._cluster, self._redraw = node, cluster, redraw
         self._snapshot: Snapshot | None = None
@@ -44,17 +44,17 @@ class OnlyTrouble:
 
     @property
     def found(self) -> Troubles:
-        """Everything in the cluster that is in trouble; while that is computed in another thread, what was last."""
+        """Everything in the cluster that is in trouble; the former result while another thread computes."""
         cluster = self._cluster
         snapshot, beside = cluster.session.snapshot, (cluster.contact.silent, cluster.triage.observations)
-        # It is asked for once for each of 100,000 rows.
+        # Called once for each of 100,000 rows.
         if snapshot is not self._snapshot or beside[0] is not self._beside[0] or beside[1] is not self._beside[1]:
             self._snapshot, self._beside = snapshot, beside
             self._look(snapshot, *beside)
         return self._found or _nothing()
 
     def _look(self, snapshot: Snapshot, silent: frozenset[int], observations: Observations | None) -> None:
-        """Compute what is in trouble, unless nothing changed that it is made from."""
+        """Compute the entities in trouble, unless the inputs are the same."""
         from console.triage.symptoms import Poll
         from console.triage.trouble import troubles
 
@@ -86,15 +86,15 @@ class OnlyTrouble:
         from console.triage.trouble import troubles
 
         self._found = await asyncio.to_thread(troubles, poll)
-        self._snapshot = None  # what has changed meanwhile is looked at now
+        self._snapshot = None  # the next access checks for changes since then
         self._redraw()
 
     def calm(self, calm: str, wanted: str) -> str:
-        """Return the text of a view in which nothing is in trouble.
+        """Return the text of a view without rows in trouble.
 
         Args:
-            calm: says so in the view's words.
-            wanted: the filter, ``""`` for none.
+            calm: the view's own text for that.
+            wanted: the filter; ``""`` for none.
         """
         if self._found is None and self._worker is not None:
             return "looking for what is in trouble…"

@@ -1,4 +1,4 @@
-"""The last half hour at a glance: what is written, what is behind, what is out of sync, what fills, what happened."""
+"""The last half hour at a glance: writes, lag, out-of-sync replicas, disk usage and events."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 class OverviewView(TableView[OverviewRow]):
-    """One row for each measure; Enter goes to what is measured."""
+    """One row for each measure; Enter opens the place that it measures."""
 
     NAME = keymap.OVERVIEW
     ENTER = "open"
@@ -41,15 +41,15 @@ class OverviewView(TableView[OverviewRow]):
         self.table.folds = False
 
     def known(self) -> bool:
-        """Return whether there is a sample."""
+        """Return whether a sample has been taken."""
         return self.cluster.half_hour.known is not None
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the samples, the events, and the columns that there is room for."""
+        """Return the samples, the events, and the columns that fit."""
         return *self.cluster.half_hour.inputs(), columns_for(self.app.size.width)
 
     async def read(self) -> None:
-        """Begin triage and the record of events, which go on when another view is shown.
+        """Start triage and the recording of events, which continue when another view is shown.
 
         Raises:
             AdminError: no broker answered.
@@ -62,8 +62,8 @@ class OverviewView(TableView[OverviewRow]):
         await self.cluster.triage.first()
 
     async def read_more(self) -> None:
-        """Read from the lake who was throttled, if there is one: what reads it takes memory."""
-        # Only an attempt to open it shows whether a lake in an object store is there.
+        """Read the throttled clients from the lake if there is one: its reader takes memory."""
+        # For a lake in an object store, only an attempt to open it shows whether it exists.
         where = self._lake.where
         if "://" not in where and not await asyncio.to_thread(Path(where).is_dir):
             return
@@ -87,19 +87,19 @@ class OverviewView(TableView[OverviewRow]):
             return None
 
     def rows(self) -> Sequence[OverviewRow]:
-        """Return the lines."""
+        """Return the rows of the measures."""
         return overview_rows(self.cluster.half_hour.shown(), columns_for(self.app.size.width))
 
     def key(self, row: OverviewRow) -> Hashable:
-        """Return what is measured."""
+        """Return the key of the measure."""
         return row.key
 
     def words(self, row: OverviewRow) -> str:
-        """Return what is measured as text."""
+        """Return the measure as text."""
         return row.title
 
     def in_trouble(self, row: OverviewRow) -> bool:
-        """Return whether the newest value is a bad one."""
+        """Return whether the newest value is bad."""
         return row.meaning in ("failed", "danger") or (row.measure is not None and row.measure.what == "behind")
 
     def crumbs(self) -> Line:
@@ -107,29 +107,30 @@ class OverviewView(TableView[OverviewRow]):
         return [("overview", "strong")]
 
     def status(self) -> Line:
-        """Return where the numbers come from."""
+        """Return the sources of the numbers."""
         return [(WHENCE, "muted")]
 
     def note(self) -> Line:
-        """Return what the line under the cursor is about, which its column may cut; else what no broker says."""
+        """Return the measure under the cursor, which its column may cut; else the sources of throttling, which no
+        broker reports."""
         row = self.row()
         if row is not None and row.measure is not None:
             return [(clean(row.title), "muted")]
         return super().note() or [(self._who_is_throttled(), "muted")]
 
     def _who_is_throttled(self) -> str:
-        """Return by what it is known whose requests are throttled, or would be."""
+        """Return the sources of throttling, or the sources that would add it."""
         observations = self.cluster.triage.observations
         files = observations.last.facts.request_logs.files if observations is not None else ()
         by = [*(clean(each, 40) for each in files), *(["the lake"] if self.cluster.half_hour.usage is not None else [])]
         return BY + ", ".join(by) if by else ELSEWHERE
 
     def on_resize(self) -> None:
-        """Draw with the columns that there is room for."""
+        """Draw again with the columns that fit."""
         super().on_resize()
         self.update()
 
     async def enter(self, row: OverviewRow) -> None:
-        """Go to what is measured."""
+        """Open the place that the row measures."""
         place, at = place_of(row.measure)
         await self._navigator.goto(place, row=at)

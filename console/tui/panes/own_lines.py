@@ -1,4 +1,4 @@
-"""A table with the last half hour of what it is about below it."""
+"""A table with the last half hour of its topic, group or broker below it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row")
 LEAST_ROWS = 12
-"""Lines of the table below which it gives none of them to the drawing."""
+"""Number of table lines below which the table gives up none of them for the drawing."""
 FEW = 2
-"""Lines that are drawn where there is room for no more."""
+"""Number of lines drawn if more do not fit."""
 
 
 class OwnLinesView(TableView[Row]):
-    """A table, and lines of the topic, group or broker that it is about, from the second sample of it on."""
+    """A table with lines about its topic, group or broker, from the second sample on."""
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
@@ -37,15 +37,15 @@ class OwnLinesView(TableView[Row]):
             yield self.own
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return whose lines are drawn: a topic, a group, or a broker's id; None for none."""
+        """Return the subject of the lines: a topic, a group, or a broker's id; None: draw no lines."""
         raise NotImplementedError
 
     def readers(self) -> Collection[str]:
-        """Return the groups of which the one that is furthest behind has a line."""
+        """Return the reading groups; the one with the highest lag gets a line."""
         return ()
 
     def own_samples(self) -> Sequence[OwnSample]:
-        """Return what the lines are drawn of. It is one of the view's inputs."""
+        """Return the samples of the lines, one of the view's inputs."""
         known = self.cluster.half_hour.known
         return known.own if known is not None else ()
 
@@ -55,12 +55,12 @@ class OwnLinesView(TableView[Row]):
         self._draw_own()
 
     def on_line_view_highlighted(self) -> None:
-        """Draw the lines of what is under the cursor now."""
+        """Draw the lines of the row under the cursor."""
         super().on_line_view_highlighted()
         self._draw_own()
 
     def on_resize(self) -> None:
-        """Give the lines the room that there is."""
+        """Fit the lines to the new size."""
         super().on_resize()
         self._draw_own()
 
@@ -72,7 +72,8 @@ class OwnLinesView(TableView[Row]):
         from console.present.overview import drawn, own_rows
 
         rows = own_rows(samples, *about, self.readers(), self.snapshot.rates.seconds_left)
-        # Never beside the table: its columns say more than these lines, and rows that fold take twice the room.
+        # Never next to the table: its columns have more information than these lines, and folded rows take twice the
+        # height.
         if len(rows) + len(self._all.source) + 1 >= self.size.height:
             rows = rows[1 : 1 + FEW] if self.size.height - FEW - 1 >= LEAST_ROWS else ()
         lines = drawn(rows, self.table.size.width or self.app.size.width)

@@ -1,4 +1,4 @@
-"""The plan: every staged edit as old → new; check it, apply it, take edits out."""
+"""The plan: every staged edit as old → new, with keys to check, apply and discard edits."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ EMPTY = "nothing is staged\n\ne on a config or a quota stages an edit; so do set
 
 
 class AppliedKey(NamedTuple):
-    """The key of a line that was applied: that of the line when it was staged."""
+    """The key of an applied line, made of the line's key while it was staged."""
 
     staged: Hashable
 
 
 class PlanView(View):
-    """The staged edits by entity, with the outcomes of the last check or apply on their rows."""
+    """The staged edits by entity; rows show the outcomes of the last check or apply."""
 
     NAME = keymap.PLAN
     ENTER = "go to"
@@ -66,14 +66,14 @@ class PlanView(View):
         yield self.list
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the plan, and the present state of what it changes."""
+        """Return the plan, the last apply, and the current state of the entities that the plan changes."""
         known = self.snapshot
         return self.plan, self.session.applied, known.configs, known.quotas, known.acls, known.topics
 
     async def read(self) -> None:
-        """Read what the plan changes, so that changes by other clients show. Raises AdminError."""
+        """Read the entities that the plan changes, so that other clients' changes are visible. Raises AdminError."""
         resources = {t for s in self.plan.staged if isinstance(t := s.edit.target, ConfigResource)}
-        if CLUSTER_DEFAULT in resources:  # whether they inherit it is shown
+        if CLUSTER_DEFAULT in resources:  # the rows show whether brokers inherit it
             resources |= set(map(broker_resource, self.cluster.answering()))
         there = [r for r in sorted(resources) if topic_resource(r.name) != r or r.name in self.snapshot.topics]
         session = self.session
@@ -84,7 +84,7 @@ class PlanView(View):
             self._find_meaning()
 
     def _find_meaning(self) -> None:
-        """Compute what the plan means, in a worker: with many quotas and topics that takes seconds."""
+        """Compute the effects and risks of the plan in a worker: with many quotas and topics that takes seconds."""
         self._meant_at = time.monotonic()
         start(self, self._mean, group="meaning", name="meaning", exclusive=True)
 
@@ -100,10 +100,10 @@ class PlanView(View):
                 staged, snapshot, deletions, facts_so_far(session.risk_reading, session.context.kafka_principal)
             )
 
-        # At once by what is known, and again if the reads bring more.
+        # First from the snapshot, then again if the reads add facts.
         self._show_meaning(await asyncio.to_thread(mean))
         before = session.retention, session.risk_reading
-        with suppress(AdminError):  # a lost cluster is said elsewhere; an apply reads it again
+        with suppress(AdminError):  # other reads report a lost cluster; an apply reads these again
             await read_for_risks(session, session.plan.staged)
         await read_deletions(session)
         if (session.retention, session.risk_reading) != before:
@@ -115,7 +115,7 @@ class PlanView(View):
             self.redraw()
 
     def draw(self) -> None:
-        """Draw the edits, and below them those that were applied last."""
+        """Draw the edits, and the edits of the last apply below them."""
         plan, known = self.plan, self.snapshot
         meant = (plan.staged, known.configs, known.quotas, known.topics, known.cluster)
         if plan.staged and not same(meant, self._meant):
@@ -134,7 +134,7 @@ class PlanView(View):
         self.list.set_groups(shown)
 
     def _applied(self) -> list[DiffGroup]:
-        """Return the edits of the last apply; they are shown until something new is staged."""
+        """Return the edits of the last apply; they are shown until another edit is staged."""
         applied = self.session.applied
         if applied is None:
             return []
@@ -147,7 +147,7 @@ class PlanView(View):
         ]
 
     def status(self) -> Line:
-        """Return the number of edits and requests, and the outcome of the check."""
+        """Return the numbers of edits and requests, and the outcome of the check."""
         applied = self.session.applied
         if not self.plan.staged and applied is not None:
             back: Line = [(f":{applied.back}  ", "strong")] if applied.back else []
@@ -162,7 +162,7 @@ class PlanView(View):
 
     @property
     def slot(self) -> Slot | None:
-        """The edit under the cursor, None on an entity's title."""
+        """The edit under the cursor; None on an entity's title."""
         key = self.list.cursor_key
         return key.slot if isinstance(key, plan_rows.RowKey) else None
 
@@ -177,12 +177,12 @@ class PlanView(View):
         return key[1] if isinstance(key, tuple) else None
 
     def target(self) -> ConfigResource | QuotaEntity | None:
-        """Return the entity under the cursor if a command may leave it out, else None."""
+        """Return the entity under the cursor if a command can omit it; else None."""
         about = self.about
         return about if isinstance(about, ConfigResource | QuotaEntity) else None
 
     def do_drop(self) -> None:
-        """Take the edit, or on a title all edits of the entity, out of the plan."""
+        """Discard the edit under the cursor; on a title, all edits of the entity."""
         about, slot = self.about, self.slot
         if about is None:
             return
@@ -208,7 +208,7 @@ class PlanView(View):
         self._editing.begin_set([about], slot.key if slot else "")
 
     def do_go_to(self) -> None:
-        """Show the entity."""
+        """Show the entity of the edit."""
         self._navigator.open_target(self.about)
 
     def do_script(self) -> None:
@@ -222,12 +222,12 @@ class PlanView(View):
         self.show_text(RUNBOOK, lambda _width: lines)
 
     def on_line_view_selected(self, message: LineView.Selected) -> None:
-        """Show the entity."""
+        """Show the entity of the edit."""
         message.stop()
         self.do_go_to()
 
     def copied(self) -> str:
-        """Return the entity as commands write it."""
+        """Return the entity in the syntax of commands."""
         about = self.target()
         return subject_text(about) if about is not None else ""
 
@@ -237,7 +237,7 @@ def _line(row: plan_rows.PlanRow) -> DiffLine:
 
 
 def _failed(group: DiffGroup) -> DiffGroup:
-    """Return the group with those of its edits that were refused, or whose outcome is unknown."""
+    """Return the group with only its refused edits and those of unknown outcome."""
     refused = [line for line in group.lines if isinstance(line.status, tuple) and line.status[1] == "failed"]
     return group._replace(lines=refused)
 

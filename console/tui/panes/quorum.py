@@ -27,7 +27,7 @@ class QuorumView(TableView[QuorumRow]):
         return (self.snapshot.quorum, is_unanswered(self.snapshot), self.cluster.triage.is_led)
 
     def empty_text(self) -> str:
-        """Return why there is no quorum."""
+        """Return why no quorum is shown."""
         if not self.known() or self.filter_text or self.snapshot.quorum is not None:
             return super().empty_text()
         return no_quorum_text(self.snapshot)
@@ -45,7 +45,7 @@ class QuorumView(TableView[QuorumRow]):
         return f"{row.role} {row.replica.id} {row.endpoint}"
 
     def in_trouble(self, row: QuorumRow) -> bool:
-        """Return whether it is a voter that lags."""
+        """Return whether the row is a voter with a symptom."""
         return row.role != "observer" and row.replica.id in self.trouble.found.brokers
 
     def status(self) -> Line:
@@ -53,11 +53,11 @@ class QuorumView(TableView[QuorumRow]):
         return quorum_line(self.snapshot, is_led=self.cluster.triage.is_led)
 
     def copied_of(self, row: QuorumRow) -> str:
-        """Return the directory's id, else the endpoint."""
+        """Return the directory id, else the endpoint."""
         return row.replica.directory_id or row.endpoint
 
     def do_add_voter(self) -> None:
-        """Begin the command that lets the controller vote."""
+        """Begin the command that makes the controller a voter."""
         row = self.row()
         if row is None:
             return
@@ -67,7 +67,7 @@ class QuorumView(TableView[QuorumRow]):
         self._editing.begin(f"add voter {row.replica.id} directory={row.replica.directory_id}")
 
     def do_remove_voter(self) -> None:
-        """Begin the command that takes the controller's vote."""
+        """Begin the command that removes the controller from the voters."""
         row = self.row()
         if row is None:
             return

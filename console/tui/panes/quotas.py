@@ -160,11 +160,12 @@ class ListedQuotas:
         self.tree = await asyncio.to_thread(self.tree.after, quotas, lines)
 
     def kept(self, text: str, only_refused: bool) -> _Kept | None:
-        """Return the matches of a filter, optionally only the entities with an edit that brokers refused; None if all
+        """Return the matches of a filter, optionally only entities with an edit that brokers refused; None if all
         match.
 
         Args:
             text: the filter; ``""`` matches all.
+            only_refused: whether to keep only entities with a refused edit.
         """
         kept: _Kept | None = None
         if text:
@@ -349,7 +350,7 @@ class QuotasView(View):
         self._editing.begin_set(self.targets(), left_out=self.left_out())
 
     def do_unset(self) -> None:
-        """Discard the entity's staged edits, else stage the removal of its quota. If it has several quotas, begin the
+        """Discard the entity's staged edits, else stage the removal of its quota; for several quotas, begin the
         command."""
         entity = self.target()
         if entity is None:

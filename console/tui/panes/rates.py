@@ -1,4 +1,4 @@
-"""The reads of rates for a view: beside its own, so that a slow broker holds up nothing."""
+"""The reads of rates for a view, apart from its own reads, so that a slow broker delays nothing."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ log = logging.getLogger(__name__)
 
 
 def read_rates(view: View, topics: Iterable[Topic] = ()) -> None:
-    """Read the log end offsets of these topics' partitions and of the next others in turn, in a worker.
+    """Read the log end offsets of these topics' partitions, and of the next others in turn, in a worker.
 
-    Not within `View.read`: a broker that is slow to answer must not hold up the view.
+    Not within `View.read`, because a slow broker must not delay the view.
     """
     places = [(topic.name, each.number) for topic in topics for each in topic.partitions]
     start(view, partial(_read, view, places), group="rates", name="rates")
@@ -30,24 +30,24 @@ def read_rates(view: View, topics: Iterable[Topic] = ()) -> None:
 async def _read(view: View, places: Sequence[Place]) -> None:
     try:
         await view.session.rates.read(places, view.cluster.contact.silent)
-    except Exception:  # the screen has to go on, whatever one read ran into
+    except Exception:  # the screen must continue, whatever error occurred
         log.exception("reading for rates")
 
 
 class ShownRates:
-    """Rates by topic and by leader, as they were summed up last; the same mapping while no rate has changed."""
+    """Rates by topic and by leader, as last summed up; the same mapping until a rate changes."""
 
     def __init__(self, view: View) -> None:
-        """Create it. view: is drawn again once newer rates are summed up."""
+        """Create it. view: updated when newer rates are summed up."""
         self._view = view
         self._worker: Worker[None] | None = None
 
     def by_topic(self) -> Mapping[str, Rate]:
-        """Return the rate of each topic whose rate is known."""
+        """Return the known rates by topic."""
         return self._totals().topics
 
     def by_leader(self) -> Mapping[int, Rate]:
-        """Return broker id -> rate of writes to the partitions that it leads, where known."""
+        """Return broker id -> rate of writes to the partitions that it leads, if known."""
         return self._totals().leaders
 
     def _totals(self) -> RateTotals:

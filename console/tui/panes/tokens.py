@@ -1,4 +1,4 @@
-"""Delegation tokens: whose they are, and until when. What proves one is never here."""
+"""Delegation tokens: their owners and expiry times. Their HMACs never appear here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from console.tui.text_lines import wrap_all
 
 
 class TokensView(BesideView[DelegationToken]):
-    """One row for each token that may be seen. Brokers are asked only while it is shown."""
+    """One row for each token that the user may see. kac polls the brokers only while the view is visible."""
 
     NAME = keymap.TOKENS
     NEEDS = Part.TOKENS
@@ -33,22 +33,22 @@ class TokensView(BesideView[DelegationToken]):
         return self.snapshot.tokens, self.plan.staged
 
     def rows(self) -> list[DelegationToken]:
-        """Return the tokens, those that expire first."""
+        """Return the tokens, the next to expire first."""
         return sorted(token_rows(self.snapshot), key=lambda token: (token.expires, token.id))
 
     def key(self, row: DelegationToken) -> Hashable:
-        """Return the id."""
+        """Return the token's id."""
         return row.id
 
     def cells(self, row: DelegationToken) -> Sequence[Cell]:
-        """Return the cells, the id of a token that staged edits are about in its colour."""
+        """Return the cells; the id is coloured if staged edits are about the token."""
         cells = super().cells(row)
         if any(each.edit.target == TokenTarget(row.id) for each in self.plan.staged):
             return [(clean(row.id, 120), "pending"), *cells[1:]]
         return cells
 
     def words(self, row: DelegationToken) -> str:
-        """Return the id, the owner, who asked for it, and the renewers."""
+        """Return the id, the owner, the requester and the renewers."""
         return " ".join((row.id, row.owner, row.requester, *row.renewers))
 
     def in_trouble(self, row: DelegationToken) -> bool:
@@ -60,7 +60,7 @@ class TokensView(BesideView[DelegationToken]):
         return [("delegation tokens", "strong")]
 
     def status(self) -> Line:
-        """Return how many tokens expire within an hour, and when they were read."""
+        """Return the number of tokens that expire within an hour, and the time of the read."""
         if not self.known():
             return []
         soon = sum(map(self.in_trouble, self.rows()))
@@ -69,27 +69,27 @@ class TokensView(BesideView[DelegationToken]):
         return [*line, *super().status(), (f"  at {clock(at)}" if at is not None else "", "muted")]
 
     def copied_of(self, row: DelegationToken) -> str:
-        """Return the id."""
+        """Return the token's id."""
         return row.id
 
     def do_renew(self) -> None:
-        """Begin the command that has the token expire later."""
+        """Begin the command that renews the token."""
         self.begin_command(lambda row: f"token renew {quote(row.id)} for ")
 
     def do_expire(self) -> None:
-        """Stage the end of the token, or of all that are marked."""
+        """Stage the expiry of the marked tokens, or of the token under the cursor."""
         self._editing.stage([Expire(row.id, AT_ONCE) for row in self.rows_meant()])
 
     def do_create_token(self) -> None:
-        """Begin the command that makes a token."""
+        """Begin the command that creates a token."""
         self._editing.begin("token create ")
 
     def details(self, row: DelegationToken) -> list[Line]:
-        """Return all about the token."""
+        """Return all details of the token."""
         return [[(_title(row), "")], *token_lines(row)]
 
     async def enter(self, row: DelegationToken) -> None:
-        """Show all about the token."""
+        """Show all details of the token."""
         self.show_text(_title(row), lambda width: wrap_all(token_lines(row), width, 2))
 
 

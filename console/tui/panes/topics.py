@@ -89,8 +89,7 @@ class ListedTopics:
         return self._lags
 
     def topics(self) -> list[Topic]:
-        """Return the topics by name, including those that staged edits create; internal ones only if they are switched
-        on."""
+        """Return the topics by name, including those that staged edits create; internal ones only if switched on."""
         known, plan = self._cluster.session.snapshot, self._cluster.session.plan
         self.unread = present_topics.unread_count(known)
         return self._topics.of((known.topics, plan.staged, self.internal), self._make_topics)
@@ -248,8 +247,8 @@ class TopicsView(BesideView[Topic]):
         self.begin_command(lambda row: f"grow topic {quote(row.name)} partitions=")
 
     def do_delete(self) -> None:
-        """Stage the deletion of the marked topics; without marks begin the command that deletes one, whose name the
-        operator types."""
+        """Stage the deletion of the marked topics; without marks, begin the command that deletes one, so that the
+        operator types its name."""
         from console.plan.edits import DeleteTopic
 
         topics, hidden = self.rows_meant(), self.left_out()

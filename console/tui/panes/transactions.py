@@ -1,4 +1,4 @@
-"""Open transactions, by partition and producer: which of them hang."""
+"""Open transactions by partition and producer, hanging ones first."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from console.tui.panes.details import BesideView
 from console.tui.tools import Tools
 
 MOST_PARTITIONS = 10_000
-"""Partitions that are polled for all topics; a topic is polled whole."""
+"""Maximum number of partitions polled for all topics; a single topic is polled whole."""
 WHOLE_EVERY = 30.0
-"""Seconds between polls of all partitions; in between, those are polled in which something waits."""
+"""Seconds between polls of all partitions; polls in between cover only partitions with waiting records."""
 
 
 class TransactionsView(BesideView[TransactionRow]):
-    """One row for each open transaction in a partition. Brokers are asked only while it is shown."""
+    """One row for each open transaction in a partition. kac polls the brokers only while the view is visible."""
 
     NAME = keymap.TRANSACTIONS
     PARTS = frozenset({Part.TRANSACTIONS})
@@ -43,12 +43,12 @@ class TransactionsView(BesideView[TransactionRow]):
         self._left_out = 0
 
     def begin(self) -> None:
-        """Discard what belonged to another topic."""
+        """Discard the state of the former topic."""
         super().begin()
         self._read_for = ()
 
     def known(self) -> bool:
-        """Return whether the partitions of this place were read."""
+        """Return whether the partitions of this place have been read."""
         return self._read_for == (self.session, self.place.topic)
 
     def inputs(self) -> tuple[object, ...]:
@@ -56,7 +56,7 @@ class TransactionsView(BesideView[TransactionRow]):
         return self.snapshot.transactions, self.place.topic
 
     async def read(self) -> None:
-        """Read the open transactions of all partitions if that is due, else of those in which records wait.
+        """Read the open transactions of all partitions if that is due, else of partitions with waiting records.
 
         Raises:
             AdminError: no broker answered.
@@ -67,7 +67,7 @@ class TransactionsView(BesideView[TransactionRow]):
         wanted = session, self.place.topic
         if self.place.topic is not None or Part.TOPICS not in self.snapshot.read_at:
             await session.read_topics([self.place.topic] if self.place.topic is not None else None)
-        # All leaders are asked now and then; in between, those of the partitions in which records wait.
+        # All leaders are polled every `WHOLE_EVERY` seconds; in between, only those of partitions with waiting records.
         if self._whole.is_due() or self._read_for != wanted:
             with self._whole:
                 await session.keep(read_transactions(session.client, self._partitions()))
@@ -94,11 +94,11 @@ class TransactionsView(BesideView[TransactionRow]):
         ]
 
     def rows(self) -> list[TransactionRow]:
-        """Return the transactions, those that hang first."""
+        """Return the transactions, hanging ones first."""
         return transaction_rows(self.snapshot, self.place.topic)
 
     def key(self, row: TransactionRow) -> Hashable:
-        """Return partition and producer id."""
+        """Return the partition and the producer id."""
         return row.place, row.producer_id
 
     def words(self, row: TransactionRow) -> str:
@@ -116,7 +116,7 @@ class TransactionsView(BesideView[TransactionRow]):
         return [*line, (f"  topic {clean(self.place.topic)}", "strong")] if self.place.topic is not None else line
 
     def status(self) -> Line:
-        """Return how many transactions hang, and when they were read."""
+        """Return the number of hanging transactions, and the time of the read."""
         if not self.known():
             return []
         counts = Counter(row.word for row in self.rows())
@@ -129,7 +129,7 @@ class TransactionsView(BesideView[TransactionRow]):
         return [*line, *super().status(), (f"  at {clock(at)}" if at is not None else "", "muted")]
 
     def target(self) -> ConfigResource | None:
-        """Return the topic under the cursor."""
+        """Return the topic of the row under the cursor."""
         row = self.row()
         return topic_resource(row.place[0]) if row is not None else None
 
@@ -142,7 +142,7 @@ class TransactionsView(BesideView[TransactionRow]):
         return f"{row.place[0]}-{row.place[1]}"
 
     def do_abort_transaction(self) -> None:
-        """Stage the abort of the transaction; say why not if it can't be known whether it hangs."""
+        """Stage the abort of the transaction, or say why it can't be known whether it hangs."""
         row = self.row()
         if row is None:
             return
@@ -152,7 +152,7 @@ class TransactionsView(BesideView[TransactionRow]):
         self._editing.stage([EndTransaction(*row.place, row.producer_id)])
 
     def details(self, row: TransactionRow) -> list[Line]:
-        """Return all about the transaction."""
+        """Return all details of the transaction."""
         first, _, *others = detail_lines(row, max(20, self.below.size.width - 2))
         return [[(plain(first), "")], *others]
 

@@ -1,4 +1,4 @@
-"""Who uses what of which quota: the hottest pairs of user and client id, from the lake."""
+"""Quota usage by client: the hottest pairs of user and client id, from the lake."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ PLOT_HEIGHT = 14
 
 
 AT_LIMIT = 0.95
-"""Share of a quota, from which on what uses it sits at its limit."""
+"""Share of a quota from which its usage counts as at the limit."""
 
 
 class UsageView(LakeView[Usage]):
-    """One row for each pair and quota, the nearest to its limit first. Enter stages the suggested quota."""
+    """One row for each pair and quota, the nearest to its limit first; Enter stages the suggested quota."""
 
     NAME = keymap.USAGE
     TABLE = "quota_usage"
@@ -50,15 +50,15 @@ class UsageView(LakeView[Usage]):
         self._entities: Mapping[Usage, QuotaEntity] = {}
 
     def question(self) -> Hashable:
-        """Return the window of time."""
+        """Return the window of time and the other terms that the lake applies."""
         return self._wanted._replace(text="")
 
     def find(self, tables: Tables) -> Sequence[Usage]:
-        """Return the pairs that are nearest to their limits. Raises LakeError."""
+        """Return the pairs nearest to their limits. Raises LakeError."""
         return hottest(tables, self._window())
 
     async def without(self) -> None:
-        """Show the quotas of users and clients, whose usage is unknown."""
+        """Show the quotas of users and clients; their usage is unknown."""
         if Part.QUOTAS not in self.snapshot.read_at:
             await self.session.poll_quotas()
         if self._quotas is not self.snapshot.quotas or not self.is_without:
@@ -70,7 +70,7 @@ class UsageView(LakeView[Usage]):
             self.take(LakeAnswer(tuple(self._entities), None, (), ()), "")
 
     def empty_text(self) -> str:
-        """Return that there are no quotas, if only these are known; else as every pane of a lake."""
+        """Return that no quotas exist, if only quotas are known; else the text of every lake pane."""
         text = super().empty_text()
         return (
             "no user and no client has a quota of bytes/s or time" if self.is_without and text == self.EMPTY else text
@@ -81,12 +81,12 @@ class UsageView(LakeView[Usage]):
         return Window(self.cluster_id, asked.since, asked.until, asked.key, asked.principal)
 
     def rows(self) -> Sequence[Usage]:
-        """Return the answer."""
+        """Return the rows of the answer."""
         rows: Sequence[Usage] = self._answer.rows  # type: ignore[assignment]
         return rows
 
     def key(self, row: Usage) -> Hashable:
-        """Return the pair and the quota."""
+        """Return the pair and its quota."""
         return row.pair
 
     def words(self, row: Usage) -> str:
@@ -94,11 +94,11 @@ class UsageView(LakeView[Usage]):
         return f"{pair_text(row.pair)} {row.pair.quota_key} {level_text(row.level)}"
 
     def in_trouble(self, row: Usage) -> bool:
-        """Return whether it was throttled, or is at `AT_LIMIT` of its quota."""
+        """Return whether the pair was throttled, or its usage is at `AT_LIMIT` of its quota."""
         return row.throttle_ms > 0 or (row.utilisation is not None and row.utilisation >= AT_LIMIT)
 
     def crumbs(self) -> Line:
-        """Return the title, and that usage is an estimate."""
+        """Return the title, and that usage is estimated or unknown."""
         if self.is_without:
             return [("usage", "strong"), ("  quotas now; their use is not known", "muted")]
         asked = self._wanted
@@ -106,7 +106,7 @@ class UsageView(LakeView[Usage]):
         return [("usage", "strong"), (f"  {when}, estimated", "muted")]
 
     def details(self, row: Usage) -> list[Line]:
-        """Return the quota, its usage, and what Enter stages."""
+        """Return the quota, its usage, and the edit that Enter stages."""
         if self.is_without:
             return [[(pair_text(row.pair), "")], *usage_lines(row)]
         does: Line = [("⏎ ", "strong"), (edit_text(suggested(row)), "muted"), ("   d ", "strong"), ("plot", "muted")]
@@ -128,14 +128,14 @@ class UsageView(LakeView[Usage]):
             self.ask_again()
 
     def _sift(self) -> None:
-        """Show the rows that match the filter's words; the lake has applied the rest."""
-        # The terms of the filter are the lake's; the table would look for them as words.
+        """Show the rows that match the filter's words; the lake has already applied the other terms."""
+        # The table must not search for the lake's terms as words.
         shown, self.filter_text = self.filter_text, self._wanted.text
         super()._sift()
         self.filter_text = shown
 
     async def enter(self, row: Usage) -> None:  # noqa: ARG002
-        """Stage the suggested quotas of the pairs meant."""
+        """Stage the suggested quotas of the marked pairs, or of the pair under the cursor."""
         if self.is_without:
             self._message.say("what to suggest is not known without a lake; 4 edits quotas", "muted")
             return
@@ -180,7 +180,7 @@ class UsageView(LakeView[Usage]):
 
 
 def _wish(row: Usage) -> Wish:
-    """Return the suggested quota, with the present value if the pair's own quota is in effect."""
+    """Return the suggested quota, with the current value if the pair's own quota is in effect."""
     pair = row.pair
     own = {1: {USER, CLIENT_ID}, 3: {USER}, 7: {CLIENT_ID}}.get(row.level or 0)
     named = {part for part, name in ((USER, pair.scope_user), (CLIENT_ID, pair.scope_client)) if name is not None}

@@ -33,13 +33,11 @@ if TYPE_CHECKING:
     from console.tui.watch import ShownCluster
 
 SIDE_BY_SIDE = 150
-"""Width of a view, in cells, from which details are next to their table: below it they would be two mostly empty
-lines."""
+"""Width of a view, in cells, from which details are next to their table: below it they would be mostly empty."""
 
 
 def bindings(view: str) -> list[BindingType]:
-    """Return Textual's bindings for the keys of a view. All run one action of the app, `action_do`, with the key's
-    id."""
+    """Return Textual's bindings for the keys of a view. All run the app's action `action_do` with the key's id."""
     return [Binding(key.keys, f"app.do('{key.id}')", key.label, show=False, id=key.id) for key in keys_of(view)]
 
 
@@ -122,8 +120,8 @@ class View(Widget):
         """Discard the state of the former entity: its filter, its marks, its cached rows."""
 
     async def read(self) -> None:
-        """Read from the brokers the parts that this view shows; by default `NEEDS`. Called on every tick while the view
-        is visible.
+        """Read from the brokers the parts that this view shows; by default `NEEDS`. Called on every tick while it is
+        visible.
 
         Results go into the session's snapshot, which leads to `update`; `read` draws nothing.
 
