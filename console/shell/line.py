@@ -41,8 +41,7 @@ log = logging.getLogger(__name__)
 
 
 class ShellCompleter(Completer):
-    """Completes the words that the grammar expects at the cursor. It first reads missing names; another key cancels
-    that."""
+    """Completes the words that the grammar expects at the cursor. It reads missing names; another key cancels that."""
 
     def __init__(
         self,

@@ -199,8 +199,8 @@ class Shell:
         return code
 
     def _end(self, number: int, running: asyncio.Task[int]) -> None:
-        """Handle SIGTERM, or SIGHUP after a lost connection: wait for the request in flight, unless a second signal
-        arrives."""
+        """Handle SIGTERM, or SIGHUP after a lost connection: wait for the request in flight, unless the signal arrives
+        again."""
         if self._ended or not self.session.work.is_under_way:
             self._ended = number
             running.cancel()
@@ -327,7 +327,7 @@ class Shell:
         await read_needs(self.session, need, sparing=True)
 
     def toolbar(self) -> StyleAndTextTuples:
-        """Return the context, whether it is read-only, the number of staged edits, and the number of edits due for
+        """Return the context, whether it is read-only, and the numbers of staged edits and of edits due for
         reversal."""
         context, staged = self.session.context, len(self.session.plan)
         parts: StyleAndTextTuples = [("", f" {clean(context.name, 40)}  ")]

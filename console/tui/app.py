@@ -225,8 +225,11 @@ class Console(KeysInOrder["Context"]):
         self.message_line.say(text, "muted")
 
     async def action_do(self, action: str) -> None:
-        """Run the action of a key: the method ``do_ID`` of the first receiver that has it; or say why it is
-        inactive."""
+        """Run a key's action: the method ``do_ID`` of the first receiver that has it; or say why the key is inactive.
+
+        Args:
+            action: id of a key in `keymap`. An id that the current view does not have does nothing.
+        """
         if not BY_ID[action].where & {self.navigator.place.view, keymap.EVERYWHERE}:
             return
         if why := self.keys.reason(BY_ID[action]):

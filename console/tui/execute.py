@@ -247,7 +247,7 @@ class Executor:
             raise CommandError(f"there is no pane {name} yet", "")
         selected = self._navigator.view.targets()
         if name == keymap.ENTITIES and selected and isinstance(selected[0], ConfigResource):
-            # The configs of the selected entity, as the help of the verb says.
+            # The configs of the selected entity, as in the verb's help.
             self._navigator.open_resource(selected[0])
             return
         await self._navigator.goto(pane_named(name))

@@ -99,8 +99,11 @@ class KeysInOrder(App[Result]):
         return True
 
     def suspend_job(self) -> None:
-        """Stop the job of this process, as Ctrl-Z does for a program that does not read keys; redraw when it
-        continues."""
+        """Stop the job of this process, as Ctrl-Z does for a program that reads no keys; redraw when it continues.
+
+        It stops the whole process group, because the parent of this process (make, a script) has to return control to
+        the shell. If no shell could continue the job, the kernel does not stop it.
+        """
         if why := self.busy_with():
             self.tell(f"{why}: Ctrl-Z once that is over")
             return

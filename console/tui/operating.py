@@ -111,7 +111,7 @@ class Operating:
 
         return await asyncio.to_thread(planned)
 
-    # -- going on ------------------------------------------------------------------------------------------------------
+    # -- continuing ----------------------------------------------------------------------------------------------------
 
     def do_work(self) -> None:
         """Run the open operation."""
@@ -135,7 +135,7 @@ class Operating:
             first = known.open[0]
             self._work(first.number, f"operation {first.number} goes on: {first.goal}; w shows it")
 
-    # -- asking --------------------------------------------------------------------------------------------------------
+    # -- requests ------------------------------------------------------------------------------------------------------
 
     def do_ask(self, number: int, *, cancel: bool = False, throttle: int | None = None, give_up: bool = False) -> None:
         """Send a request to the process that runs an operation; without one, cancel the operation here.

@@ -58,8 +58,7 @@ NODES_TITLES = ("Brokers", "Quorum", "Features")
 
 
 class Place(NamedTuple):
-    """A view and the number of its pane. about: the entity, group name or records that it shows; None: the whole
-    pane."""
+    """A view and the number of its pane. about: the entity, group or records that it shows; None: the whole pane."""
 
     view: str
     pane: int
@@ -73,7 +72,7 @@ class Place(NamedTuple):
 
 
 def pane(number: int) -> Place:
-    """Return the top view of a pane; number: from 1."""
+    """Return the top view of a pane. number: counted from 1."""
     return Place(PANES[number - 1], number)
 
 

@@ -69,8 +69,7 @@ FIRST_ANSWERS = 2.0
 
 
 class FirstReads:
-    """The first reads of a console: the requests prefetched before its first frame, then the reads that run until it
-    exits."""
+    """The first reads of a console: those prefetched before its first frame, then those that run until it exits."""
 
     def __init__(self, app: App[Any], cluster: ShownCluster, prefetched: SessionFactory | None) -> None:
         """Create it; `begin` reads.

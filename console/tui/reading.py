@@ -119,7 +119,7 @@ def unread_text(contact: Contact, noted: bool, width: int, front_end: str = "con
         front_end: the session's front end; a ``replay`` does not retry.
 
     Returns:
-        Lines of text; the last one says what the operator can do.
+        Lines of text; the last one names the operator's options.
     """
     failure = contact.lost or contact.unread
     if failure is None:

@@ -55,7 +55,7 @@ class ScreenClient:
         self.at_ms = 0
 
     async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
-        """Return the operation's result as of the current time. Raises what the operation raises."""
+        """Return the operation's result as of the current time. Raises the operation's errors."""
         while True:
             at_ms = self.at_ms
             try:
@@ -226,7 +226,7 @@ class ReplayConsole(Console):
         """Draw the time line for the new width."""
         self._write_time()
 
-    # -- going about in time -----------------------------------------------------------------------------------------
+    # -- moving in time ----------------------------------------------------------------------------------------------
 
     def do_next_look(self) -> None:
         """Show the next poll."""

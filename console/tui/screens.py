@@ -132,7 +132,7 @@ _NAME = BarMode("name", "", remembers=False)
 
 
 class Confirm(ModalScreen[bool]):
-    """Shows the effects of an apply and asks for confirmation.
+    """Explains an action and asks for confirmation.
 
     names: the names to type, in this order; if empty, the key `y` confirms. whole: False if `complete` may still add to
     the question; an answer given before then takes effect only at that call.
@@ -182,8 +182,8 @@ class Confirm(ModalScreen[bool]):
         self._write()
 
     def complete(self, lines: Sequence[Line], names: Sequence[tuple[str, str]]) -> None:
-        """Add the last lines and names to the question; the input line keeps its text. An earlier answer takes effect
-        now."""
+        """Add the last lines and names to the question; the input line keeps its text. An earlier answer takes
+        effect."""
         self._whole = True
         self._lines += lines
         begun = bool(self._names)
@@ -280,7 +280,7 @@ def _cut(lines: Sequence[Line], asked: Sequence[Line], height: int) -> list[Line
 
 
 class Waiting(ModalScreen[bool | None]):
-    """Waits for the answers to sent requests. True: leave without them; False: stay."""
+    """Waits for the responses to sent requests. True: leave without them; False: stay."""
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [

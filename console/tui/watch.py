@@ -207,8 +207,7 @@ def _steady(before: Verdict | None, now: Verdict) -> Verdict:
 
 
 class HalfHourWatch:
-    """Takes the samples of the last half hour, from the first response on. Reads their data if no view and no triage
-    does.
+    """Takes the samples of the last half hour, from the first response on. Reads their data if nothing else does.
 
     known: the samples so far; None before the first. usage: throttled client, from the lake -> slot -> requests per
     minute; None if no lake was read.
@@ -314,7 +313,7 @@ class ShownCluster(NamedTuple):
 
     @property
     def session(self) -> Session:
-        """The session shown."""
+        """The visible session."""
         return self.reading.session
 
     @property

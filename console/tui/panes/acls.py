@@ -118,8 +118,8 @@ class AclsView(BesideView[AclRow]):
         self.show_text(acl_text(binding), lambda width: wrap_all(lines, width, LABEL))
 
     def details(self, row: AclRow) -> list[Line]:
-        """Return the operations that the ACL allows or denies, once a thread has computed them: with many ACLs that
-        takes a moment."""
+        """Return the operations that the ACL allows or denies, once computed: with many ACLs a thread needs a
+        moment."""
         about, lines = self._explanation
         if about != (row.acl, self.snapshot.acls):
             start(self, partial(self._learn, row.acl), group="explanation", name="explanation", exclusive=True)
@@ -133,8 +133,8 @@ class AclsView(BesideView[AclRow]):
         self._show_details()
 
     def do_revoke(self) -> None:
-        """Stage the deletion of the marked ACLs, or of the ACL under the cursor; discard their staged edits if there
-        are any."""
+        """Stage the deletion of the marked ACLs, or of the one under the cursor; if some are staged, discard those
+        edits."""
         rows, hidden = self.rows_meant(), self.left_out()
         staged = [row for row in rows if row.staged]
         for row in staged:

@@ -54,8 +54,7 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
         return failure.entity in ("", config_label(self.resource))
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the entity's configs, their documentation, the plan with its outcomes, the changes, and the brokers'
-        configs."""
+        """Return the entity's configs, their documentation, the plan, the changes, and the brokers' configs."""
         known = self.snapshot
         return (
             self.resource,
@@ -149,7 +148,7 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
                 lambda width: wrap_all(self._details(row, width), width, 2),
             )
 
-    # -- what can be done ----------------------------------------------------------------------------------------------
+    # -- actions -------------------------------------------------------------------------------------------------------
 
     def target(self) -> ConfigResource | None:
         """Return the entity."""
@@ -182,7 +181,7 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
         self.begin_command(lambda row: f"append {subject_text(self.resource)} {quote(row.key)}=")
 
     def do_unset(self) -> None:
-        """Discard the staged edits of the marked keys, or of the key under the cursor; else stage the deletion of their
+        """Discard the staged edits of the marked keys, or of the key under the cursor; else stage to delete the
         overrides."""
         rows, hidden = self.rows_meant(), self.left_out()
         staged = [row for row in rows if row.line is not None]

@@ -112,8 +112,7 @@ SHARE = 60
 
 
 class OverHalfHour(Vertical):
-    """A widget above the last half hour, which wide screens draw; a click on a line opens the place that it
-    measures."""
+    """A widget above the last half hour, which wide screens draw; a click on a line opens the place it measures."""
 
     def __init__(self, above: Widget, half_hour: HalfHourWatch, navigator: Navigator) -> None:
         super().__init__()

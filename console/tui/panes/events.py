@@ -69,7 +69,7 @@ class EventsView(LakeView[Row]):
         """Show only the events, which need no lake."""
         self.take(NO_ANSWER, "")
 
-    # -- what is shown -------------------------------------------------------------------------------------------------
+    # -- rows and texts ------------------------------------------------------------------------------------------------
 
     def known(self) -> bool:
         """Return whether the console has begun to record events."""
@@ -169,12 +169,12 @@ class EventsView(LakeView[Row]):
             return [[(row.what, "")], *change_lines(row.change), [("⏎ ", "strong"), (edit_text(edit), "muted")]]
         return event_lines(row, self.session.snapshot)
 
-    # -- what can be done ----------------------------------------------------------------------------------------------
+    # -- actions -------------------------------------------------------------------------------------------------------
 
     async def enter(self, row: Row) -> None:
         """Stage the edits that revert the event.
 
-        If a refresh moved the cursor to the row, the first Enter only names the row.
+        If a refresh put another row under the cursor, the first Enter only names that row.
         """
         # A refresh may have put another event under the cursor since the operator last looked.
         if self.newest.has_followed:

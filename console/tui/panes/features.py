@@ -1,4 +1,4 @@
-"""The features of the cluster, and what each node supports."""
+"""The features of the cluster, and the levels that each node supports."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class GroupsView(BesideView[Group]):
 
 
 class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
-    """One row for each partition that the group reads, with its committed offset; below, for a streams group, the
+    """One row for each partition that the group reads, with its committed offset; for a streams group, also the
     task."""
 
     NAME = keymap.GROUP
@@ -158,7 +158,7 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
         return self.group, self.lag, self.snapshot.groups.get(self.group), self.own_samples()
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the group as the subject of the lines; None next to a streams group's details, where the lines do not
+        """Return the group as the subject of the lines; None next to a streams group's details, where they do not
         fit."""
         return None if self.below.display and self.has_class("wide") else ("group", self.group)
 

@@ -59,7 +59,7 @@ class HistoryView(LakeView[PastRow]):
         self._only_journal = False
         self._unread = ""
 
-    # -- what is shown -------------------------------------------------------------------------------------------------
+    # -- rows and texts ------------------------------------------------------------------------------------------------
 
     def question(self) -> Hashable:
         """Return the entity, the filter, the number of pages, and whether only the journal is shown."""
@@ -229,7 +229,7 @@ class HistoryView(LakeView[PastRow]):
             self.table.show_top()  # the operator sees the rows that came in above
         self.newest.note_newest()
 
-    # -- what can be done ----------------------------------------------------------------------------------------------
+    # -- actions -------------------------------------------------------------------------------------------------------
 
     def on_line_view_highlighted(self) -> None:
         """Show the details; near the end request the next page."""

@@ -68,7 +68,7 @@ class LakeView(DetailsView[Row]):
         self._is_known = False
         self._asking: Worker[None] | None = None
 
-    # -- what a pane says ----------------------------------------------------------------------------------------------
+    # -- methods of each pane ------------------------------------------------------------------------------------------
 
     def question(self) -> Hashable:
         """Return the parameters of the answer, apart from the lake and the cluster. Compared by equality."""

@@ -31,8 +31,7 @@ NONE: Mapping[present_moves.Replica, Copy] = {}
 
 
 class MovesView(DetailsView[present_moves.MoveRow]):
-    """One row for each open operation, each moving partition, and each replica that a broker copies to another
-    directory."""
+    """One row for each open operation, moving partition, and replica that a broker copies to another directory."""
 
     NAME = keymap.MOVES
     PARTS = frozenset({Part.REASSIGNMENTS, Part.LOG_DIRS})
@@ -52,8 +51,7 @@ class MovesView(DetailsView[present_moves.MoveRow]):
         self._was_read = False
 
     def known(self) -> bool:
-        """Return whether moves and operations have been read: operations come first, and the cursor starts on the first
-        row."""
+        """Return whether moves and operations have been read: operations come first, where the cursor starts."""
         return self._was_read and super().known()
 
     def inputs(self) -> tuple[object, ...]:
@@ -84,8 +82,7 @@ class MovesView(DetailsView[present_moves.MoveRow]):
         self.update()
 
     def _copies_within(self) -> bool:
-        """Return whether brokers copy, or may copy, between their directories: DescribeLogDirs is costly in a large
-        cluster."""
+        """Return whether brokers may copy between their directories: DescribeLogDirs is costly in a large cluster."""
         known = self._operations
         mine = known is not None and any(within_a_broker(each.goal) for each in known.open)
         return mine or not self._was_read or bool(dir_copies(self.snapshot.log_dirs))

@@ -118,7 +118,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return (*parts, observations.last.unread, watch.muted, watch.lost, *self._left.inputs())
 
     def known(self) -> bool:
-        """Return whether there is a verdict."""
+        """Return whether triage has reached a verdict."""
         return self.cluster.triage.verdict is not None
 
     async def read(self) -> None:
@@ -188,8 +188,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return present_triage.details(row, verdict, staging, width) if verdict is not None else [[("", "")]]
 
     def _staging_of(self, row: present_triage.CauseRow) -> present_triage.Staging | None:
-        """Return the edits that the fix would stage, computed once for each cause: there may be one for each
-        partition."""
+        """Return the edits that the fix would stage, computed once per cause: there may be one for each partition."""
         if self._staging[0] != row.claim.next:
             from console.session.staged_steps import staging_of
 

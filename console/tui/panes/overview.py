@@ -111,15 +111,15 @@ class OverviewView(TableView[OverviewRow]):
         return [(WHENCE, "muted")]
 
     def note(self) -> Line:
-        """Return the measure under the cursor, which its column may cut; else the sources of throttling, which no
-        broker reports."""
+        """Return the measure under the cursor, which its column may cut; else the sources of data on throttled
+        clients."""
         row = self.row()
         if row is not None and row.measure is not None:
             return [(clean(row.title), "muted")]
         return super().note() or [(self._who_is_throttled(), "muted")]
 
     def _who_is_throttled(self) -> str:
-        """Return the sources of throttling, or the sources that would add it."""
+        """Return the sources of data on throttled clients, or the sources that would add it."""
         observations = self.cluster.triage.observations
         files = observations.last.facts.request_logs.files if observations is not None else ()
         by = [*(clean(each, 40) for each in files), *(["the lake"] if self.cluster.half_hour.usage is not None else [])]

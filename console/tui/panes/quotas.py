@@ -160,8 +160,7 @@ class ListedQuotas:
         self.tree = await asyncio.to_thread(self.tree.after, quotas, lines)
 
     def kept(self, text: str, only_refused: bool) -> _Kept | None:
-        """Return the matches of a filter, optionally only entities with an edit that brokers refused; None if all
-        match.
+        """Return the matches of a filter, or only those with an edit that brokers refused; None if all match.
 
         Args:
             text: the filter; ``""`` matches all.
@@ -326,7 +325,7 @@ class QuotasView(View):
         lines = [rule(f"effective for {_who(entity)}", width), *(wrapped if len(wrapped) < height else text)]
         self.below.set(*([(" ", ""), *line] for line in clipped(lines, height)))
 
-    # -- what can be done ----------------------------------------------------------------------------------------------
+    # -- actions -------------------------------------------------------------------------------------------------------
 
     def target(self) -> quota.QuotaEntity | None:
         """Return the entity under the cursor."""
@@ -350,8 +349,7 @@ class QuotasView(View):
         self._editing.begin_set(self.targets(), left_out=self.left_out())
 
     def do_unset(self) -> None:
-        """Discard the entity's staged edits, else stage the removal of its quota; for several quotas, begin the
-        command."""
+        """Discard the entity's staged edits, else stage the removal of its quota; for several, begin the command."""
         entity = self.target()
         if entity is None:
             return

@@ -247,8 +247,8 @@ class TopicsView(BesideView[Topic]):
         self.begin_command(lambda row: f"grow topic {quote(row.name)} partitions=")
 
     def do_delete(self) -> None:
-        """Stage the deletion of the marked topics; without marks, begin the command that deletes one, so that the
-        operator types its name."""
+        """Stage the deletion of the marked topics; without marks, begin the command that deletes one by its typed
+        name."""
         from console.plan.edits import DeleteTopic
 
         topics, hidden = self.rows_meant(), self.left_out()

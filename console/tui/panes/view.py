@@ -91,7 +91,7 @@ class View(Widget):
 
     @property
     def session(self) -> Session:
-        """The session that is shown."""
+        """The visible session."""
         return self.cluster.session
 
     @property
@@ -120,8 +120,7 @@ class View(Widget):
         """Discard the state of the former entity: its filter, its marks, its cached rows."""
 
     async def read(self) -> None:
-        """Read from the brokers the parts that this view shows; by default `NEEDS`. Called on every tick while it is
-        visible.
+        """Read from the brokers the parts that this view shows; by default `NEEDS`. Called on every tick while visible.
 
         Results go into the session's snapshot, which leads to `update`; `read` draws nothing.
 
@@ -230,7 +229,7 @@ class View(Widget):
         return unread(self.snapshot, self.PARTS or {self.NEEDS}, self.concerns)
 
     def concerns(self, _failure: ReadFailure) -> bool:
-        """Return whether a failure to read one of `PARTS` affects what this view shows."""
+        """Return whether a failure to read one of `PARTS` affects the data of this view."""
         return True
 
     def target(self) -> ConfigResource | QuotaEntity | None:
