@@ -64,7 +64,7 @@ class MoveRow(NamedTuple):
 
     @property
     def name(self) -> str:
-        """``orders/3``, ``orders/3 on 2`` of a replica that stays on its broker, or ``operation 7``."""
+        """``orders/3``, ``orders/3 on 2`` for a replica that stays on its broker, or ``operation 7``."""
         if self.place is not None:
             on = f" on {self.within[0]}" if self.within is not None else ""
             return f"{clean(self.place[0])}/{self.place[1]}{on}"
@@ -453,7 +453,7 @@ DIR_MOVES: columns.Columns[DirMove] = columns.Columns(
 def _before_after(
     name: str, title: str, get: Callable[[R], tuple[int, int]], text: Callable[[int], str]
 ) -> columns.Column[R]:
-    """Return the column of a number before all moves, and after them."""
+    """Return the column of a number before and after all moves."""
 
     def shown(row: R) -> str:
         before, after = get(row)

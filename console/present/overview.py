@@ -249,7 +249,7 @@ def _most(kinds: Sequence[Sequence[half_hour.Measure]], room: int | None) -> int
 def _highest(
     mine: Sequence[half_hour.Measure], known_of: Mapping[half_hour.Measure, Mapping[int, float]], most: int
 ) -> tuple[Sequence[half_hour.Measure], Sequence[half_hour.Measure]]:
-    """Return the measures of a kind that have lines of their own, in their order, and the others."""
+    """Return the measures of a kind with lines of their own, in their order, and the others."""
     if len(mine) <= most + 1:
         return mine, ()
     highest = frozenset(nlargest(most, mine, key=lambda measure: max(known_of[measure].values())))

@@ -379,9 +379,9 @@ _Tell = Callable[[str, int, int], None]
 async def _send_requests(
     client: Client, context: Context, known: Snapshot, work: Work, progress: _Tell, run: ApplyRun
 ) -> ApplyRun:
-    """Send all requests in their order, until the work is stopped.
+    """Send all requests in order, until the work is stopped.
 
-    Never raises for what a cluster or a disk does: the outcomes report it.
+    Never raises for errors of a cluster or a disk: the outcomes report them.
 
     Args:
         known: the cluster as the session knows it.

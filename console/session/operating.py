@@ -141,10 +141,10 @@ async def refuse_a_second(session: Session) -> None:
 async def ask_of(
     session: Session, number: int, *, cancel: bool = False, throttle: int | None = None, give_up: bool = False
 ) -> Operation:
-    """Record what an operator asks of an operation; the process that works on it does that with its next poll.
+    """Record an operator's request to an operation; the process that works on it carries it out with its next poll.
 
     Args:
-        throttle: bytes per second, 0 for none; None leaves it.
+        throttle: bytes per second, 0 for no throttle; None: unchanged.
         give_up: leave its throttles on brokers that do not answer.
 
     Returns:
@@ -152,7 +152,7 @@ async def ask_of(
 
     Raises:
         Refused: no such operation is open, the context is read-only, or the journal can't be written.
-        AdminError: the cluster is lost.
+        AdminError: the connection to the cluster is lost.
     """
     session.refuse_if_read_only()
     known = await read_operations(session)
