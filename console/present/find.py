@@ -61,10 +61,10 @@ Texts = tuple[Sequence[str], Callable[[int], Hit]]
 
 
 def find(wanted: str, known: Known) -> Iterator[Hits]:
-    """Yield the hits of each pane, the quick panes first; panes without a hit are left out.
+    """Yield the hits of each pane, the quick panes first; leave out panes without a hit.
 
     Args:
-        wanted: a query as a table's filter takes it.
+        wanted: a query in the syntax of a table's filter.
 
     Raises:
         BadQuery: `wanted` is no valid query.

@@ -286,7 +286,7 @@ def drifted_columns(zone: tzinfo | None) -> columns.Columns[Drifted]:
 def drift_lines(
     row: DriftRow, wanted: str = "the baseline wants ", first: str = "as long as anybody looked"
 ) -> list[Line]:
-    """Return each deviation with its value and the time since when it exists.
+    """Return each deviation with its value and its beginning.
 
     Args:
         wanted: the words before the value of a baseline.

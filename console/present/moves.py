@@ -417,7 +417,7 @@ OPERATIONS: columns.Columns[OperationRow] = columns.Columns(
 """Operations with their progress. An ended one counts all its bytes as copied, in the text only."""
 
 
-# -- what a proposal moves ---------------------------------------------------------------------------------------------
+# -- the moves of a proposal -------------------------------------------------------------------------------------------
 
 
 def _copies(move: Relocation) -> str:
@@ -487,7 +487,7 @@ DIRS_AFTER: columns.Columns[DirForecast] = columns.Columns(
 """Log directories before and after a proposal's moves."""
 
 
-# -- all about one -----------------------------------------------------------------------------------------------------
+# -- details of a move -------------------------------------------------------------------------------------------------
 
 
 def summary(rows: Sequence[MoveRow]) -> Line:

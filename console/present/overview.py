@@ -239,7 +239,7 @@ def overview_rows(shown: Shown, columns: int, room: int | None = None) -> tuple[
 
 
 def _most(kinds: Sequence[Sequence[half_hour.Measure]], room: int | None) -> int:
-    """Return the most lines of each kind that fit, besides one for its others."""
+    """Return the most lines of each kind that fit, in addition to one for its others."""
     if room is None:
         return MOST_OF_A_KIND[0]
     fits = (most for most in MOST_OF_A_KIND if 2 + sum(min(len(mine), most + 1) for mine in kinds) <= room)

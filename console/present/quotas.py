@@ -321,7 +321,7 @@ SHARED: Mapping[str, Sharing] = {
     "client": Sharing("", ""),
     "ip": Sharing("", ""),
 }
-"""By `Effective.shared`."""
+"""`Effective.shared` -> the clients that share the quota."""
 
 
 class EffectiveRow(NamedTuple):

@@ -38,7 +38,7 @@ ODD_AMONG = 0.75
 
 
 def kind(data: bytes | None) -> str:
-    """Return what contents look like: ``null``, ``empty``, ``json``, ``text`` or ``binary``."""
+    """Return the kind of contents by their form: ``null``, ``empty``, ``json``, ``text`` or ``binary``."""
     if data is None:
         return "null"
     if not data:
@@ -83,7 +83,7 @@ def _is_text(data: bytes) -> bool:
 
 
 def form_of(data: bytes | None, form: str) -> str:
-    """Return the form in which contents are shown: TEXT, JSON or HEX."""
+    """Return the form of contents on the screen: TEXT, JSON or HEX."""
     if form != AUTO:
         return form
     guess = kind(data)
@@ -102,7 +102,7 @@ def in_a_line(data: bytes | None, form: str) -> str:
 
 
 def in_full(data: bytes, form: str) -> str:
-    """Return the first IN_FULL bytes of contents as one text to be copied; it is not cleaned."""
+    """Return the first IN_FULL bytes of contents as one text to copy; it is not cleaned."""
     part = data[:IN_FULL]
     return part.hex(" ") if form_of(data, form) == HEX else part.decode(errors="backslashreplace")
 

@@ -141,7 +141,7 @@ def subject_text(subject: Subject) -> str:
 
 
 def since_text(claim: Claim) -> str:
-    """Return the time since when a cause has existed, and how often it occurred."""
+    """Return the beginning of a cause, and how often it occurred."""
     since = f"since {clock(claim.since)}" if claim.since is not None else "since before the first look"
     return f"{since}, {claim.times} times" if claim.times > 1 else since
 
@@ -289,8 +289,7 @@ def counts(verdict: Verdict, muted: Mapping[str, datetime]) -> Line:
 
 
 def watched(observations: Observations) -> Line:
-    """Return a line with the time since when the cluster is watched: a time, not an age, so that an idle screen stays
-    unchanged."""
+    """Return a line with the start of watching: a time, not an age, so that an idle screen stays unchanged."""
     return [(f"watched since {clock(observations.began)}", "muted")]
 
 

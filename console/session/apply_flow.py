@@ -112,7 +112,7 @@ class Question(Struct, frozen=True):
 
 
 class FrontEnd(Protocol):
-    """Asks an operator, and reports to one. The flow calls all methods on the session's loop."""
+    """The link to the operator: asks questions and shows reports. The flow calls all methods on the session's loop."""
 
     @property
     def can_ask(self) -> bool:

@@ -1,7 +1,7 @@
-"""Checks and sends a plan: the only code that changes a cluster. The operator was asked before (`apply_flow`).
+"""Check and send a plan: the only code that changes a cluster. The operator was asked before (`apply_flow`).
 
-The steps stand in the order of an apply. Each takes the run, and returns it with its result; a step with a reason to
-send nothing ends the run with its report.
+The steps are in the order of an apply. Each takes the run, and returns it with its result; a step with a reason to send
+nothing ends the run with its report.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def _edits(staged: Iterable[Staged]) -> list[edits.Edit]:
     return [each.edit for each in staged]
 
 
-# -- what has to hold before anything is sent --------------------------------------------------------------------------
+# -- conditions before anything is sent --------------------------------------------------------------------------------
 
 
 async def _check(client: Client, plan: Plan, snapshot: Snapshot, run: ApplyRun) -> ApplyRun:
@@ -282,7 +282,7 @@ async def _compile(client: Client, snapshot: Snapshot, run: ApplyRun) -> ApplyRu
     return replace(run, facts=facts, requests=compile_plan(run.plan, facts), before=diff(run.plan, run.fresh))
 
 
-# -- the journal: all of a change before anything is sent, each request as it goes out and is answered -----------------
+# -- the journal: the whole change before anything is sent, then each request before it is sent and after its answer ---
 
 
 def _intent(run: ApplyRun, context: Context, by: Origin, operation: int | None) -> Intent:
@@ -369,7 +369,7 @@ def _ended(outcome: Outcome) -> Ended:
     return Ended(outcome.status, outcome.failure, outcome.topic_id)
 
 
-# -- the requests: each is recorded, and what it touches described once more, before it goes out -----------------------
+# -- the requests: each is recorded, and its targets described once more, before it is sent ----------------------------
 
 
 _Tell = Callable[[str, int, int], None]

@@ -1,4 +1,5 @@
-"""Lets brokers check a plan: each request in its validate-only form, if it has one. Nothing here changes a cluster."""
+"""Check a plan with the brokers: each request in its validate-only form, if it has one. Nothing here changes a
+cluster."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def due_table(expiring: Sequence[Due], now: datetime) -> Table:
 
 
 class Taken(NamedTuple):
-    """The edits that were not reverted. failed: one could not be. warned: one has warnings that are not accepted."""
+    """Whether edits are left. failed: one could not be reverted. warned: one has warnings that are not accepted."""
 
     failed: bool = False
     warned: bool = False
@@ -96,7 +96,7 @@ async def take_back(
 
 @dataclass
 class _Taking:
-    """Reverts edits of one change."""
+    """The reversal of edits of one change."""
 
     session: Session
     past: History

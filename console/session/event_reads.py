@@ -42,7 +42,7 @@ BROKER_CONFIGS = "configs of brokers"
 
 
 class EventReads(scheduler.Scheduler):
-    """Reads changeable parts until cancelled.
+    """A scheduler of reads of changeable parts.
 
     configs_since: the oldest read time of any configs except those of brokers; None until all were read.
     """

@@ -66,7 +66,7 @@ async def write_record(recorder: Recorder | None, context: str, cluster_id: str,
     file = _file(path, context, os.environ)
 
     def write(sink: Memory) -> tuple[int, int, int]:
-        from importlib.metadata import version  # it brings 30 modules that nothing else of a screen needs
+        from importlib.metadata import version  # it imports 30 modules that no other part of a screen needs
 
         if not path:
             private_folder(file.parent)

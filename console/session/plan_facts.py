@@ -127,7 +127,7 @@ async def _ages(client: Client, snapshot: Snapshot, topics: Iterable[str], now: 
 
 
 async def _readers(client: Client, topics: frozenset[str]) -> Mapping[str, TopicReaders]:
-    """Return how far groups have read these topics."""
+    """Return the positions of groups in these topics."""
     from console.admin.groups import topic_readers
 
     return await client.run(topic_readers, topics, risk_rules.READ_GROUPS) if topics else {}

@@ -35,7 +35,7 @@ OTHERS_EVERY = timedelta(seconds=15)
 
 
 class RateReader:
-    """Reads ends and log directories of a session, some on each call, and computes the totals of the rates.
+    """A reader of ends and log directories of a session, some on each call, with the totals of the rates.
 
     totals: the last computed ones.
     """

@@ -28,7 +28,7 @@ MOST_SECONDS = 20.0
 
 
 class RecordReader:
-    """Reads records of one cluster, and caches schemas of the registry."""
+    """A reader of records of one cluster, with a cache of schemas from the registry."""
 
     def __init__(self, client: Client, context: Context) -> None:
         self._client = client

@@ -52,8 +52,8 @@ class _Memory(NamedTuple):
 
 
 class RecordedClient:
-    """Runs operations of `console.admin` on a record, on the caller's own loop (an `InstantLoop`). An operation whose
-    answers did not change is not run again.
+    """A client that runs operations of `console.admin` on a record, on the caller's own loop (an `InstantLoop`). An
+    operation whose answers did not change is not run again.
 
     answered_ms: time of the newest answer of the last operation, milliseconds since 1970.
     """

@@ -52,7 +52,7 @@ class Moment(Struct, frozen=True):
 
 
 class ReplayDiagnosis:
-    """Goes through a record once, from its beginning. `moments` grows meanwhile; it is replaced, never changed.
+    """A single pass through a record, from its beginning. `moments` grows meanwhile; it is replaced, never changed.
 
     failed: the error that ended it early; ``""`` without one.
     """
@@ -108,7 +108,7 @@ class ReplayDiagnosis:
         try:
             with asyncio.Runner(loop_factory=InstantLoop) as runner:
                 runner.run(self._go_through())
-        except Exception:  # the screen has to show it, whatever a record holds
+        except Exception:  # the screen has to show the error, regardless of the record's contents
             log.exception("going through a record")
             self.failed = INTERNAL
         self.ended = True

@@ -1,5 +1,5 @@
-"""The polls of a record: a part is read if its requests were answered since the last poll, so that a verdict is the
-live one.
+"""The polls of a record: a part is read if its requests were answered since the last poll, so that each verdict equals
+the live one.
 
 The next requests of a live poll depend on its former ones, on its clock and on delays. A replay repeats the requests of
 the record instead.
@@ -69,7 +69,7 @@ def offsets_asked(asked: Asked) -> OffsetsAsked | None:
 
 
 class RecordedSlowPolls(SlowPolls):
-    """Repeats the reads outside the snapshot that the recorded console made."""
+    """The reads outside the snapshot, as the recorded console made them."""
 
     def __init__(self, session: Session, tape: flight_tape.Tape) -> None:
         super().__init__(session)
@@ -207,7 +207,7 @@ _BY_WHAT_WAS_ASKED: Collection[str] = frozenset({Part.LOGS, Part.OPEN_TRANSACTIO
 
 
 class RecordedPoller(Poller):
-    """Takes the polls of a record, one part after the other. A part is read if its requests were answered again."""
+    """A poller of a record, one part after the other. A part is read if its requests were answered again."""
 
     def __init__(self, session: Session, tape: flight_tape.Tape) -> None:
         slow = RecordedSlowPolls(session, tape)

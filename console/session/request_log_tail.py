@@ -1,4 +1,4 @@
-"""Reads the ends of brokers' request logs while they are written: in bounded pieces, through rotations."""
+"""Readers of the ends of brokers' request logs while they are written: in bounded pieces, through rotations."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 STEP = 1.0
-"""Most seconds between two checks of which reads are due."""
+"""Most seconds until the scheduler checks again for due reads."""
 
 
 class Pace(NamedTuple):
@@ -158,7 +158,7 @@ def next_reads(parts: Iterable[Scheduled], turns: Mapping[str, Turn], now: float
 
 
 class Scheduler:
-    """Reads parts when they are due, each in its own task.
+    """A scheduler of parts, each with its own pace and its own task.
 
     parts: all, in the order in which they begin. problems: part -> the failure of its last read.
     """
@@ -294,7 +294,7 @@ def read_ago(snapshot: Snapshot, name: str) -> float | None:
 
 
 async def happens(event: asyncio.Event, seconds: float) -> None:
-    """Wait for an event, so many seconds at most."""
+    """Wait for an event, at most so many seconds."""
     waiting = asyncio.ensure_future(event.wait())
     try:
         # Not `asyncio.timeout`: with no time left it takes an earlier cancellation, as by Ctrl-C, for its own.

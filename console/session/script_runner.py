@@ -126,7 +126,7 @@ def refuse_long_lines(text: str) -> None:
 
 
 class Runner(Struct):
-    """Runs statements one after another. After a failed edit, the next apply sends nothing.
+    """A runner of statements, one after another. After a failed edit, the next apply sends nothing.
 
     printer: prints results. operator: confirms an apply, and enters secrets. failed: the number of failed statements;
     warned: those of them that failed because warnings are not accepted. unread: whether requested data could not be

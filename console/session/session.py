@@ -209,7 +209,7 @@ class Session(snapshot_reader.SnapshotReader):
         return self._staging
 
     def replan(self, plan: Plan) -> None:
-        """Replace the plan, and notify listeners if it is another one."""
+        """Replace the plan, and notify listeners if it is a different object."""
         if plan is not self.plan:
             old, self._plan, self._staging = self.plan, plan, None
             self.notify(snapshot_reader.PlanChanged(old, plan))

@@ -69,7 +69,7 @@ for which changed topics are also requested."""
 
 
 class SlowPolls:
-    """Reads data that triage alone needs and that is not in a snapshot.
+    """The reads that only triage needs and that are not in a snapshot.
 
     facts: the known facts. reads: part -> its read.
     """
@@ -170,7 +170,7 @@ class SlowPolls:
             self.facts = replace(self.facts, authors=latest[0], acl_authors=latest[1])
 
     async def _read_request_logs(self) -> None:
-        """Read what was added to brokers' request logs."""
+        """Read the lines added to brokers' request logs."""
         seen = await asyncio.to_thread(self._tails.read)
         self.facts = replace(self.facts, request_logs=seen)
 

@@ -73,21 +73,21 @@ SINGLE_QUOTAS = tuple(
 
 
 class SnapshotChanged(Struct, frozen=True):
-    """The snapshot was replaced."""
+    """An event: the snapshot was replaced."""
 
     old: Snapshot
     new: Snapshot
 
 
 class PlanChanged(Struct, frozen=True):
-    """The plan was replaced: edits were staged, discarded, checked or applied."""
+    """An event: the plan was replaced, as edits were staged, discarded, checked or applied."""
 
     old: Plan
     new: Plan
 
 
 class Progress(Struct, frozen=True):
-    """Progress of long work. what: the work. done: finished items of `total`. total: 0 if unknown."""
+    """An event: progress of long work. what: the work. done: finished items of `total`. total: 0 if unknown."""
 
     what: str
     done: int
@@ -98,14 +98,14 @@ SessionEvent = SnapshotChanged | PlanChanged | Progress
 
 
 class Client(Protocol):
-    """Runs operations of `console.admin`."""
+    """A client that runs operations of `console.admin`."""
 
     def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> Awaitable[T]:
         """Run `operation(link, *args, **options)` on the client's loop. Cancellation cancels a read."""
 
 
 class Refused(Exception):
-    """The session refuses an operation. failure: the reason, and what to do instead."""
+    """A refusal of an operation by the session. failure: the reason, and what to do instead."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(str(failure))
@@ -142,7 +142,7 @@ async def _with_hidden(client: Client, known: Iterable[str], listing: TopicListi
 
 
 class SnapshotReader:
-    """Reads a cluster into a snapshot, part by part.
+    """A reader of a cluster into a snapshot, part by part.
 
     Methods that read raise AdminError if the connection to the cluster is lost. Refusals of brokers are in the
     snapshot's failures; a method whose docstring has `Raises` may also raise them.
@@ -172,7 +172,7 @@ class SnapshotReader:
         return unsubscribe
 
     def notify(self, event: SessionEvent) -> None:
-        """Call all listeners with an event, in the order in which they subscribed."""
+        """Call all listeners with an event, in the order of their subscription."""
         for listener in tuple(self._listeners):
             listener(event)
 
@@ -560,8 +560,7 @@ def _once(results: Iterable[object]) -> list[tuple[str, Failure]]:
     return [("", failure) for failure in dict.fromkeys(each for each in results if isinstance(each, Failure))]
 
 
-# -- reads of some of a part, for `SnapshotReader.keep`: they need a client, and no reader -----------------------------
-# They raise AdminError if the connection is lost. Refusals of brokers are in the failures that they return.
+# -- reads of a part's members, for `SnapshotReader.keep`: they need a client, but no reader ---------------------------
 
 
 async def _read(read: Awaitable[T]) -> tuple[T | None, list[tuple[str, Failure]]]:

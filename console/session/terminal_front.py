@@ -1,4 +1,4 @@
-"""Asks the operator at a terminal: lines, secrets, and the questions of the apply flow."""
+"""Prompts at a terminal: lines, secrets, and the questions of the apply flow."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ POLL_SECONDS, NOTICED_SECONDS = 1.0, 0.1
 """Longest wait of a poll for its parts; the shorter one applies after brokers fell silent, as their requests stay
 unanswered."""
 ANSWER_SECONDS, FIRST_ANSWER_SECONDS = 1.2, 5.0
-"""Seconds for a broker to answer ApiVersions on a new connection; the larger limit applies until a round was
+"""Least and most seconds for a broker to answer ApiVersions on a new connection; the most applies until a round was
 measured."""
 ASK_REST, LONGEST_ASK_REST = 5.0, 0.6
 """A round of probes to all brokers that took t seconds is followed by this many times t without one, up to a limit in
@@ -55,7 +55,7 @@ MOST_GROUPS = 500
 
 
 class Poller(Scheduler):
-    """Polls a session's cluster repeatedly; use as an async context manager."""
+    """A poller of a session's cluster, an async context manager."""
 
     def __init__(self, session: Session, request_logs: Sequence[Path] = (), slow: SlowPolls | None = None) -> None:
         """Poll a session's cluster. request_logs: brokers' request logs as files on this host. slow: reads outside the
