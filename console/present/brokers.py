@@ -103,7 +103,7 @@ def broker_rows(
     *,
     is_led: bool = True,
 ) -> list[BrokerRow]:
-    """Return a row for the cluster default and one for each broker, or for each controller in a context of controllers.
+    """Return a row for the cluster default and one for each broker, or each controller on a connection to controllers.
 
     Args:
         snapshot: has the brokers, configs, log directories and the quorum.

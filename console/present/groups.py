@@ -236,8 +236,7 @@ may be longer."""
 
 class PartitionRow(NamedTuple):
     """A group's offsets in a partition, the trend of its lag, and the members that have the partition. wanted: the
-    members that the coordinator assigns it to; None if the protocol has no target. behind: the wait of its next record.
-    """
+    members of the coordinator's target; None if the protocol has no target. behind: the wait of its next record."""
 
     at: cluster.PartitionLag
     trend: PartitionTrend | None = None
@@ -390,8 +389,8 @@ LAGS: columns.Columns[PartitionRow] = columns.Columns(
     ),
     tie=lambda row: (row.at.topic, row.at.partition),
 )
-"""The partitions that a group reads; offsets in records, rates in records a second. still: seconds since the last
-commit while records wait. lag_seconds: the wait of the next record; lag_seconds_unknown: why its timestamp does not
+"""The partitions that a group reads; offsets in records, rates in records a second. still: seconds without progress of
+the commit while records wait. lag_seconds: the wait of the next record; lag_seconds_unknown: why its timestamp does not
 show it. target: the client that should have the partition if another one has it."""
 
 

@@ -33,7 +33,7 @@ HOW_SURE = {
     "several": ("?", "several requests fit: all are named"),
     "none": ("-", "no source says who"),
 }
-"""The source of an author: a letter, and its text."""
+"""The source of a change's author -> a letter, and its text."""
 LEVELS = (
     "(user, client)",
     "(user, default client)",

@@ -1,6 +1,6 @@
 """A verdict as rows of the screen, and the details of a cause, for the screen and the terminal.
 
-The first rows of the screen import it, long before a verdict exists: so it does not import triage at run time.
+The first rows of the screen need this module long before a verdict exists, so it imports triage itself only on use.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _unexplained_row(each: Unexplained) -> Named:
 
 
 def _muted_until(claim: Claim, muted: Mapping[str, datetime]) -> datetime | None:
-    """Return the end of a cause's mute; None if its latest evidence is newer than the mute, which ends it."""
+    """Return the end of a cause's mute; None if it has evidence from after the beginning of the mute, which ends it."""
     until = muted.get(cause_id(claim))
     return None if until is None or (claim.latest is not None and claim.latest > until - MUTED_FOR) else until
 

@@ -347,8 +347,7 @@ def _shown(front: FrontEnd, run: ApplyRun, asks: Asks) -> ApplyRun:
 
 
 def _question_again(front: FrontEnd, run: ApplyRun, risks: tuple[Risk, ...], asks: Asks, flags: Flags) -> Question:
-    """Return the question about warnings that arose during the check; shown without a question if the front end only
-    shows them.
+    """Return the question about warnings that arose during the check; it is not open if the front end only shows them.
 
     The flow's first snapshot may be old; these warnings are based on a fresh one.
 

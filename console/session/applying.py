@@ -171,8 +171,8 @@ async def _take_steps(session: Session, run: ApplyRun, *, sends: bool = True) ->
 LOOK_EVERY = 1.0
 """Seconds between two reads of values that the cluster itself, or another client, may revert."""
 SPREADS_WITHIN = 3.0
-"""Seconds within which every broker shows a value that another one has taken; a former value after them was set
-back."""
+"""Seconds within which every broker shows a value that another one has taken; a value that is still the former one
+after them was reverted."""
 
 
 async def _set_back(

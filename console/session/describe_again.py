@@ -1,4 +1,4 @@
-"""Describes the targets of edits again, right before they are sent."""
+"""Describe the targets of edits again, right before they are sent."""
 
 from __future__ import annotations
 

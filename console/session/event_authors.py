@@ -1,4 +1,4 @@
-"""Finds the author of a difference: the change in this host's journal that matches it in key, time and value. Pure."""
+"""Find the author of a difference: the change in this host's journal that matches it in key, time and value. Pure."""
 
 from __future__ import annotations
 

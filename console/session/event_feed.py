@@ -1,4 +1,4 @@
-"""Follows a session: every difference between two snapshots becomes an event, with its author if this host's journal
+"""Follow a session: every difference between two snapshots becomes an event, with its author if this host's journal
 has one.
 
 An author is never guessed: a change of the journal is the author of a difference that it matches in key, time and

@@ -1,4 +1,4 @@
-"""Reads data that others may change and no view shows, each part at its own pace and at a bounded cost.
+"""Read data that others may change and no view shows, each part at its own pace and at a bounded cost.
 
 A part that was just read for another purpose is not read again.
 """

@@ -1,4 +1,4 @@
-"""Stages proposals of a lake: the undo of a change, the alignment of an outlier, a suggested quota.
+"""Stage proposals of a lake: the undo of a change, the alignment of an outlier, a suggested quota.
 
 A lake has the past: the present values are read first, and every difference is reported.
 """

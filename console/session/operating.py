@@ -445,8 +445,9 @@ class _Work:
 
 
 def _still(operation: Operation, partitions: int, copies: int, seconds: float) -> Iterator[str]:
-    """Yield the reasons for a stall that has no known one. Brokers count the fetches of in-sync replicas of a throttled
-    partition against the leader's rate (KIP-73): below the producers' rate nothing is left for new replicas."""
+    """Yield a description and a likely cause of a stall without a known reason. Brokers count the fetches of in-sync
+    replicas of a throttled partition against the leader's rate (KIP-73): below the producers' rate nothing is left for
+    new replicas."""
     what = f"{copies:,} replicas are copied into other directories" if copies else f"{partitions:,} partitions move"
     yield f"no byte was copied for {seconds:.0f} s; {what}"
     if operation.throttle is not None and partitions:

@@ -1,4 +1,4 @@
-"""Reads the values that running moves and operations own, which are therefore no wanted state."""
+"""Read the values that running moves and operations own, which are therefore no wanted state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the facts for the warnings of a plan.
+"""Read the facts for the warnings of a plan.
 
 Reading is bounded: the configs of `READ_TOPICS` topics that may inherit a default, the sizes of `READ_PARTITIONS`
 partitions. The texts of the warnings count the rest.

@@ -1,4 +1,4 @@
-"""Reads the base of rates: the end offsets of the partitions in view on each tick, those of all others and the log
+"""Read the base of rates: the end offsets of the partitions in view on each tick, those of all others and the log
 directories in turn, so that it takes a broker at most a hundredth of its time.
 
 Reads of triage also count, and replace turns.

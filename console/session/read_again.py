@@ -1,4 +1,4 @@
-"""Reads the targets of edits into a session: before they are staged, and after they were applied. For topics, configs,
+"""Read the targets of edits into a session: before they are staged, and after they were applied. For topics, configs,
 quotas, ACLs and users it reads more than the targets; for other types it keeps the result of `describe_again`."""
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
 
 
 def _with_heirs(resources: Iterable[ConfigResource], known: Snapshot) -> list[ConfigResource]:
-    """Return resources, and with the cluster default the brokers, or the controllers in a context of controllers: those
-    without a value of their own inherit it, and show it in their own configs."""
+    """Return resources, and with the cluster default the brokers, or the controllers on a connection to controllers:
+    those without a value of their own inherit it, and show it in their own configs."""
     wanted = dict.fromkeys(resources)
     if any(resource.is_cluster_default for resource in wanted):
         nodes = known.cluster.brokers or known.cluster.controllers

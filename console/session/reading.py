@@ -1,4 +1,4 @@
-"""Reads the needs of statements, or everything, into a session. Independent reads run concurrently."""
+"""Read the needs of statements, or everything, into a session. Independent reads run concurrently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads records for a statement, as far as the context allows it. Contents go only to the caller: to no snapshot, no
+"""Read records for a statement, as far as the context allows it. Contents go only to the caller: to no snapshot, no
 log."""
 
 from __future__ import annotations

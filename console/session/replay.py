@@ -1,4 +1,4 @@
-"""Replays a flight record: a client that answers from it, and the polls that were taken while it was recorded.
+"""Replay a flight record: a client that answers from it, and the polls that were taken while it was recorded.
 
 A part of a poll is read again if the record has another answer to its requests; so the verdicts over a record are the
 live ones, however often the live console polled.

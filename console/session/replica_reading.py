@@ -1,4 +1,4 @@
-"""Reads the logs of partitions' replicas."""
+"""Read the logs of partitions' replicas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the facts that the requests of a plan depend on from its brokers."""
+"""Read the facts that the requests of a plan depend on from its brokers."""
 
 from __future__ import annotations
 

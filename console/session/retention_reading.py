@@ -1,4 +1,4 @@
-"""Reads the deletions by edits that shorten retention or delete records: sizes from log directories, ages from offsets
+"""Read the deletions by edits that shorten retention or delete records: sizes from log directories, ages from offsets
 by time. At most `MOST` partitions are read; the texts count those left out."""
 
 from __future__ import annotations

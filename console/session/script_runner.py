@@ -1,4 +1,4 @@
-"""Runs a script without a screen: parsed whole before anything runs, applied only if the script has an apply."""
+"""Run a script without a screen: parsed whole before anything runs, applied only if the script has an apply."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Work:
     def begin(self, task: asyncio.Task[ApplyRun]) -> None:
         """Register the task of a check or an apply as the one under way, until it is done.
 
-        It is over before a caller that awaits the task continues.
+        Its state is cleared before a caller that awaits the task continues.
 
         Args:
             task: nothing else may be under way.
@@ -180,7 +180,7 @@ class Session(snapshot_reader.SnapshotReader):
 
     @cached_property
     def rates(self) -> RateReader:
-        """The reader of rates; begins at first use."""
+        """The reader of rates; created at first use."""
         from console.session.rate_reading import RateReader
 
         return RateReader(self)
@@ -238,7 +238,7 @@ class Session(snapshot_reader.SnapshotReader):
 
         Args:
             edits: later ones replace earlier ones of the same key.
-            lasts_ms: milliseconds until they are reverted after the apply; None: they stay.
+            lasts_ms: milliseconds that they last once applied; None: permanently.
 
         Returns:
             The result of each edit: staged, refused with a reason, or dropped as the cluster already has the value.

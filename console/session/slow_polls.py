@@ -228,7 +228,7 @@ class SlowPolls:
         return led
 
     async def _read_leaderless(self) -> None:
-        """Read the replicas of partitions without a leader: the eligible leaders, and their logs."""
+        """Read the replicas of partitions without a leader: those that may lead, and their logs."""
         # A first pass over a million partitions would block the screen.
         out = await asyncio.to_thread(out_of_sync, self._session.snapshot.topics)
         places = [(name, each.number) for name, each in out if each.leader < 0]
