@@ -21,7 +21,7 @@ DENY = Permission(2)
 
 
 class AclRow(NamedTuple):
-    """A binding, what is staged for it (``+``, ``-`` or ``""``), and whether it begins a group of its order."""
+    """A binding, its staged edit (``+``, ``-`` or ``""``), and whether it begins a group of its order."""
 
     acl: Acl
     staged: str
@@ -39,12 +39,12 @@ _GROUP = {"principal": _order("principal"), "resource": _order("resource_type", 
 
 
 def acl_rows(acls: Iterable[Acl], plan: Plan, by: By) -> list[AclRow]:
-    """Return the rows of ACLs: those of the cluster and those that are staged to be added.
+    """Return the rows of ACLs: those of the cluster, and staged additions.
 
     Args:
         acls: in any order.
-        plan: marks what is staged: ``+`` to be added, ``-`` to be removed.
-        by: the order of the rows, in which the first of each group is marked.
+        plan: its edits mark rows: ``+`` to be added, ``-`` to be removed.
+        by: the order of the rows; the first of each group is marked.
     """
     staged = _staged(plan) if plan.staged else {}
     there = {*acls, *staged} if staged else acls
@@ -56,7 +56,7 @@ def acl_rows(acls: Iterable[Acl], plan: Plan, by: By) -> list[AclRow]:
 
 
 def _staged(plan: Plan) -> dict[Acl, str]:
-    # What is known of edits is imported once something is staged.
+    # Lazy: the kinds of edits are imported only once something is staged.
     from console.plan.kinds.registry import kind_of
 
     marks = {"add": "+", "remove": "-"}
@@ -67,7 +67,7 @@ def _staged(plan: Plan) -> dict[Acl, str]:
 def search_text(binding: Acl) -> str:
     """Return the text that a filter searches: the ACL as the grammar writes it.
 
-    It is put together quickly, without `names.acl`, since there may be 100,000.
+    Built without `names.acl` for speed: there may be 100,000.
     """
     type_, name, pattern, principal, host, operation, permission = binding
     verb, where = _verb(permission, operation), _where(type_, pattern)
@@ -144,7 +144,7 @@ _REST: tuple[columns.Column[AclRow], ...] = (
 
 
 def _columns(by: By) -> columns.Columns[AclRow]:
-    """Return the columns in the order of a grouping, with the words that a row shares with the one above muted."""
+    """Return the columns in the order of a grouping; words that a row shares with the one above are muted."""
 
     def grouped(what: By, row: AclRow) -> str:
         return "muted" if by == what and not row.first else ""
@@ -168,4 +168,4 @@ def _columns(by: By) -> columns.Columns[AclRow]:
 
 _DATA_ORDER = ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
 ACLS: Mapping[By, columns.Columns[AclRow]] = {"principal": _columns("principal"), "resource": _columns("resource")}
-"""The columns, by what the rows are grouped by."""
+"""The columns by the grouping of the rows."""

@@ -26,10 +26,10 @@ from widgets.row_source import Column as ScreenColumn
 
 
 class BrokerLoad(NamedTuple):
-    """What a broker carries: partitions it leads, replicas it holds, and of these how many are out of sync.
+    """The load of a broker: the partitions it leads, the replicas it holds, and those of them that are out of sync.
 
-    preferred: partitions whose preferred replica it is. to_elect: those of them that another broker leads, or none, and
-    that it could lead: it is in their ISR.
+    preferred: partitions with it as the preferred leader. to_elect: those of them that it does not lead but could: it
+    is in their ISR.
     """
 
     leaders: int = 0
@@ -40,10 +40,10 @@ class BrokerLoad(NamedTuple):
 
 
 class BrokerRow(NamedTuple):
-    """A broker, or the cluster default where `broker` is None.
+    """A broker, or the cluster default if `broker` is None.
 
-    rate: what is written to the partitions that it leads. full_in: seconds until its first disk is full, None where
-    none fills or that is unknown.
+    rate: of the writes to the partitions that it leads. full_in: seconds until its first disk is full; None if no disk
+    fills or the time is unknown.
     """
 
     broker: Broker | None
@@ -59,17 +59,17 @@ class BrokerRow(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The config resource's name: the id, ``""`` for the default."""
+        """The config resource's name: the id; ``""`` for the default."""
         return "" if self.broker is None else str(self.broker.id)
 
     @property
     def resource(self) -> ConfigResource:
-        """The resource whose configs these are."""
+        """The config resource of the row."""
         return CLUSTER_DEFAULT if self.broker is None else broker_resource(self.broker.id)
 
 
 def broker_loads(snapshot: Snapshot) -> dict[int, BrokerLoad]:
-    """Count leaders, replicas and replicas out of sync by broker, and who should lead, over all topics."""
+    """Count leaders, replicas, out-of-sync replicas and preferred leaders by broker, over all topics."""
     from console.model.elections import needs_preferred, preferred, why_not_preferred
 
     leaders: Counter[int] = Counter()
@@ -88,7 +88,7 @@ def broker_loads(snapshot: Snapshot) -> dict[int, BrokerLoad]:
             if needs_preferred(partition) and not why_not_preferred(partition):
                 to_elect[preferred(partition)] += count
     return {
-        # A partition without a leader names -1.
+        # The leader of a partition without one is -1.
         b: BrokerLoad(*(counts.get(b, 0) for counts in (leaders, replicas, lost, first, to_elect)))
         for b in {*leaders, *replicas}
         if b >= 0
@@ -103,13 +103,13 @@ def broker_rows(
     *,
     is_led: bool = True,
 ) -> list[BrokerRow]:
-    """Return a row for the cluster default and one for each broker; where controllers are asked, for each of these.
+    """Return a row for the cluster default and one for each broker, or each controller on a connection to controllers.
 
     Args:
-        snapshot: what was read of brokers, configs, log directories and the quorum.
+        snapshot: has the brokers, configs, log directories and the quorum.
         plan: marks the rows with staged edits.
-        loads: from `broker_loads`. Brokers that only these have are down, and get a row, too.
-        rates: what is written to each broker as leader, by broker id; None where it is unknown.
+        loads: from `broker_loads`. Brokers that only these have are down, and also have a row.
+        rates: broker id -> the rate of writes to it as leader; None if unknown.
         is_led: as for `quorum_line`.
 
     Returns:
@@ -119,7 +119,7 @@ def broker_rows(
     edited = {s.edit.target for s in plan.staged}
     known = {node.id: node for node in snapshot.cluster.brokers or snapshot.cluster.controllers}
     for down in loads.keys() - known.keys():
-        # A broker that is down is in no answer about the cluster, but its replicas are in the topics.
+        # A response about the cluster leaves out a broker that is down, but the topics have its replicas.
         known[down] = Broker(down, "", -1)
     active = controller(snapshot) if is_led else None
     default = snapshot.configs.get(CLUSTER_DEFAULT)
@@ -160,7 +160,7 @@ def _place_in_quorum(snapshot: Snapshot, broker: int, active: int | None) -> str
 
 
 def disk(dirs: tuple[LogDir, ...] | None) -> Cell:
-    """Return the bytes that the replicas take, and how full the volumes are where the broker reports it."""
+    """Return the bytes of the replicas, and the used share of the volumes if the broker reports it."""
     if dirs is None:
         return ""
     failed = [d for d in dirs if d.failure is not None]
@@ -168,7 +168,7 @@ def disk(dirs: tuple[LogDir, ...] | None) -> Cell:
         return (f"{len(failed)} of {len(dirs)} dirs failed", "failed")
     used = size(sum(d.size for d in dirs))
     total, usable = sum(d.total_bytes for d in dirs), sum(d.usable_bytes for d in dirs)
-    # Brokers before 3.3 do not say how large the volume is.
+    # Brokers before 3.3 do not report the size of the volume.
     if not dirs or min(d.total_bytes for d in dirs) <= 0:
         return used
     full = 100 * (total - usable) / total
@@ -199,7 +199,7 @@ def _where(row: BrokerRow) -> Cell:
 
 
 def _full_in(row: BrokerRow) -> Cell:
-    """Return the time until a disk is full, blank where none fills."""
+    """Return the time until a disk is full; blank if no disk fills."""
     from console.model.disk_trend import SOON
 
     is_soon = row.full_in is not None and row.full_in < SOON
@@ -211,7 +211,7 @@ def _rate(row: BrokerRow) -> Rate | columns.Absent:
 
 
 def _by_broker(get: Callable[[Broker], Data]) -> Callable[[BrokerRow], Data | columns.Absent]:
-    """Return the getter of a value that the cluster default does not have."""
+    """Return a getter that yields `ABSENT` for the cluster default."""
     return lambda row: columns.ABSENT if row.broker is None else get(row.broker)
 
 
@@ -329,14 +329,14 @@ BROKERS: columns.Columns[BrokerRow] = columns.Columns(
     lead=lambda row: row.broker is not None,
     tie=lambda row: row.key,
 )
-"""The cluster default has nothing of a broker but its overrides, and stands above them."""
+"""The cluster default has only overrides, and stands above the brokers."""
 
 
 def silent_line(snapshot: Snapshot, silent: Collection[int]) -> Line:
-    """Return a line on the brokers that do not answer while others do, by name; empty where all answer.
+    """Return a line on the brokers that do not answer while others do, by name; empty if all answer.
 
     Args:
-        snapshot: the addresses of the brokers.
+        snapshot: has the addresses of the brokers.
         silent: ids of brokers.
     """
     if not silent:
@@ -355,10 +355,10 @@ def silent_line(snapshot: Snapshot, silent: Collection[int]) -> Line:
 def quorum_line(snapshot: Snapshot, *, is_led: bool = True) -> Line:
     """Return a line on the active controller, its epoch and the voters' lag.
 
-    In ZooKeeper mode it names the controller; where the quorum could not be read, the reason.
+    In ZooKeeper mode it names the controller; if the quorum could not be read, it has the reason.
 
     Args:
-        is_led: False where brokers have not learned of a leader for a while; controllers say it themselves.
+        is_led: False if brokers have not known a leader for a while; controllers report it themselves.
     """
     quorum = snapshot.quorum
     if quorum is None:

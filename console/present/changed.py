@@ -1,4 +1,4 @@
-"""What differs between two snapshots, by entity and key: the marks of a live view."""
+"""Differences between two snapshots, by entity and key: the marks of a live view."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 
 Subject = ConfigResource | QuotaEntity | Acl | tuple[str, str]
-"""What changed: a topic is its config resource, a group ``("group", name)``, a broker its config resource."""
+"""The changed entity: a topic is its config resource, a group ``("group", name)``, a broker its config resource."""
 
 
 class Change(NamedTuple):
-    """A key of an entity that has another value than before; ``""`` for the entity itself."""
+    """A key of an entity with a new value; ``""`` for the entity itself."""
 
     subject: Subject
     key: str
 
 
 def changes(old: Snapshot, new: Snapshot) -> Iterator[Change]:
-    """Yield the differences between two snapshots, of the parts that both had read: a first read is no change.
+    """Yield the differences between two snapshots, in the parts that both had read: a first read is no change.
 
-    Snapshots share what did not change, so that most of the work is comparing identities.
+    Snapshots share unchanged objects, so most of the work is comparing identities.
     """
     if old.topics is not new.topics and Part.TOPICS in old.read_at:
         for name, before, after in differing(old.topics, new.topics):
@@ -43,7 +43,7 @@ def changes(old: Snapshot, new: Snapshot) -> Iterator[Change]:
     if old.quotas is not new.quotas and Part.QUOTAS in old.read_at:
         for entity, had, has in differing(old.quotas, new.quotas):
             if had is None and new.quotas_sparse:
-                continue  # it may have been there, unread
+                continue  # it may have existed before, unread
             for key in {*(had or ()), *(has or ())}:
                 if (had or {}).get(key) != (has or {}).get(key):
                     yield Change(entity, key)
@@ -57,12 +57,12 @@ def changes(old: Snapshot, new: Snapshot) -> Iterator[Change]:
 
 
 def _state(topic: Topic) -> tuple[object, ...]:
-    """Return the part of a topic that is worth a mark when it changes: not the order of its ISR, nor leader epochs."""
+    """Return the part of a topic whose change is marked: without the order of its ISR and leader epochs."""
     return tuple((p.leader, p.replicas, frozenset(p.isr)) for p in topic.partitions)
 
 
 def _changed_keys(was: ConfigSet, now: ConfigSet) -> Iterator[str]:
-    """Yield the keys with another value or source; documentation is not compared, since only some reads ask for it."""
+    """Yield the keys with another value or source; documentation is not compared, as only some reads include it."""
     for entry in now:
         before = was.get(entry.name)
         if before is None or (before.value, before.source) != (entry.value, entry.source):
@@ -73,8 +73,7 @@ def _changed_keys(was: ConfigSet, now: ConfigSet) -> Iterator[str]:
 
 
 class Changed:
-    """When something was last seen to change, since its marks were last cleared. version: another object after each
-    change."""
+    """Times of the last seen changes, since the marks were last cleared. version: a new object after each change."""
 
     def __init__(self) -> None:
         self._keys: dict[Change, datetime] = {}
@@ -82,14 +81,14 @@ class Changed:
         self.version = object()
 
     def note(self, changes: Iterable[Change], at: datetime) -> None:
-        """Note what changed, and when that was seen."""
+        """Record changes, and when they were seen."""
         for change in changes:
             self._keys[change] = at
             self._subjects[change.subject] = at
             self.version = object()
 
     def when(self, subject: Subject, key: str | None = None) -> datetime | None:
-        """Return when a key, or anything of a subject if `key` is None, was last seen to change; None for never."""
+        """Return when a key, or any key of a subject if `key` is None, was last seen to change; None for never."""
         return self._subjects.get(subject) if key is None else self._keys.get(Change(subject, key))
 
     def clear(self) -> None:

@@ -1,8 +1,8 @@
-"""Columns of a noun: what the screen, `list` and `describe` say of it, as text, JSON, YAML and CSV.
+"""Columns of a noun on the screen, in `list` and in `describe`, as text, JSON, YAML and CSV.
 
 Each noun has one table of columns (`console.present.topics.TOPICS` and so on; `console.present.kinds` has those of all
-kinds that `list` takes). A new column is one entry there: its name, value, type and unit, how it is shown and sorted,
-and the views in which it stands.
+kinds that `list` takes). A new column is one entry there: its name, value, type and unit, its display and sort order,
+and the views that show it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Type = Literal["text", "word", "number", "boolean", "object", "names"]
 """The JSON type of a value; a word is a text of a fixed set, compared without regard to case; names are a list of
-texts, of which one has to match."""
+texts, one of which has to match."""
 View = Literal["filter", "data", "list", "detail", "screen"]
 """``KEY=VALUE`` of `list`; the objects of JSON, YAML and CSV; the text of `list`; the object of `describe`; the
 screen."""
@@ -40,15 +40,15 @@ LISTED: frozenset[View] = DATA | {"list"}
 EVERYWHERE: frozenset[View] = LISTED | {"screen"}
 DETAIL: frozenset[View] = frozenset({"detail"})
 OBJECT: frozenset[View] = frozenset({"data"})
-"""Of nouns that no filter is for."""
+"""Data of nouns without filters."""
 TOLD: frozenset[View] = OBJECT | LIST
-"""The same in text and in data."""
+"""The same columns in text and in data."""
 OVER_POLLS: frozenset[View] = DATA | SCREEN
-"""Views of what takes two polls: the text of `list` is made of one."""
+"""Views of values that need two polls; the text of `list` has one."""
 
 
 class Absent(Enum):
-    """The value of a column that a row does not have: it passes no filter and is left out of the data."""
+    """The value of a column that does not apply to a row: it passes no filter and is left out of the data."""
 
     ABSENT = "absent"
 
@@ -60,14 +60,13 @@ R = TypeVar("R")
 class Column(NamedTuple, Generic[R]):
     """One column of rows of a type.
 
-    name: by which `list` filters. views: where the column stands. get: returns the value of a row, of type `type`, in
-    `unit`; None is null. Without it that is the row's field of this name. key: in JSON, the name where it is empty.
-    title: above the text of `list`, without it that of the screen, else the name; numbers stand to the right. cell: on
-    the screen, cleaned; text: in `list`; where one of them is missing the other is shown, without both the value.
-    layout: the place on the screen. order: what rows are sorted by on the screen, the smallest first; where it is
-    missing the value, the largest number or the first text first. part: whether the number is only a part of the whole,
-    and not more than that: the data say it beside it. unknown: whether None stands for what is not known, and not for
-    what is not there. left: whether its numbers, too, stand to the left in `list`.
+    name: by which `list` filters. views: those that show it. get: returns the value of a row, of type `type`, in
+    `unit`, None is null; default: the row's field of this name. key: in JSON; default: the name. title: header in
+    `list`; default: that of the screen, else the name; numbers are aligned right. cell: on the screen, cleaned; text:
+    in `list`; each falls back to the other, then to the value. layout: the place on the screen. order: sort key on the
+    screen, smallest first; default: the value, the largest number or the first text first. part: whether the number is
+    only a part of the whole; the data report it in a second key. unknown: whether None means unknown rather than
+    absent. left: whether `list` aligns its numbers left.
     """
 
     name: str
@@ -87,12 +86,12 @@ class Column(NamedTuple, Generic[R]):
 
     @property
     def value(self) -> Callable[[R], Data | Absent]:
-        """The function that returns the value of a row; `ABSENT` where a row has none."""
+        """The function that returns the value of a row, or `ABSENT`."""
         return self.get or (lambda row: getattr(row, self.name, ABSENT))
 
     @property
     def heading(self) -> str:
-        """The text above the column in `list`."""
+        """The header of the column in `list`."""
         if self.title is not None:
             return self.title
         return (self.layout.label if self.layout is not None else "") or self.name.replace("_", " ").capitalize()
@@ -107,24 +106,24 @@ class Column(NamedTuple, Generic[R]):
         return "" if value is None or value is ABSENT else str(value)
 
     def drawn(self, row: R) -> Cell:
-        """Return the cell of a row on the screen; what came from a cluster is cleaned."""
+        """Return the cell of a row on the screen; text from a cluster is cleaned."""
         return clean(self.shown(row)) if self.cell is None else self.cell(row)
 
     def by_value(self) -> Callable[[R], Any]:
-        """Return what a row is sorted by without an `order`: the largest number comes first, an unknown one last."""
+        """Return the default sort key: the largest number first, an unknown one last."""
         get = self.value
-        # A text that is missing counts as the empty one, so that texts are compared with texts alone.
+        # A missing text counts as the empty one, so that texts are compared only with texts.
         if self.type in ("text", "word"):
             return lambda row: value if isinstance(value := get(row), str) else ""
         return lambda row: -value if isinstance(value := get(row), int | float) else inf
 
 
 class Columns(Generic[R]):
-    """The columns of a noun, in the order in which they are shown on the screen.
+    """The columns of a noun, in their order on the screen.
 
-    orders: names of columns in the order of a view, where that differs; those that it does not name come last. tie:
-    what puts rows in order that are alike in the column by which they are sorted; without it they stay in theirs.
-    lead: what comes before the column, whatever that is, the smallest first.
+    orders: column names in the order of a view, if it differs; those that it leaves out come last. tie: sort key of
+    rows that are equal in the sorted column; without it they keep their order. lead: sort key before that of any
+    column, smallest first.
     """
 
     def __init__(
@@ -137,7 +136,7 @@ class Columns(Generic[R]):
         self.all = columns
         self._orders, self._tie, self._lead = orders, tie, lead
         self.layout = tuple(c.layout for c in columns if "screen" in c.views and c.layout is not None)
-        # Once for each noun, not for each of 100,000 rows.
+        # Once per noun, not for each of 100,000 rows.
         self._data = self._getters("data")
         self._detail = self._getters("detail")
         self._drawn = tuple(column.drawn for column in self.of("screen"))
@@ -168,13 +167,13 @@ class Columns(Generic[R]):
         return Columns(*left, orders=self._orders, tie=self._tie, lead=self._lead)
 
     def sort_key(self, place: str) -> Callable[[R], Any]:
-        """Return the function that gives the key by which a row is sorted.
+        """Return the sort key of a column.
 
         Args:
             place: the column by its id on the screen (`layout`).
         """
         column = next(c for c in self.all if c.layout is not None and c.layout.id == place)
-        # The lead comes first whatever the column is: the cluster default stays above the brokers.
+        # The lead comes before any column: the cluster default stays above the brokers.
         keys = tuple(key for key in (self._lead, column.order or column.by_value(), self._tie) if key is not None)
         return keys[0] if len(keys) == 1 else lambda row: tuple([key(row) for key in keys])
 
@@ -182,7 +181,7 @@ class Columns(Generic[R]):
         """Return the object of a row in JSON, YAML and CSV.
 
         Returns:
-            Key -> value, without the columns that the row does not have (`ABSENT`); None is null.
+            Key -> value, without columns that don't apply to the row (`ABSENT`); None is null.
         """
         return {key: value for key, get in self._data if (value := get(row)) is not ABSENT}
 
@@ -205,12 +204,12 @@ def clock(at: datetime | None) -> str:
 
 
 def highest_first(value: float | None) -> float:
-    """Return the sort key by which the highest number comes first and an unknown one last."""
+    """Return a sort key with the highest number first and an unknown one last."""
     return inf if value is None else -value
 
 
 def letter_column(name: str, cell: Callable[[R], Cell], width: int = 1) -> Column[R]:
-    """Return a column of the screen without a title, for a letter: a state, or what is staged.
+    """Return a column of the screen without a title, for a letter: a state or a staged edit.
 
     Args:
         width: in cells.
@@ -221,12 +220,13 @@ def letter_column(name: str, cell: Callable[[R], Cell], width: int = 1) -> Colum
 def overrides_column(
     get: Callable[[R], int | None], priority: int, order: Callable[[R], Any] | None = None
 ) -> Column[R]:
-    """Return the column of how many configs an entity sets itself: blank for 0, a dot where they have not been read.
+    """Return the column with the number of configs that an entity sets itself: blank for 0, a dot if they were not
+    read.
 
     Args:
-        get: how many; None where they have not been read.
+        get: the number; None if they were not read.
         priority: of the column on a narrow screen.
-        order: what rows are sorted by instead of the number.
+        order: sort key in place of the number.
     """
 
     def cell(row: R) -> Cell:
@@ -238,7 +238,7 @@ def overrides_column(
 
 
 def changed_column(get: Callable[[R], datetime | None]) -> Column[R]:
-    """Return the column of when an entity was last seen to change, blank for never; the latest is sorted first."""
+    """Return the column with the time of an entity's last seen change, blank if none was seen; sorted by the latest."""
 
     def value(row: R) -> Data:
         return at.isoformat() if (at := get(row)) is not None else None
@@ -262,14 +262,14 @@ def rate_value(rate: float | None) -> float | int | None:
 
 
 def bytes_cell(rate: float | None) -> Cell:
-    """Return a rate as bytes, ``1.2 MiB``; a dash where it is unknown."""
+    """Return a rate as bytes, ``1.2 MiB``; a dash if it is unknown."""
     return (NOTHING, "muted") if rate is None else size(round(rate))
 
 
 def records_cell(rate: float | None) -> Cell:
-    """Return a rate as a number, ``1,234``; a dash where it is unknown."""
+    """Return a rate as a number, ``1,234``; a dash if it is unknown."""
     value = rate_value(rate)
-    # 0.0 would look like a rate that was rounded.
+    # 0.0 would look like a rounded rate.
     return (NOTHING, "muted") if value is None else f"{value:,}" if value else "0"
 
 
@@ -279,7 +279,7 @@ def time_text(seconds: float | None) -> str:
 
 
 def behind_text(behind: Behind) -> str:
-    """Return a lag as a time: ``43 min``, ``≥ 28 min`` where it may be longer, ``0 s`` for none; ``·`` if unknown."""
+    """Return a lag as a time: ``43 min``, ``≥ 28 min`` if it may be longer, ``0 s`` for no lag; ``·`` if unknown."""
     if behind.seconds is None:
         return "·"
     text = time_text(behind.seconds) if round(behind.seconds) else "0 s"
@@ -292,7 +292,7 @@ def rate_columns(
     """Return the columns of a noun's bytes and records per second.
 
     Args:
-        get: the rate of a row; `ABSENT` for a row that has none.
+        get: the rate of a row; `ABSENT` for a row without one.
         bytes_priority: of the column on a narrow screen: the higher, the longer it stays.
         records_priority: the same for the other column.
     """

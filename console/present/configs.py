@@ -1,4 +1,4 @@
-"""Configs of one entity: rows of the table, staged edits as old → new, and all about one key."""
+"""Configs of one entity: rows of the table, staged edits as old → new, and the details of a key."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from widgets.row_source import Column as ScreenColumn
 
 
 class ConfigRow(NamedTuple):
-    """A key: what was read of it (None where only the plan names it), what is staged, and how the last check went."""
+    """A key: its entry (None if only the plan has it), its staged edit, and the outcome of the last check."""
 
     key: str
     entry: ConfigEntry | None
@@ -42,13 +42,13 @@ class ConfigRow(NamedTuple):
 
 
 def own_count(entries: ConfigSet, resource: ConfigResource) -> int:
-    """Return the number of keys that an entity sets itself; 0 for loggers, since a broker describes every level as its
+    """Return the number of keys that an entity sets itself; 0 for loggers, as a broker describes every level as its
     own."""
     return 0 if resource.type.entity.has_levels else entries.count_overrides(resource)
 
 
 def staged_lines(resource: ConfigResource, plan: Plan, snapshot: Snapshot) -> dict[str, DiffLine]:
-    """Return what a plan changes of one resource, a line for each key."""
+    """Return the staged changes of one resource, a line for each key."""
     if not plan.staged:
         return {}
     from console.plan.diff import diff_at
@@ -67,7 +67,7 @@ def config_rows(
     """Return the rows of a resource's configs.
 
     Args:
-        entries: what was described; None where it was not read, so that only staged keys have a row.
+        entries: the described configs; None if they were not read, so that only staged keys have a row.
         lines: the staged lines of the resource (`lines_of`).
         plan: has the outcome of the last check or apply.
         overrides_only: leave out keys that are neither set on the resource nor staged.
@@ -116,8 +116,8 @@ def flag_words(row: ConfigRow) -> str:
 
 
 class ConfigLine(NamedTuple):
-    """A row as it is shown. broker: whose values the inherited ones are (see `described_by`); changed: seen to change
-    lately."""
+    """A row for display. broker: the source of the inherited values (see `described_by`); changed: a recent change was
+    seen."""
 
     row: ConfigRow
     broker: int | None = None
@@ -125,7 +125,7 @@ class ConfigLine(NamedTuple):
 
 
 def _value(shown: ConfigLine) -> Cell:
-    """Return the value of a row, as old → new where an edit is staged."""
+    """Return the value of a row, as old → new if an edit is staged."""
     row = shown.row
     if row.line is not None:
         return staged_value(row.line)
@@ -145,7 +145,7 @@ def _source(shown: ConfigLine) -> Cell:
 
 
 def _by_entry(get: Callable[[ConfigEntry], Data]) -> Callable[[ConfigLine], Data | columns.Absent]:
-    """Return the getter of a value that a key without an entry, which only the plan names, does not have."""
+    """Return a getter that yields `ABSENT` for a key without an entry, which only the plan has."""
     return lambda shown: columns.ABSENT if shown.row.entry is None else get(shown.row.entry)
 
 
@@ -224,8 +224,8 @@ CONFIGS: columns.Columns[ConfigLine] = columns.Columns(
 
 
 class EntityFacts(NamedTuple):
-    """What stands beside entities that have configs. overrides: how many one sets itself, None where they were not
-    read; changed: the last change of one that was seen; staged: those that staged edits change."""
+    """Facts about entities with configs. overrides: the number that one sets itself, None if they were not read;
+    changed: the last seen change of one; staged: those that staged edits change."""
 
     overrides: Callable[[ConfigResource], int | None]
     changed: Callable[[ConfigResource], datetime | None]
@@ -233,7 +233,7 @@ class EntityFacts(NamedTuple):
 
 
 class EntityRow(NamedTuple):
-    """An entity that has configs, and what stands beside entities."""
+    """An entity with configs, and the facts about entities."""
 
     resource: ConfigResource
     facts: EntityFacts
@@ -262,11 +262,11 @@ ENTITIES: columns.Columns[EntityRow] = columns.Columns(
     ),
     columns.changed_column(lambda row: row.facts.changed(row.resource)),
 )
-"""Everything that has configs, whatever kind it is."""
+"""All entities with configs, of any kind."""
 
 
 def set_lines(target: ConfigResource, snapshot: Snapshot, staged: Mapping[str, DiffLine]) -> list[Line]:
-    """Return a line for each key that an entity sets itself, or that is staged for it; a word where there is none.
+    """Return a line for each key that an entity sets itself or that is staged for it; a note if there are no such keys.
 
     Args:
         staged: the staged lines of the entity (`lines_of`).
@@ -317,7 +317,7 @@ _PLACEHOLDER = re.compile(
 def plain_text(html: str) -> tuple[str, ...]:
     """Return the paragraphs of a key's documentation without its HTML, cleaned; list items begin with ``•``.
 
-    Kafka's texts also hold angle brackets that are no tags (``<listener>``): those stay.
+    Kafka's texts also have angle brackets that are no tags (``<listener>``): those stay.
     """
     from html import unescape
 
@@ -329,7 +329,7 @@ def plain_text(html: str) -> tuple[str, ...]:
     return tuple(line for line in lines if line and line != "•")
 
 
-# All about one key of one entity: its type, what would apply without the override, its synonyms, its documentation.
+# The details of one key of one entity: its type, its value without the override, its synonyms, its documentation.
 
 _SHORT = 60
 _MODES = {
@@ -371,14 +371,14 @@ def _text(value: str | float | None) -> str | None:
 
 
 def beneath(resource: ConfigResource, entry: ConfigEntry, snapshot: Snapshot, broker: int | None) -> Line:
-    """Return what applies without the override: ``Without the override: 259200000 (3 d) from cluster <default>``.
+    """Return the value without the override: ``Without the override: 259200000 (3 d) from cluster <default>``.
 
     Args:
-        snapshot: what other brokers and resources have.
-        broker: the broker whose values the inherited ones are (`described_by`), None if unknown.
+        snapshot: has the configs of other brokers and resources.
+        broker: the source of the inherited values (`described_by`); None if unknown.
 
     Returns:
-        An empty line where the key is no override.
+        An empty line if the key is no override.
     """
     if not is_override(entry, resource):
         return []
@@ -398,7 +398,7 @@ def chain(entry: ConfigEntry, broker: int | None) -> Line:
     """Return the synonyms in order of precedence: ``topic 604800000 ▸ cluster log.retention.ms 259200000 ▸ default …``.
 
     Args:
-        broker: the broker whose values the inherited ones are (`described_by`), None if unknown.
+        broker: the source of the inherited values (`described_by`); None if unknown.
     """
     if not entry.synonyms:
         return []
@@ -416,7 +416,7 @@ def _link(entry: ConfigEntry, synonym: Synonym, broker: int | None) -> str:
 
 
 def _synonym_text(entry: ConfigEntry, synonym: Synonym) -> str:
-    """Return the value of a synonym, with its human form where its unit is not the entry's."""
+    """Return the value of a synonym, with its human form if its unit differs from the entry's."""
     if unit_of(synonym.name) is not unit_of(entry.name):
         return with_unit(synonym.name, synonym.value, entry.sensitive)
     return config_text(synonym.value, entry.sensitive, _SHORT)
@@ -433,7 +433,7 @@ def documentation(text: str, width: int) -> list[Line]:
 
 
 def outcome_lines(row: ConfigRow, width: int) -> list[Line]:
-    """Return the broker's words on a staged edit that it refused; empty where it did not."""
+    """Return the broker's error for a staged edit that it refused; empty otherwise."""
     if row.outcome is None or row.outcome.ok:
         return []
     failure = row.outcome.failure
@@ -448,12 +448,11 @@ def details(
     by_broker: Mapping[int, Inherited],
     width: int,
 ) -> list[Line]:
-    """Return all about a key, the most important first.
+    """Return the details of a key, the most important first.
 
     Args:
-        snapshot: what other resources have, and the documentation.
-        by_broker: what each broker would give the key without the override; empty where they agree
-            (`inheritance.differing`).
+        snapshot: has the configs of other resources, and the documentation.
+        by_broker: each broker's value of the key without the override; empty if they agree (`inheritance.differing`).
         width: of the lines, in cells.
     """
     lines = outcome_lines(row, width)
@@ -470,7 +469,8 @@ def details(
 
 
 def described_by(resource: ConfigResource, snapshot: Snapshot) -> int | None:
-    """Return the broker whose values a resource's inherited ones are: itself, or the one that described the topics."""
+    """Return the broker that is the source of a resource's inherited values: itself, or the one that described the
+    topics."""
     broker_id = long_number(resource.name)
     if broker_id is not None and names.resource_word(resource.type) in ("broker", "logger"):
         return broker_id
@@ -478,7 +478,7 @@ def described_by(resource: ConfigResource, snapshot: Snapshot) -> int | None:
 
 
 def per_broker(key: str, by_broker: Mapping[int, Inherited]) -> list[Line]:
-    """Return which broker gives which value, brokers with the same value together."""
+    """Return a line with each inherited value and the brokers that have it."""
     groups: dict[Inherited, list[int]] = {}
     for broker, inherited in sorted(by_broker.items()):
         groups.setdefault(inherited, []).append(broker)

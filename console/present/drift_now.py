@@ -1,4 +1,4 @@
-"""What differs now, without a lake: brokers from each other, and the cluster from what it was when watching began."""
+"""Present differences, without a lake: between brokers, and between the cluster and its state when watching began."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ _RANKS = {"high": 0, "medium": 1, "low": 2}
 
 
 def brokers_now(snapshot: Snapshot) -> list[Drifted]:
-    """Return the keys in which brokers differ, of those whose configs were read, the severest first.
+    """Return the keys in which brokers differ, among those whose configs were read, the severest first.
 
-    Keys that each broker has a value of its own for by nature are left out. A value that is only a broker's default is
-    None.
+    Keys whose values naturally differ between brokers are left out. A value that is only a broker's default is None.
     """
     sets: dict[int, ConfigSet] = {}
     for broker in snapshot.cluster.brokers:
@@ -50,7 +49,7 @@ def brokers_now(snapshot: Snapshot) -> list[Drifted]:
         for row in rows
         for broker in sorted(row.odd)
     ]
-    # By number: as a text 10 would come before 2.
+    # By number: as text 10 would come before 2.
     return sorted(found_rows, key=lambda each: (_RANKS[each.severity], each.attr, int(each.entity[1])))
 
 
@@ -65,15 +64,15 @@ def _text(entry: ConfigEntry | None) -> str | None:
 
 
 def since_start(record: Record, cluster: str) -> list[Drifted]:
-    """Return the configs, quotas and ACLs that have another value than when watching began, the severest first.
+    """Return the configs, quotas and ACLs with another value than when watching began, the severest first.
 
     Args:
         record: the events since then.
-        cluster: the id of the cluster, which the rows carry.
+        cluster: the id of the cluster, for the rows.
     """
     first: dict[Place, str | None] = {}
     last: dict[Place, Event] = {}
-    # The record has the latest event first, and what counts is the value before the earliest.
+    # The record has the latest event first, but the value before the earliest counts.
     for event in reversed(record.events):
         if event.kind in (Kind.CONFIG, Kind.QUOTA, Kind.ACL):
             for place in event.places:
@@ -82,7 +81,7 @@ def since_start(record: Record, cluster: str) -> list[Drifted]:
     found = [
         _since_start(place, first[place], event, cluster)
         for place, event in last.items()
-        # Two hidden values can't be compared: that one was set again is all that is known.
+        # Two hidden values can't be compared: it is only known that the value was set again.
         if differ(place.key, first[place], event.became) or event.became == HIDDEN
     ]
     return sorted(found, key=lambda each: (_RANKS[each.severity], each.entity_key, each.attr))
@@ -98,7 +97,7 @@ def _since_start(place: Place, was: str | None, event: Event, cluster: str) -> D
 
 
 def _named(place: Place) -> tuple[str, str, str]:
-    """Return the type, key and attribute of a place as the lake spells them."""
+    """Return the type, key and attribute of a place in the lake's spelling."""
     match place.about:
         case ConfigResource():
             type_ = resource_word(place.about.type)

@@ -22,9 +22,9 @@ from console.triage.events import ID, MEMBERS, Event, Kind, Place
 from widgets.row_source import Column as ScreenColumn
 
 NOT_KAC = "not kac"
-"""Stands for the author of a change that this host's journal does not have."""
+"""Stands for the author of a change that is not in this host's journal."""
 MOST_NAMED = 8
-"""Places that the details of an event name."""
+"""Most places in the details of an event."""
 
 GROUPS: tuple[tuple[str, frozenset[Kind]], ...] = (
     ("all kinds", frozenset(Kind)),
@@ -36,14 +36,15 @@ GROUPS: tuple[tuple[str, frozenset[Kind]], ...] = (
     ("quotas, ACLs, users", frozenset({Kind.QUOTA, Kind.ACL, Kind.SCRAM, Kind.TOKEN})),
     ("groups", frozenset({Kind.GROUP})),
 )
-"""What is shown together, by its name in the pane's head."""
+"""Kinds of events that are shown together, by their name in the pane's head."""
 
 _BY_EDITS = frozenset({Kind.CONFIG, Kind.QUOTA, Kind.ACL, Kind.SCRAM, Kind.TOPIC, Kind.REPLICAS})
-"""What only a client's request changes; the rest also changes by itself."""
+"""Kinds that change only by a client's request; the others also change by themselves."""
 
 
 def what_text(event: Event) -> str:
-    """Return what changed: ``broker 3``, ``topic audit retention.ms``, ``broker 2 ISR, stock (3 partitions)``."""
+    """Return the subject of an event: ``broker 3``, ``topic audit retention.ms``, ``broker 2 ISR, stock (3
+    partitions)``."""
     place, many = event.place, event.units > 1
     match place.kind:
         case Kind.LEADER:
@@ -92,11 +93,11 @@ def _partitions(event: Event) -> str:
 
 
 def side(event: Event, value: str | None, *, exact: bool = False) -> str:
-    """Return the old or new value of an event as text; ``…`` where its places differ in it.
+    """Return the old or new value of an event as text; ``…`` if its places differ in it.
 
     Args:
         value: `event.was` or `event.became`.
-        exact: with the exact digits of a config beside its human form.
+        exact: with the exact digits of a config next to its human form.
     """
     place = event.place
     if value == UNTOLD:
@@ -135,21 +136,20 @@ def _short(key: str, value: str) -> str:
 
 
 def who_text(event: Event) -> str:
-    """Return the author of a change as the journal has it; ``not kac`` where only a request can have made it, else a
-    dash."""
+    """Return the author of a change in the journal; ``not kac`` if only a request can have made it, else a dash."""
     if event.author is not None:
         return clean(event.author.who)
     return NOT_KAC if event.kind in _BY_EDITS else NOTHING
 
 
 def words(event: Event) -> str:
-    """Return the text that a filter searches: the line of an event, and all places that are named."""
+    """Return the text that a filter searches: the line of an event, and all its named places."""
     line = (what_text(event), side(event, event.was), side(event, event.became), who_text(event), event.kind.value)
     return " ".join((*line, *map(place_text, event.places)))
 
 
 def details(event: Event) -> list[Line]:
-    """Return all about an event, its title first."""
+    """Return the details of an event, its title first."""
     was, became = (side(event, value, exact=True) for value in (event.was, event.became))
     lines: list[Line] = [
         [(what_text(event), "")],
@@ -169,7 +169,7 @@ def details(event: Event) -> list[Line]:
 
 
 def seen_text(event: Event) -> str:
-    """Return the time within which an event happened."""
+    """Return the time range in which an event happened."""
     if event.since is None:
         return f"seen at {clock(event.until)}"
     return f"seen between {clock(event.since)} and {clock(event.until)}"
@@ -190,7 +190,7 @@ def place_text(place: Place) -> str:
     )
 
 
-# -- what it is about --------------------------------------------------------------------------------------------------
+# -- the entity of an event --------------------------------------------------------------------------------------------
 
 
 def about_of(place: Place) -> ConfigResource | QuotaEntity | str | None:
@@ -221,7 +221,7 @@ def concerns(event: Event, about: object) -> bool:
         mine = about_of(place)
         if mine == about or (isinstance(mine, ConfigResource) and mine.type == GROUP and mine.name == about):
             return True
-        # Leaders and ISRs are events of partitions, which name the brokers only in their values.
+        # Leaders and ISRs are events of partitions, which have the brokers only in their values.
         if isinstance(about, ConfigResource) and about.type == BROKER and event.kind in (Kind.ISR, Kind.LEADER):
             return about.name in (place.key, event.was, event.became)
     return False
@@ -231,14 +231,14 @@ def concerns(event: Event, about: object) -> bool:
 
 
 def line(event: Event) -> str:
-    """Return an event as a line of text: when, ``!`` for trouble, what, was → became, who."""
+    """Return an event as a line of text: time, ``!`` for trouble, subject, old → new value, author."""
     mark = "!" if event.trouble else " "
     change = f"{side(event, event.was)} → {side(event, event.became)}"
     return f"{clock(event.until)} {mark} {what_text(event)}  {change}  {who_text(event)}"
 
 
 def _plain(value: str | None, kind: Kind) -> str | None:
-    # Only a config can be set to the empty text; elsewhere that stands for places that differ.
+    # Only a config can be set to the empty text; elsewhere that means places with different values.
     return None if value == UNTOLD or (value == "" and kind is not Kind.CONFIG) else value
 
 
@@ -323,5 +323,5 @@ EVENTS: Columns[Event] = Columns(
     Column("change", OBJECT, lambda event: event.author.number if event.author is not None else None, "number"),
     orders={"data": ("v", "at", "since", "kind", "severity", "trouble")},
 )
-"""``places`` has as many as are kept, ``count`` is the number of all. ``was`` and ``became`` are null for none, where
-the places differ, and where brokers hide the value."""
+"""``places`` has those that are kept, ``count`` the number of all. ``was`` and ``became`` are null for no value, for
+places with different values, and for values that brokers hide."""

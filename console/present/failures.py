@@ -1,4 +1,4 @@
-"""What could not be read or done, in one honest line."""
+"""Failed reads and actions, each in a line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from console.present.text import Line, clean
 
 
 def failure_text(failure: Failure) -> str:
-    """Return the name of a failure, the broker's words, and what to do, cleaned."""
+    """Return the name of a failure, the broker's message, and the remedy, cleaned."""
     text = clean(str(failure), 400)
     return sentences(text, clean(failure.remedy, 300))
 
@@ -23,17 +23,17 @@ def failure_text(failure: Failure) -> str:
 def unread(
     snapshot: Snapshot, parts: Collection[str], concerns: Callable[[ReadFailure], bool] = lambda _failure: True
 ) -> Line:
-    """Return a line on what could not be read: ``12 topics not shown: TOPIC_AUTHORIZATION_FAILED``.
+    """Return a line on failed reads: ``12 topics not shown: TOPIC_AUTHORIZATION_FAILED``.
 
     Args:
         snapshot: has the failures.
-        parts: the parts that a pane shows. Only the first of them, by name, that has failures is reported.
+        parts: the parts of a pane. Only the first of them, by name, with failures is reported.
         concerns: whether a failure matters to the pane.
 
     Returns:
-        An empty line where all was read.
+        An empty line if all was read.
     """
-    # The message line has room for one reason, and the same one after each refresh.
+    # The message line has room for one reason, and shows the same one after each refresh.
     for part in sorted(parts):
         failures = [f for f in snapshot.failures if f.part == part and concerns(f)]
         if not failures:
@@ -50,18 +50,18 @@ def unread(
 
 
 def _entity(failed: ReadFailure) -> str:
-    """Return the entity of a failure as the screen names it."""
+    """Return the entity of a failure in the screen's words."""
     kind, _, name = failed.entity.partition(" ")
     named = {each.name.lower(): each.word for each in BY_NUMBER.values()}
     return f"{named[kind]} {name}" if failed.part == Part.CONFIGS and kind in named else failed.entity
 
 
 def nothing_text(snapshot: Snapshot, part: str, empty: str, width: int) -> str:
-    """Return the text of a table without rows: why the part could not be read, else `empty`.
+    """Return the text of a table without rows: the reason why the part could not be read, else `empty`.
 
     Args:
         part: of the snapshot, as "topics".
-        empty: the text where the part was read.
+        empty: the text if the part was read.
         width: of the screen, in cells.
     """
     return wrapped("".join(text for text, _ in unread(snapshot, {part})), width) or empty
@@ -73,7 +73,7 @@ def wrapped(text: str, width: int) -> str:
 
 
 def left_out_text(names: Sequence[str]) -> str:
-    """Return the note that marked rows which a filter hides were left out of an edit; ``""`` where none was.
+    """Return the note that an edit leaves out marked rows that a filter hides; ``""`` without such rows.
 
     Args:
         names: of the rows that were left out, cleaned.
@@ -82,7 +82,7 @@ def left_out_text(names: Sequence[str]) -> str:
 
 
 def spared_text(names: Sequence[str]) -> str:
-    """Return the note that topics of Kafka's own were left out of a deletion of several; ``""`` where none was.
+    """Return the note that a deletion of several topics leaves out Kafka's own; ``""`` without such topics.
 
     Args:
         names: cleaned.
@@ -95,8 +95,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def staged_text(report: StageReport) -> tuple[str, str]:
-    """Return what became of edits that were to be staged, as a line and its meaning; refusals come with their
-    remedy."""
+    """Return the result of staging edits, as a line and its meaning; refusals have their remedy."""
     said: list[str] = []
     if report.added:
         first = report.added[0].edit
@@ -114,7 +113,7 @@ def staged_text(report: StageReport) -> tuple[str, str]:
 
 
 def how_to_settle(number: int) -> str:
-    """Return what an operator does about a change whose outcome is unknown.
+    """Return the instruction for a change whose outcome is unknown.
 
     Args:
         number: of the change in the journal.

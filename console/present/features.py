@@ -1,4 +1,4 @@
-"""Features: their finalized levels, and what each node supports. Pure."""
+"""Features: their finalized levels, and the levels that each node supports. Pure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from widgets.row_source import Column as ScreenColumn
 
 
 class FeatureRow(NamedTuple):
-    """A feature. level: the finalized one, 0 where it is off. supported: node -> (lowest, highest level), None of a
-    node that does not have it. edited: whether the plan changes it."""
+    """A feature. level: the finalized one, 0 if it is off. supported: node -> (lowest, highest level), None for a node
+    without the feature. edited: whether the plan changes it."""
 
     name: str
     level: int
@@ -29,14 +29,14 @@ class FeatureRow(NamedTuple):
 
     @property
     def common(self) -> tuple[int, int] | None:
-        """The levels that all nodes support; None where there are none."""
+        """The levels that all nodes support; None without such a level."""
         ranges = [each or (0, 0) for each in self.supported.values()]
         low, high = max((each[0] for each in ranges), default=1), min((each[1] for each in ranges), default=0)
         return (low, high) if low <= high else None
 
 
 def feature_rows(snapshot: Snapshot, edited: Iterable[str] = ()) -> list[FeatureRow]:
-    """Return the features that are finalized or supported by a node, by name; none where they were not read.
+    """Return the features that are finalized or supported by a node, by name; empty if they were not read.
 
     Args:
         edited: names of the features that the plan changes.
@@ -64,12 +64,12 @@ def unasked(features: ClusterFeatures | None) -> tuple[NodeFeatures, ...]:
 
 
 def span(levels: tuple[int, int] | None) -> str:
-    """Return a range of levels as ``1–30``; ``–`` for none."""
+    """Return a range of levels as ``1–30``; ``–`` for None."""
     return "–" if levels is None else f"{levels[0]}" if levels[0] == levels[1] else f"{levels[0]}–{levels[1]}"
 
 
 def by_range(supported: Mapping[int, tuple[int, int] | None]) -> str:
-    """Return the nodes of each range: ``1–30``, or ``1–21 on 3; 1–30 on 1, 2`` where they differ."""
+    """Return the nodes of each range: ``1–30``, or ``1–21 on 3; 1–30 on 1, 2`` if they differ."""
     nodes: dict[tuple[int, int] | None, list[int]] = {}
     for node, levels in sorted(supported.items()):
         nodes.setdefault(levels, []).append(node)
@@ -80,7 +80,8 @@ def by_range(supported: Mapping[int, tuple[int, int] | None]) -> str:
 
 
 def feature_lines(row: FeatureRow) -> list[Line]:
-    """Return the finalized level, which nodes support what, how far it can be lowered, and what higher levels bring."""
+    """Return the finalized level, the levels that nodes support, the lowest possible level, and the gains of higher
+    levels."""
     name = level_name(row.name, row.level)
     named = f" ({name})" if name else ""
     lines: list[Line] = [

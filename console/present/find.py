@@ -1,6 +1,6 @@
-"""What contains a text, over everything that a console knows: by pane, and the row in it. Pure.
+"""Full-text search over everything that a console knows: by pane, and the row in it. Pure.
 
-Values that brokers hide are not known, so they are not found; neither are edits that hold a secret by it.
+Values that brokers hide are unknown, so they are not found; nor are edits by a secret that they hold.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from console.triage.events import Event
 from widgets.row_table import TextSearch
 
 MOST = 200
-"""Hits of a pane that are listed; all are counted."""
+"""Most hits of a pane that are listed; all are counted."""
 
 
 class Hit(NamedTuple):
-    """A row that contains the text. pane: by its name in `find`; row: its key there, or what is opened; name, shows:
+    """A row that contains the text. pane: by its name in `find`; row: its key there, or the opened entity; name, shows:
     cleaned."""
 
     pane: str
@@ -40,7 +40,7 @@ class Hit(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """What a pane has. total: of all; hits: the first of them."""
+    """The hits of a pane. total: of all; hits: the first of them."""
 
     pane: str
     total: int
@@ -48,7 +48,7 @@ class Hits(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is searched."""
+    """The data that is searched."""
 
     snapshot: Snapshot
     plan: Plan
@@ -57,14 +57,14 @@ class Known(NamedTuple):
 
 
 Texts = tuple[Sequence[str], Callable[[int], Hit]]
-"""The texts of a pane, and the hit of the one at a place."""
+"""The texts of a pane, and a function that returns the hit of the text at an index."""
 
 
 def find(wanted: str, known: Known) -> Iterator[Hits]:
-    """Yield the hits of each pane, the quick panes first; panes without a hit are left out.
+    """Yield the hits of each pane, the quick panes first; leave out panes without a hit.
 
     Args:
-        wanted: a query as a table's filter takes it.
+        wanted: a query in the syntax of a table's filter.
 
     Raises:
         BadQuery: `wanted` is no valid query.
@@ -110,7 +110,7 @@ def _topics(known: Known) -> Texts:
 
 
 def _configs(known: Known) -> Texts:
-    """Return the configs that entities set themselves: a default would be found in 100,000 topics."""
+    """Return the configs that entities set themselves: a default would match in 100,000 topics."""
     rows: list[tuple[ConfigResource, ConfigEntry]] = []
     own: dict[tuple[int, int], list[ConfigEntry]] = {}  # equal sets are one object
     for entity, entries in known.snapshot.configs.items():
@@ -133,7 +133,7 @@ def _own(entries: ConfigSet, entity: ConfigResource) -> list[ConfigEntry]:
 
 
 def _value(entry: ConfigEntry) -> str:
-    """Return the value of an entry, ``""`` for a secret whatever a broker answers."""
+    """Return the value of an entry; ``""`` for a secret, even if a broker returns it."""
     return "" if entry.sensitive else entry.value or ""
 
 
@@ -214,10 +214,10 @@ PANES: Mapping[str, Callable[[Known], Texts]] = {
     "events": _events,
     "acls": _acls,
 }
-"""What is searched, in this order."""
+"""The searched panes, in this order."""
 
 READ = (Part.CLUSTER, Part.TOPICS, Part.GROUPS, Part.QUOTAS, Part.ACLS)
-"""Parts that are read where they were not, before something is not found in them."""
+"""Parts that are read, if they were not, before a search in them finds nothing."""
 
 
 def unread(snapshot: Snapshot, parts: Iterable[str] = READ) -> list[str]:

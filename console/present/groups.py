@@ -23,7 +23,7 @@ _REBALANCING = frozenset({"PREPARINGREBALANCE", "COMPLETINGREBALANCE", "ASSIGNIN
 
 
 def count(value: int) -> str:
-    """Return a count as text, ``–`` where it is negative, that is unknown."""
+    """Return a count as text; ``–`` if it is negative, which means unknown."""
     return NOTHING if value < 0 else f"{value:,}"
 
 
@@ -39,7 +39,7 @@ def state_meaning(state: str) -> str:
 
 
 def lag_total(lag: cluster.GroupLag | None) -> str:
-    """Return a group's lag in records; ``–`` if it is unknown, with a ``?`` if part of it is."""
+    """Return a group's lag in records; ``–`` if it is unknown, with a ``?`` if a part of it is."""
     return "".join(text for text, _ in _lag_spans(lag))
 
 
@@ -50,12 +50,12 @@ def _lag_spans(lag: cluster.GroupLag | None) -> Line:
 
 
 STILL_AFTER = 10.0
-"""Seconds that a member's commit stands still before it is said: more than an interval of auto.commit."""
+"""Seconds without progress before a member's commit counts as stalled: more than an auto.commit interval."""
 _TREND_MEANINGS = {"grows": "danger", "shrinks": "ok", "stalled": "danger", "stuck": "failed"}
 
 
 def rate_text(rate: float | None) -> str:
-    """Return a signed rate: ``+1,204``, ``-83``, ``0``; ``·`` where two polls do not show it yet."""
+    """Return a signed rate: ``+1,204``, ``-83``, ``0``; ``·`` until two polls show it."""
     value = columns.rate_value(rate)
     return "·" if value is None else f"{value:+,}" if value else "0"
 
@@ -65,7 +65,7 @@ def _seconds(value: float | None) -> Data:
 
 
 def _left(seconds: float | None) -> Data:
-    """Return the whole seconds until a lag is 0: one at least, as on the screen, since 0 would say that it is."""
+    """Return the whole seconds until a lag is 0, at least one, as on the screen: 0 would mean no lag."""
     return None if seconds is None else max(1, round(seconds))
 
 
@@ -86,7 +86,7 @@ def _behind_column(get: Callable[[R], Behind], views: frozenset[columns.View]) -
 
 
 def _rate_column(get: Callable[[R], float | None], views: frozenset[columns.View], priority: int) -> columns.Column[R]:
-    """Return the column of the records a second by which a lag grows. priority: of the column on a narrow screen."""
+    """Return the column of a lag's growth in records a second. priority: of the column on a narrow screen."""
     return columns.Column(
         "rate",
         views,
@@ -119,7 +119,7 @@ def _trend_cell(word: str | None) -> tuple[str, str]:
 
 
 class GroupRow(NamedTuple):
-    """A group, its lag and how that moves; None where it was not read."""
+    """A group, its lag and its trend; None if they were not read."""
 
     group: cluster.Group
     lag: cluster.GroupLag | None = None
@@ -127,23 +127,23 @@ class GroupRow(NamedTuple):
 
     @property
     def rate(self) -> float | None:
-        """Records a second by which its lag grows."""
+        """The growth of its lag in records a second."""
         return None if self.trend is None else self.trend.rate
 
     @property
     def behind(self) -> Behind:
-        """For how long its next record has waited, of the partition where that is longest."""
+        """The longest wait of a next record in any of its partitions."""
         return UNSEEN if self.trend is None else self.trend.longest_behind
 
     @property
     def stuck(self) -> int | None:
-        """Partitions that are stuck, None where that is not known yet."""
+        """The number of stuck partitions; None until it is known."""
         return None if self.trend is None else len(self.trend.stuck)
 
 
 def _topics_read(row: GroupRow) -> list[Data] | None:
-    """Return the topics that a group reads: of which it committed offsets, or has partitions; None where neither is
-    known."""
+    """Return the topics that a group reads: those with committed offsets or assigned partitions; None if both are
+    unknown."""
     if row.lag is None and row.group.members is None:
         return None
     committed = {each.topic for each in row.lag.partitions} if row.lag is not None else set()
@@ -229,15 +229,14 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
     orders={"detail": ("state", "type", "protocol", "coordinator", "lag")},
     tie=lambda row: row.group.name,
 )
-"""A dot on the screen where a column has not been read yet. Trend, rate (records a second) and the seconds until the
-group has caught up come from two polls; a single command has one. lag_seconds: for how long the next record has waited,
-of the partition where that is longest; part of it where that may be longer."""
+"""A dot on the screen marks a column that was not read yet. Trend, rate (records a second) and the seconds to catch up
+need two polls; a single command has one. lag_seconds: the longest wait of a next record in any partition; partial if it
+may be longer."""
 
 
 class PartitionRow(NamedTuple):
-    """A group's place in a partition, how its lag moves, the members that have the partition, and those that the
-    coordinator wants to have it, None where the protocol has no target. behind: for how long its next record has
-    waited."""
+    """A group's offsets in a partition, the trend of its lag, and the members that have the partition. wanted: the
+    members of the coordinator's target; None if the protocol has no target. behind: the wait of its next record."""
 
     at: cluster.PartitionLag
     trend: PartitionTrend | None = None
@@ -247,30 +246,30 @@ class PartitionRow(NamedTuple):
 
     @property
     def rate(self) -> float | None:
-        """Records a second by which its lag grows."""
+        """The growth of its lag in records a second."""
         return None if self.trend is None else self.trend.rate
 
     @property
     def word(self) -> str | None:
-        """The trend in a word, None where it is not known yet."""
+        """The trend as a word; None until it is known."""
         if self.trend is None:
             return None
         if self.trend.stuck:
             return "stuck"
-        # Between two commits of a consumer that reads well nothing moves either.
+        # Between two commits of a healthy consumer the offset does not move either.
         still = self.trend.still >= STILL_AFTER and bool(self.at.member) and (self.rate or 0) >= 0
         return "stalled" if still else direction(self.rate)
 
     @property
     def target(self) -> str | None:
-        """The clients that should have it, where others have it; ``no member`` for none."""
+        """The clients of the target assignment if they differ from the owners; ``no member`` if it has none."""
         if self.wanted is None or {m.member_id for m in self.wanted} == {m.member_id for m in self.owners}:
             return None
         return clients(self.wanted) or "no member"
 
 
 def clients(members: Sequence[cluster.GroupMember]) -> str:
-    """Return the first of these members as ``billing-1@10.0.3.10``, and how many others there are."""
+    """Return the first of these members as ``billing-1@10.0.3.10``, and the number of the others."""
     if not members:
         return ""
     first = members[0]
@@ -281,11 +280,11 @@ def clients(members: Sequence[cluster.GroupMember]) -> str:
 def partition_rows(
     group: cluster.Group | None, trend: LagTrend | None
 ) -> Callable[[cluster.PartitionLag], PartitionRow]:
-    """Return a function that makes the row of one partition of a group, so that only rows that are shown are made.
+    """Return a function that creates the row of one partition, so that only shown rows are created.
 
     Args:
-        group: with its members; None where it was not described.
-        trend: how its lag moves, None before the first poll.
+        group: with its members; None if it was not described.
+        trend: of its lag; None before the first poll.
     """
     # Once for all rows: a group may read 10,000 partitions.
     members = (group and group.members) or ()
@@ -390,9 +389,9 @@ LAGS: columns.Columns[PartitionRow] = columns.Columns(
     ),
     tie=lambda row: (row.at.topic, row.at.partition),
 )
-"""The partitions that a group reads; offsets in records, rates in records a second. still: the seconds for which a
-commit has stood still while records wait. lag_seconds: for how long the next record has waited; lag_seconds_unknown:
-why its timestamp does not say. target: who should have the partition, where another has it."""
+"""The partitions that a group reads; offsets in records, rates in records a second. still: seconds without progress of
+the commit while records wait. lag_seconds: the wait of the next record; lag_seconds_unknown: why its timestamp does not
+show it. target: the client that should have the partition if another one has it."""
 
 
 def _objects(places: cluster.Places | None, name: str = "topic") -> Data:
@@ -415,11 +414,11 @@ def _tasks_text(tasks: cluster.StreamsTasks | None) -> str:
 
 
 def to_take(member: cluster.GroupMember) -> str:
-    """Return the partitions, or tasks, that a member still has to take and to give back, as ``+3 -1``."""
+    """Return the number of partitions, or tasks, that a member has yet to take and to release, as ``+3 -1``."""
     if member.has_target:
         return ""
     if member.tasks is not None and member.target_tasks is not None:
-        # Role by role: a standby task that becomes active is given back and taken.
+        # By role: a standby task that becomes active is released and taken.
         pairs = list(zip(member.tasks, member.target_tasks, strict=True))
     else:
         pairs = [(member.assignment, member.target or ())]
@@ -429,7 +428,7 @@ def to_take(member: cluster.GroupMember) -> str:
 
 
 def subscribed(member: cluster.GroupMember) -> str:
-    """Return what a member subscribed to, a regular expression between slashes."""
+    """Return the subscription of a member, with a regular expression between slashes."""
     named = (f"/{member.regex}/" if member.regex else "", _names(member.topics))
     return ", ".join(text for text in named if text)
 
@@ -455,13 +454,12 @@ MEMBERS: columns.Columns[cluster.GroupMember] = columns.Columns(
     columns.Column("to_take", columns.LIST, text=to_take),
     orders={"data": ("member_id",)},
 )
-"""The members of one group. To take: how many partitions or tasks of its target a member has not taken, and how many it
-still has to give back."""
+"""The members of one group. To take: the partitions or tasks of its target that a member has yet to take, and those
+that it has yet to release."""
 
 
 def member_columns(group: cluster.Group) -> columns.Columns[cluster.GroupMember]:
-    """Return the columns of a group's members, in a list without those that say the same of all of them as the group
-    does, or nothing."""
+    """Return the columns of a group's members; a list leaves out those that are empty or repeat the group's value."""
     members = group.members or ()
     empty = {
         "roles": all(member.tasks is None for member in members),
@@ -474,7 +472,7 @@ def member_columns(group: cluster.Group) -> columns.Columns[cluster.GroupMember]
 
 
 def _names_column(name: str, title: str, of: Callable[[R], Sequence[str]]) -> columns.Column[R]:
-    """Return the column of several names: of topics, stores or nodes."""
+    """Return a column of several names: topics, stores or nodes."""
     return columns.Column(
         name, columns.LISTED, lambda row: list(of(row)), "object", title=title, text=lambda row: _names(of(row))
     )
@@ -487,7 +485,7 @@ SUBTOPOLOGIES: columns.Columns[cluster.Subtopology] = columns.Columns(
     _names_column("repartition_sink_topics", "Writes between", lambda row: row.repartition_sinks),
     _names_column("state_changelog_topics", "Changelogs", lambda row: row.changelogs),
 )
-"""The topology of a streams group: what each part reads and writes. Between: topics between parts."""
+"""The topology of a streams group: the topics that each part reads and writes. Between: topics between parts."""
 
 
 NODES: columns.Columns[cluster.StreamsNode] = columns.Columns(
@@ -506,7 +504,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def subtopology_columns(topology: Iterable[cluster.Subtopology]) -> columns.Columns[cluster.Subtopology]:
-    """Return the columns of a topology without those in which none of its parts has a topic."""
+    """Return the columns of a topology without those that are empty for all of its parts."""
     parts = tuple(topology)
     values = {"repartition_source_topics": "repartition_sources", "repartition_sink_topics": "repartition_sinks"}
     values["state_changelog_topics"] = "changelogs"
@@ -514,8 +512,8 @@ def subtopology_columns(topology: Iterable[cluster.Subtopology]) -> columns.Colu
 
 
 def task_lines(group: cluster.Group | None, topic: str, partition: int) -> list[Line]:
-    """Return what a streams group does with a partition that it reads: the part of its topology, what that writes, and
-    who has the task in which role. Its first line is the title; empty for other groups, and for other topics."""
+    """Return the work of a streams group on a partition that it reads: the subtopology, the topics that it writes, and
+    the members with the task by role. The first line is the title; empty for other groups and other topics."""
     lines: list[Line] = []
     for part in (group and group.topology) or ():
         if topic not in part.sources and topic not in part.repartition_sources:
@@ -532,7 +530,7 @@ def task_lines(group: cluster.Group | None, topic: str, partition: int) -> list[
 
 
 MOST_TEXT = 400
-"""Characters of names of topics in one line of details."""
+"""Most characters of topic names in one line of details."""
 
 
 def _topics(part: cluster.Subtopology) -> str:
@@ -540,7 +538,7 @@ def _topics(part: cluster.Subtopology) -> str:
 
 
 def _task_owners(group: cluster.Group | None, task: tuple[str, int]) -> list[Line]:
-    """Return the members that have a task, and those that are to have it, by role."""
+    """Return the members that have a task, and those that have yet to take it, by role."""
     lines: list[Line] = []
     members = (group and group.members) or ()
     for place, role in enumerate(("active", "standby", "warm-up")):
@@ -561,12 +559,12 @@ def _client(member: cluster.GroupMember) -> str:
 
 
 def group_line(group: cluster.Group | None, lag: cluster.GroupLag | None, trend: LagTrend | None = None) -> Line:
-    """Return the state, members, protocol and lag of a group in a line, and what could not be read.
+    """Return the state, members, protocol and lag of a group in a line, and the failures of its reads.
 
     Args:
-        group: None where it could not be described.
-        lag: None where it was not read.
-        trend: how the lag moves, None before the first poll.
+        group: None if it could not be described.
+        lag: None if it was not read.
+        trend: of the lag; None before the first poll.
     """
     line: Line = []
     if group is not None:
@@ -602,11 +600,11 @@ def group_line(group: cluster.Group | None, lag: cluster.GroupLag | None, trend:
 
 
 def group_lines(group: cluster.Group, lag: cluster.GroupLag | None, trend: LagTrend | None, most: int) -> list[Line]:
-    """Return what a group is: how it does, and its partitions, those of the highest lag first, without for how long
-    each waits, which would change with the clock alone.
+    """Return the summary of a group, and its partitions by descending lag, without their waiting times, which change
+    with the clock alone.
 
     Args:
-        lag: None where it was not read.
+        lag: None if it was not read.
         most: partitions that are named; the rest is counted.
     """
     lines = [group_line(group, lag, trend)]
@@ -630,12 +628,12 @@ def group_lines(group: cluster.Group, lag: cluster.GroupLag | None, trend: LagTr
 
 
 def _assignor(group: cluster.Group) -> str:
-    """Return what assigns the tasks of a streams group, by brokers of 4.4 and newer; ``""`` for other groups."""
+    """Return the task assignor of a streams group, from brokers of 4.4 and newer; ``""`` for other groups."""
     return group.assignor if group.type == "streams" else ""
 
 
 def _epochs(group: cluster.Group) -> Line:
-    """Return the group's epoch, and that of its target assignment where that is behind."""
+    """Return the group's epoch, and that of its target assignment if it is behind."""
     if group.epoch < 0:
         return []
     topology = f"  topology {group.topology_epoch}" if group.topology_epoch >= 0 else ""

@@ -1,4 +1,4 @@
-"""The header line: which cluster, what may be done to it, and how it is."""
+"""The header line: the cluster, the permissions of the context, and the state."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from widgets.cells import cell_width
 
 
 class Who(Struct, frozen=True):
-    """What the header says beside the cluster: the context's name, whether it is read-only, who is connected, and what
-    is to be taken back (``DUE 1``, ``until 14:05``, ``NO JOURNAL``, or ``""``); whether the way there exposes the
+    """Texts in the header next to the cluster: the context's name, whether it is read-only, the principal, and edits to
+    be reverted (``DUE 1``, ``until 14:05``, ``NO JOURNAL``, or ``""``); whether the connection exposes the
     credentials."""
 
     context: str
@@ -30,8 +30,8 @@ class Who(Struct, frozen=True):
 
 
 class State(NamedTuple):
-    """Whether what is shown is so now: the words, their meaning; current: False where no broker answers, and nothing
-    that was counted before is said of the present. is_led: False where the quorum is known to have no leader."""
+    """Whether the shown data is current: its text and meaning; current: False if no broker answers, and earlier counts
+    are left out. is_led: False if the quorum is known to have no leader."""
 
     text: str
     meaning: str
@@ -40,10 +40,10 @@ class State(NamedTuple):
 
 
 def controller(snapshot: Snapshot) -> int | None:
-    """Return the id of the active controller; None while it is unknown, and where none leads any more.
+    """Return the id of the active controller; None if it is unknown, or if the quorum has lost its leader.
 
-    It is the quorum's leader in KRaft, where Metadata names any live broker. What Metadata names is believed only where
-    the brokers show that ZooKeeper takes the quorum's place.
+    It is the quorum's leader in KRaft, where Metadata returns any live broker. The controller in Metadata counts only
+    if the brokers show that the cluster runs on ZooKeeper.
     """
     if snapshot.quorum is not None:
         return None if is_unanswered(snapshot) else snapshot.quorum.leader_id
@@ -59,14 +59,14 @@ def _on_zookeeper(snapshot: Snapshot) -> bool:
 
 
 def no_quorum_text(snapshot: Snapshot) -> str:
-    """Return why there is no quorum to show."""
+    """Return the reason why the quorum is missing."""
     if _on_zookeeper(snapshot):
         return "no KRaft quorum: it runs on ZooKeeper"
     return "this server does not describe a quorum"
 
 
 def release(snapshot: Snapshot) -> str:
-    """Return Kafka's release as the brokers' versions show it; both ends of a rolling upgrade."""
+    """Return Kafka's release by the brokers' versions; both ends during a rolling upgrade."""
     releases = sorted({version.release for version in snapshot.versions.values()}, key=_release_order)
     if not releases:
         return ""
@@ -79,7 +79,7 @@ def _release_order(text: str) -> tuple[int, ...]:
 
 
 class Facts(Struct, frozen=True):
-    """What the header counts."""
+    """The counts in the header."""
 
     brokers: int
     topics: int | None
@@ -89,8 +89,8 @@ class Facts(Struct, frozen=True):
 
 
 def facts(snapshot: Snapshot, counts: TopicCounts) -> Facts:
-    """Count what the header shows. counts: of the snapshot's topics."""
-    # None that is shown is not none that is there.
+    """Count for the header. counts: of the snapshot's topics."""
+    # No visible topic does not mean that no topic exists.
     unseen = not snapshot.topics and any(each.part == Part.TOPICS for each in snapshot.failures)
     read = Part.TOPICS in snapshot.read_at and not unseen
     return Facts(
@@ -105,12 +105,12 @@ def facts(snapshot: Snapshot, counts: TopicCounts) -> Facts:
 def header(snapshot: Snapshot, counted: Facts, who: Who, state: State, width: int) -> Line:
     """Return the header in at most `width` cells.
 
-    Where there is little room, what matters least is left out first, and the name is cut last.
+    On a narrow screen the least important pieces are left out first, and the name is cut last.
 
     Args:
         counted: from `facts`.
         who: the context and its principal.
-        state: whether the snapshot is current; counts are left out where it is not.
+        state: whether the snapshot is current; counts are left out if it is not.
         width: of the screen, in cells.
     """
     name = clean(who.context or snapshot.cluster.cluster_id or "connecting", 120)
@@ -150,7 +150,7 @@ def header(snapshot: Snapshot, counted: Facts, who: Who, state: State, width: in
 
 
 def _counts(snapshot: Snapshot, counted: Facts, is_led: bool) -> Iterator[tuple[int, Span]]:
-    """Yield what the cluster is and how it is: a rank, the higher the longer it stays, and a text."""
+    """Yield the facts and the state of the cluster: a rank, the higher the longer it stays, and a text."""
     active = controller(snapshot) if is_led else None
     if version := release(snapshot):
         yield 4, (f"kafka {version}", "")

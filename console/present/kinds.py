@@ -1,4 +1,4 @@
-"""The kinds that `list` takes, with the columns of each; here stand those of what is listed alone, and of
+"""The kinds that `list` takes, with the columns of each; this module has those of kinds that only `list` shows, and of
 tokens."""
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def _count(value: int) -> str:
 
 
 class UserRow(NamedTuple):
-    """A user, None for the default, with its quotas, SCRAM mechanisms and ACLs. scram: ``?`` where the broker did not
-    say."""
+    """A user, None for the default, with its quotas, SCRAM mechanisms and ACLs. scram: ``?`` if the broker did not
+    return them."""
 
     user: str | None
     quotas: int
@@ -60,7 +60,7 @@ def user_rows(snapshot: Snapshot) -> Iterator[UserRow]:
         if kind == "User":
             acls[name] = acls.get(name, 0) + 1
     unread = {each.entity for each in snapshot.failures if each.part == Part.SCRAM and each.entity}
-    # Who could not be read is listed, too: a missing row would say that there is no such user.
+    # A user that could not be read is also listed: a missing row would mean that there is no such user.
     for user in _default_first({*quotas, *snapshot.scram, *unread, *acls}):
         credentials = () if user is None else snapshot.scram.get(user, ())
         scram = "?" if user in unread else ",".join(credential.mechanism.label for credential in credentials)
@@ -68,7 +68,7 @@ def user_rows(snapshot: Snapshot) -> Iterator[UserRow]:
 
 
 class QuotaOwner(NamedTuple):
-    """A client id or an address, None for the default, and how many entities with quotas name it."""
+    """A client id or an address, None for the default, and the number of entities with quotas that name it."""
 
     name: str | None
     quotas: int
@@ -135,13 +135,13 @@ def logger_rows(snapshot: Snapshot) -> Iterator[LoggerRow]:
 
 
 class ResourceRow(NamedTuple):
-    """What has configs of its own and nothing else: a subscription of metrics."""
+    """A resource that has only configs: a subscription of metrics."""
 
     name: str
     entries: ConfigSet
 
     def value(self, key: str) -> str | None:
-        """Return the value of a config, None where it is not set."""
+        """Return the value of a config; None if it is not set."""
         entry = self.entries.get(key)
         return None if entry is None else entry.value
 
@@ -160,7 +160,7 @@ def _key_column(key: KnownKey) -> columns.Column[ResourceRow]:
 
 
 def _resource_columns(type_: EntityType) -> columns.Columns[ResourceRow]:
-    """Return the columns of a type that no API but ListConfigResources lists."""
+    """Return the columns of a type that only ListConfigResources lists."""
     return columns.Columns(columns.Column("name", columns.LISTED), *map(_key_column, type_.keys))
 
 
@@ -171,7 +171,7 @@ def resource_rows(snapshot: Snapshot, type_: EntityType) -> Iterator[ResourceRow
 
 
 class CredentialRow(NamedTuple):
-    """A SCRAM credential: what a broker describes, never a password."""
+    """A SCRAM credential as a broker describes it, never with a password."""
 
     user: str
     credential: ScramCredential
@@ -240,17 +240,17 @@ TOKENS: columns.Columns[DelegationToken] = columns.Columns(
     _moment_column("expires", "Expires", "X", lambda row: row.expires, 95),
     _moment_column("max_time", "At most until", "M", lambda row: row.max_time, 50),
 )
-"""Delegation tokens, without what proves them; times are UTC."""
+"""Delegation tokens, without their HMACs; times are UTC."""
 _SOON = timedelta(hours=1)
 
 
 def expires_soon(token: DelegationToken, now: datetime) -> bool:
-    """Return whether a token ends within an hour, or has ended: by default one has to be renewed each day."""
+    """Return whether a token expires within an hour, or has expired: by default it has to be renewed each day."""
     return token.expires <= (now + _SOON).timestamp() * 1000
 
 
 def token_lines(token: DelegationToken) -> list[Line]:
-    """Return all about a token."""
+    """Return the details of a token."""
     renewers = ", ".join(token.renewers)
     told = (
         ("owner", token.owner),
@@ -289,6 +289,6 @@ KINDS: Mapping[str, columns.Columns[Any]] = MappingProxyType(
 
 
 def filter_names(kind: str) -> tuple[str, ...]:
-    """Return the keys that ``KEY=VALUE`` of `list` accepts for a kind, configs aside; none for an unknown kind."""
+    """Return the keys that ``KEY=VALUE`` of `list` accepts for a kind, without configs; empty for an unknown kind."""
     known = KINDS.get(kind)
     return () if known is None else tuple(column.name for column in known.of("filter"))

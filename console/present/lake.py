@@ -1,4 +1,5 @@
-"""What a lake holds, as text: entities, values, who and how sure, how fresh, rates over time. Texts are untrusted."""
+"""Contents of a lake as text: entities, values, authors and their certainty, freshness, rates over time. Texts are
+untrusted."""
 
 from __future__ import annotations
 
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
 DEFAULT = "<default>"
 NOTHING = "–"
 FIRST_SEEN = "first seen"
-"""The old value of what the first poll of a cluster found: unknown."""
+"""The old value of a change that a cluster's first poll found: unknown."""
 _NAMED = 5
-"""Clusters that are named in a line."""
+"""Most clusters named in a line."""
 HIDDEN = "······"
 REDACTED = "[hidden]"
-"""What tables that compare values have for a secret (console.lake.redact)."""
+"""Stands for a secret in tables that compare values (console.lake.redact)."""
 
 HOW_SURE = {
     "request": ("R", "one request fits in time and content"),
@@ -32,7 +33,7 @@ HOW_SURE = {
     "several": ("?", "several requests fit: all are named"),
     "none": ("-", "no source says who"),
 }
-"""How it is known who: a letter, and its text."""
+"""The source of a change's author -> a letter, and its text."""
 LEVELS = (
     "(user, client)",
     "(user, default client)",
@@ -43,9 +44,9 @@ LEVELS = (
     "client",
     "default client",
 )
-"""The levels of quotas, the most special first."""
+"""The levels of quotas, the most specific first."""
 SEVERITIES = {"high": ("H", "danger"), "medium": ("M", "pending"), "low": ("L", "muted")}
-"""A letter and a meaning."""
+"""Severity -> a letter and a meaning."""
 BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -72,7 +73,8 @@ def entity_text(type_: str, key: str) -> str:
 
 
 def typed_text(entity_key: str) -> str:
-    """Return the name of an entity as `drift` and `policy_violation` spell it: ``topic:orders`` is ``topic orders``."""
+    """Return the name of an entity from its form in `drift` and `policy_violation`: ``topic:orders`` is ``topic
+    orders``."""
     type_, _, key = entity_key.partition(":")
     return entity_text(type_, key)
 
@@ -84,16 +86,16 @@ def _name(name: str | None) -> str:
 
 
 def attr_text(attr: str) -> str:
-    """Return an attribute's name; one that is no config loses its colon."""
+    """Return an attribute's name, without the colon of one that is no config."""
     return clean(attr.removeprefix(":"))
 
 
 def value_text(type_: str, attr: str, value: str | None) -> str:
-    """Return a value with its human form where that says more: ``604800000 (7 d)``.
+    """Return a value with its human form if that adds something: ``604800000 (7 d)``.
 
     Args:
         type_: of the entity: a quota is shown in its key's unit.
-        attr: a config's key, or ``:name`` for what is no config.
+        attr: a config's key, or ``:name`` for other attributes.
         value: None for no value; a redacted one becomes dots.
     """
     if value is None:
@@ -110,7 +112,7 @@ def value_text(type_: str, attr: str, value: str | None) -> str:
 
 
 class Sides(NamedTuple):
-    """Old and new, and what to say instead without them. hidden: the lake does not have the value."""
+    """The old and new value of a change as text. hidden: the lake does not have the value."""
 
     old: str
     new: str
@@ -118,7 +120,7 @@ class Sides(NamedTuple):
 
 
 def sides(change: reader.Change) -> Sides:
-    """Return the old and new value of a change; a value that the lake lacks, though it was not deleted, is hidden."""
+    """Return the old and new value of a change; a missing value that was not deleted is hidden."""
     hidden = is_hidden(change)
     old = value_text(change.entity_type, change.attr, change.old_value)
     if change.is_deleted:
@@ -128,8 +130,8 @@ def sides(change: reader.Change) -> Sides:
 
 
 def is_hidden(change: reader.Change) -> bool:
-    """Return whether the values of a change are secrets, of which the lake knows only that they are set."""
-    # Neither facts about an entity nor ACLs are configs: no broker hides their values.
+    """Return whether the values of a change are secrets; the lake knows only that they are set."""
+    # Facts about an entity and ACLs are no configs: no broker hides their values.
     if change.attr.startswith(":") or change.entity_type == "acl":
         return False
     told = change.old_value if change.is_deleted else change.new_value
@@ -144,7 +146,7 @@ def who_text(principal: str | None) -> str:
 
 
 def how_sure(change: reader.Change) -> tuple[str, str]:
-    """Return how the author of a change is known, as a letter and its text; that of `none` without a principal."""
+    """Return the source of a change's author, as a letter and its text; that of `none` without a principal."""
     named = change.attribution if change.principal is not None else "none"
     return HOW_SURE.get(named, HOW_SURE["none"])
 
@@ -162,7 +164,7 @@ def pair_text(pair: reader.Pair | reader.ThrottledMinute) -> str:
 
 
 def usage_by_minute(minutes: Iterable[reader.ThrottledMinute]) -> Mapping[str, Mapping[int, float]]:
-    """Return who was throttled most, and how near to the quota -> slot of the half hour -> requests a minute."""
+    """Return the most throttled pairs, with their use of the quota -> slot of the half hour -> requests a minute."""
     found: dict[str, dict[int, float]] = {}
     highest: dict[str, float] = {}
     slots = 60 // EVERY
@@ -183,7 +185,7 @@ def _pair_name(name: str) -> str:
 
 
 def local(at: datetime, now: datetime) -> str:
-    """Return a time by this host's clock: ``14:02`` of today, ``11-20 14:02`` of this year, else with the year."""
+    """Return a local time: ``14:02`` if it is today, ``11-20 14:02`` if this year, else with the year."""
     here, today = at.astimezone(), now.astimezone()
     if here.date() == today.date():
         return f"{here:%H:%M}"
@@ -191,7 +193,7 @@ def local(at: datetime, now: datetime) -> str:
 
 
 def fresh_text(fresh: reader.Freshness, now: datetime) -> str:
-    """Return how current the tables are: ``as of 14:02, built 14:05 by run 20261121T140455Z-3f9a1c``."""
+    """Return the freshness of the tables: ``as of 14:02, built 14:05 by run 20261121T140455Z-3f9a1c``."""
     if fresh.built is None:
         return "nothing of this cluster"
     seen = f"as of {local(fresh.as_of, now)}" if fresh.as_of is not None else "not polled"
@@ -203,7 +205,7 @@ def _by(run: str | None) -> str:
 
 
 def fleet_text(fresh: reader.FleetFreshness, now: datetime) -> str:
-    """Return how current the tables of all clusters are.
+    """Return the freshness of the tables of all clusters.
 
     As ``100 clusters: as of 14:02, built 14:05; the oldest is prod-7 as of 13:10; not polled now: prod-7``.
     """
@@ -229,18 +231,18 @@ def rate_text(key: str, value: float | None, limit: float | None = None) -> str:
 
     Args:
         key: the quota's.
-        limit: what the rate is compared with, None for nothing.
+        limit: the limit that the rate is compared with; None without one.
     """
     return NOTHING if value is None else measured_rate(key, value, limit)
 
 
 def limit_text(usage: reader.Usage) -> str:
-    """Return the effective quota; a dash for none."""
+    """Return the effective quota; a dash without one."""
     return NOTHING if usage.quota_value is None else quota(usage.pair.quota_key, usage.quota_value)
 
 
 def waited(usage: reader.Usage) -> str:
-    """Return the time that clients were throttled, of all together; ``""`` for 0."""
+    """Return the total time that clients were throttled; ``""`` for 0."""
     return duration(usage.throttle_ms).removeprefix("≈ ") if usage.throttle_ms else ""
 
 
@@ -274,6 +276,6 @@ def _height(rate: float, most: float, heights: int) -> int:
 
 
 def drift_sides(row: reader.Drifted) -> tuple[str, str]:
-    """Return the value that most have, and the one that this entity has."""
+    """Return the majority's value, and the value of this entity."""
     type_, _ = row.entity
     return value_text(type_, row.attr, row.majority_value), value_text(type_, row.attr, row.this_value)

@@ -14,11 +14,11 @@ from console.present.names import named
 from console.present.text import Cell, Line, clean, joined
 from widgets.row_source import Column as ScreenColumn
 
-# A lake's changes as rows: when, what, from what to what, who, how that is known.
+# A lake's changes as rows: time, entity, old and new value, author, and the source of the author.
 
 
 class ChangeTexts(NamedTuple):
-    """A change as text. how: by which source it is known who. is_first_seen: the first poll showed it."""
+    """A change as text. how: the source of the author. is_first_seen: the first poll found it."""
 
     entity: str
     key: str
@@ -51,7 +51,7 @@ def change_texts(change: Change, first_poll: datetime | None, at: Callable[[date
 
 
 class Dated(NamedTuple):
-    """A change of a lake in its timeline. zone: of its times, None for this host's."""
+    """A change of a lake in its timeline. zone: of its times; None: this host's."""
 
     change: Change
     words: ChangeTexts
@@ -110,7 +110,7 @@ HISTORY: columns.Columns[Dated] = columns.Columns(
     ),
     columns.Column("source", columns.OBJECT, lambda row: row.change.source),
 )
-"""A lake's timeline for the command line: entity and key apart, values and times in full."""
+"""A lake's timeline for the command line: entity and key in columns of their own, values and times in full."""
 
 
 def _iso(at: datetime | None) -> str | None:
@@ -124,11 +124,11 @@ SOURCES = {
     "journal": "journal",
     "request_log": "request log",
 }
-"""Where a change is known from, for people."""
+"""The source of a change, for people."""
 
 
 def change_lines(change: Change) -> list[Line]:
-    """Return all about a change, without its title."""
+    """Return the details of a change, without its title."""
     if change.is_gap:
         return [[("What changed in this time is seen only as of its end, and who did it may never be known.", "")]]
     if change.is_first_poll:
@@ -157,13 +157,13 @@ def _full(at: datetime | None, zone: tzinfo | None = None) -> str:
     return "" if at is None else at.astimezone(zone).isoformat(sep=" ", timespec="seconds")
 
 
-# What differs as rows: a key, what most have, and in a column for each peer the odd ones.
+# Deviations as rows: a key, the majority's value, and a column for each peer with its deviations.
 
 SAME = "·"
 
 
 class DriftRow(NamedTuple):
-    """A key in which some differ. entity: what has it, `""` where that is the peer itself; odd: by the peer's name."""
+    """A key in which some differ. entity: its entity, `""` if that is the peer itself; odd: by the peer's name."""
 
     entity: str
     attr: str
@@ -174,10 +174,10 @@ class DriftRow(NamedTuple):
 
 
 def drift_rows(drifted: Iterable[Drifted], scope: str) -> list[DriftRow]:
-    """Return the rows of a scope, in the order in which each first comes; of brokers by key, else by entity and key.
+    """Return the rows of a scope, in order of first occurrence; for brokers by key, else by entity and key.
 
     Args:
-        drifted: one for each entity that differs; several may be of one row.
+        drifted: one for each entity that differs; several may share a row.
         scope: of all of them: ``broker``, ``cluster`` or ``baseline``.
     """
     made: dict[tuple[str, str], DriftRow] = {}
@@ -192,21 +192,21 @@ def drift_rows(drifted: Iterable[Drifted], scope: str) -> list[DriftRow]:
 
 
 def peer(row: Drifted) -> str:
-    """Return the head of the column that an entity has: the id of its broker, or of its cluster."""
+    """Return the header of an entity's column: the id of its broker or of its cluster."""
     return row.entity[1] if row.scope == "broker" else row.cluster_id
 
 
 def row_name(row: DriftRow) -> str:
-    """Return the name of a row: ``topic orders retention.ms``, of a broker's key the key alone."""
+    """Return the name of a row: ``topic orders retention.ms``; only the key for a broker's key."""
     return f"{lake.typed_text(row.entity)} {lake.attr_text(row.attr)}" if row.entity else lake.attr_text(row.attr)
 
 
 START = "start"
-"""Stands for the scope of the baseline where there is no lake: what was when watching began."""
+"""Stands for the scope of the baseline without a lake: the state when watching began."""
 
 
 def drift_columns(scope: str, peers: Sequence[str]) -> columns.Columns[DriftRow]:
-    """Return a letter for the severity, the key, what most have, then a column for each peer with its deviations.
+    """Return a letter for the severity, the key, the majority's value, then a column for each peer with its deviations.
 
     Args:
         scope: of the rows, or `START`.
@@ -251,7 +251,7 @@ _PEERS = {"broker": "brokers", "cluster": "clusters"}
 
 
 def drifted_columns(zone: tzinfo | None) -> columns.Columns[Drifted]:
-    """Return the columns of the command line, where each entity that differs has a row.
+    """Return the columns of the command line, with a row for each entity that differs.
 
     Args:
         zone: of the times; None: this host's.
@@ -286,7 +286,7 @@ def drifted_columns(zone: tzinfo | None) -> columns.Columns[Drifted]:
 def drift_lines(
     row: DriftRow, wanted: str = "the baseline wants ", first: str = "as long as anybody looked"
 ) -> list[Line]:
-    """Return each deviation with its value, and since when it has been there.
+    """Return each deviation with its value and its beginning.
 
     Args:
         wanted: the words before the value of a baseline.
@@ -306,7 +306,7 @@ def drift_lines(
     return lines
 
 
-# Who uses what of which quota, as rows; a plot of a pair over time with its limit as a line.
+# Usage of quotas as rows; a plot of a pair over time with its limit as a line.
 
 _NEAR = 0.8
 _AXIS = 11
@@ -325,8 +325,8 @@ def quotas_now(quotas: Mapping[quota.QuotaEntity, quota.QuotaValues], cluster: s
     """Return the quotas of users and clients as usages without measured rates, by name, each with its entity.
 
     Args:
-        quotas: of the cluster, as they are now.
-        cluster: its id, which the usages carry.
+        quotas: the present ones of the cluster.
+        cluster: its id, for the usages.
     """
     made: dict[Usage, quota.QuotaEntity] = {}
     for entity, values in quotas.items():
@@ -364,7 +364,7 @@ _LEVELS = {
 
 
 def state(usage: Usage) -> tuple[str, str]:
-    """Return ``!`` for a pair that was throttled or exceeds its limit, ``~`` near it, with its meaning."""
+    """Return ``!`` for a pair that was throttled or exceeds its limit, ``~`` for one near it, with its meaning."""
     if usage.throttle_ms or (usage.utilisation is not None and usage.utilisation >= 1):
         return "!", "failed"
     return ("~", "pending") if usage.utilisation is not None and usage.utilisation >= _NEAR else ("", "")
@@ -491,7 +491,7 @@ USAGE: columns.Columns[Usage] = columns.Columns(
 
 
 def usage_lines(usage: Usage) -> list[Line]:
-    """Return the quota of a usage with its level, what was used of it, and the suggestion."""
+    """Return the quota of a usage with its level, the measured rates, and the suggestion."""
     key = usage.pair.quota_key
     quota_line: Line = [(f"{_short(key)} quota ", "muted"), (lake.limit_text(usage), "strong")]
     quota_line += [(f"  by {lake.level_text(usage.level)}, per broker", "muted")]
@@ -521,7 +521,7 @@ def usage_lines(usage: Usage) -> list[Line]:
 
 
 def plot(usage: Usage, minutes: Sequence[Minute], width: int, height: int) -> list[Line]:
-    """Return a plot of the highest rate in each minute, on the broker where it was highest.
+    """Return a plot of the highest rate in each minute, on the broker with the highest one.
 
     The limit of that time is a line of dashes; minutes with throttling have the meaning `failed` and a ``!`` below.
 

@@ -1,4 +1,4 @@
-"""Moves of partitions as they go on, and the operations that they belong to: rows, cells, and all about one. Pure."""
+"""Moves of partitions in progress, and their operations: rows, cells and details. Pure."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from widgets.row_source import Column as ScreenColumn
 Replica = tuple[str, int, int]
 R = TypeVar("R")
 OUTSIDE = "not of this host's journal"
-"""Stands for the operation of a move that another host, or another tool, began."""
+"""Stands for the operation of a move that another host or another tool began."""
 
 
 class MoveRow(NamedTuple):
     """A partition that moves, a replica that moves into another directory of its broker, or an open operation.
 
-    copies: by the broker that gets a replica, of those whose size is known; of an operation those of all its moves.
-    dead: brokers that get a replica and are not alive. limits: brokers that copy, with their throttle in bytes/s.
-    operation: of the move, or the row itself. worker: who works on the operation, ``""`` for no process. within: the
-    broker of a replica that stays on it, and its directories before and after. held: of a partition the bytes that its
-    new replicas have, and lack, as one poll shows them.
+    copies: by the broker that receives a replica, of those with a known size; an operation has those of all its moves.
+    dead: brokers that receive a replica and are not alive. limits: brokers that copy, with their throttle in bytes/s.
+    operation: of the move, or the row itself. worker: the process that works on the operation; ``""`` for no process.
+    within: the broker of a replica that stays on it, and its directories before and after. held: the bytes that a
+    partition's new replicas have, and lack, by one poll.
     """
 
     place: TopicPartition | None
@@ -52,32 +52,32 @@ class MoveRow(NamedTuple):
 
     @property
     def still(self) -> tuple[int, ...]:
-        """Brokers that get no byte though some are missing."""
+        """Brokers that receive no bytes although some are missing."""
         return tuple(broker for broker, copy in self.copies if copy.rests >= STALLS)
 
     @property
     def stuck(self) -> bool:
-        """Whether it does not go on."""
+        """Whether it makes no progress."""
         if self.place is None:
             return self.operation is not None and self.operation.is_held_up
         return bool(self.dead or self.still)
 
     @property
     def name(self) -> str:
-        """``orders/3``, ``orders/3 on 2`` of a replica that stays on its broker, or ``operation 7``."""
+        """``orders/3``, ``orders/3 on 2`` for a replica that stays on its broker, or ``operation 7``."""
         if self.place is not None:
             on = f" on {self.within[0]}" if self.within is not None else ""
             return f"{clean(self.place[0])}/{self.place[1]}{on}"
         return f"operation {self.operation.number}" if self.operation is not None else ""
 
     def rate(self) -> float | None:
-        """Return the bytes per second of all copies together; None if unknown."""
+        """Return the total bytes per second of all copies; None if unknown."""
         known = [copy.rate for _, copy in self.copies if copy.rate is not None]
         return sum(known) if known else None
 
     def left(self) -> float | None:
         """Return the seconds until the last copy is complete; None if unknown."""
-        # While the end of one copy is unknown, that of all is.
+        # If the end of one copy is unknown, so is the end of all.
         known = [copy.left for _, copy in self.copies]
         return max((each for each in known if each is not None), default=None) if None not in known else None
 
@@ -89,17 +89,17 @@ def move_rows(
     operations: Sequence[Operation],
     worker: str,
 ) -> list[MoveRow]:
-    """Return the rows of moves and of the operations that they belong to, as two polls or more show them.
+    """Return the rows of moves and of their operations, by two polls or more.
 
     Args:
         snapshot: has the moves, the configs of throttles and the log directories.
-        copies: the replicas that are copied to another broker, as they were measured.
-        within: the replicas that are copied between directories of a broker.
-        operations: those that are not over.
-        worker: the process that works on them, ``""`` for none.
+        copies: measured copies of replicas to another broker.
+        within: measured copies of replicas between directories of a broker.
+        operations: the open ones.
+        worker: the process that works on them; ``""`` for no process.
 
     Returns:
-        The operations, then the moves that are stuck, then the others.
+        The operations, then the stuck moves, then the others.
     """
     alive = {broker.id for broker in snapshot.cluster.brokers if not broker.fenced}
     owners = {place: each for each in operations for place in each.running(snapshot)}
@@ -112,7 +112,7 @@ def move_rows(
     rows += _rows_within(snapshot, within, operations, worker)
     rows.sort(key=lambda row: (not row.stuck, row.place, row.within or ()))
     heads = []
-    # An operation is as far as all its moves together.
+    # The progress of an operation is that of all its moves together.
     for each in operations:
         held = tuple(copy for row in rows if row.operation is each for copy in row.copies)
         heads.append(MoveRow(None, copies=held, operation=each, worker=worker))
@@ -120,11 +120,11 @@ def move_rows(
 
 
 def running_rows(snapshot: Snapshot, operations: Sequence[Operation]) -> list[MoveRow]:
-    """Return the rows of the partitions that move between brokers, as one poll shows them.
+    """Return the rows of the partitions that move between brokers, by one poll.
 
     Args:
         snapshot: has the moves and the log directories.
-        operations: those that are not over.
+        operations: the open ones.
 
     Returns:
         By topic and partition.
@@ -165,7 +165,7 @@ def _throttle(snapshot: Snapshot, broker: int, key: str) -> int | None:
     configs = snapshot.configs.get(broker_resource(broker))
     entry = configs.get(key) if configs is not None else None
     rate = long_number(entry.value) if entry is not None else None
-    # Kafka's default is the largest long, which limits nothing.
+    # Kafka's default is the largest long: no limit.
     return rate if rate is not None and rate < 2**63 - 1 else None
 
 
@@ -219,7 +219,7 @@ def _left_cell(row: MoveRow) -> Cell:
 
 
 def _bytes(name: str, title: str, get: Callable[[R], int]) -> columns.Column[R]:
-    """Return a column of bytes; of less than none it is not known how many."""
+    """Return a column of bytes; a negative number means unknown."""
 
     def text(row: R) -> str:
         return byte_count(held) if (held := get(row)) >= 0 else "unknown"
@@ -231,7 +231,7 @@ def _bytes(name: str, title: str, get: Callable[[R], int]) -> columns.Column[R]:
 
 
 def _owner_column(get: Callable[[R], Operation | None]) -> columns.Column[R]:
-    """Return the column of the operation that something belongs to."""
+    """Return the column of a row's operation."""
 
     def value(row: R) -> int | None:
         return operation.number if (operation := get(row)) is not None else None
@@ -301,7 +301,7 @@ MOVES: columns.Columns[MoveRow] = columns.Columns(
     _bytes("left", "Left", lambda row: row.held[1]),
     _owner_column(lambda row: row.operation),
 )
-"""Moves between brokers. The screen, which polls again and again, has the time that is left, a table the bytes."""
+"""Moves between brokers. The screen, with repeated polls, has the time left; a table has the bytes left."""
 
 
 class CopyRow(NamedTuple):
@@ -317,7 +317,7 @@ def copy_rows(snapshot: Snapshot, operations: Sequence[Operation]) -> list[CopyR
 
     Args:
         snapshot: has the log directories.
-        operations: those that are not over.
+        operations: the open ones.
     """
     owners = {place: each for each in operations for place in each.copying(snapshot)}
     return [CopyRow(place, copy, owners.get(place)) for place, copy in dir_copies(snapshot.log_dirs).items()]
@@ -338,24 +338,24 @@ COPIES: columns.Columns[CopyRow] = columns.Columns(
 
 
 class OperationRow(NamedTuple):
-    """An operation, open or over. holder: the process that works on the open one."""
+    """An operation, open or ended. holder: the process that works on the open one."""
 
     operation: Operation
     holder: Origin | None = None
 
     @property
     def progress(self) -> Progress | None:
-        """How far it is; None before the first poll, and once it is over."""
+        """Its progress; None before the first poll, and after its end."""
         return self.operation.progress if self.operation.ended is None else None
 
     @property
     def copied(self) -> int:
-        """The bytes that it has copied so far; 0 once it is over."""
+        """The bytes that it has copied so far; 0 after its end."""
         return self.progress.copied if self.progress is not None else 0
 
     @property
     def left(self) -> int:
-        """The bytes that are still to be copied."""
+        """The bytes that it has yet to copy."""
         return self.progress.left if self.progress is not None else 0
 
 
@@ -414,10 +414,10 @@ OPERATIONS: columns.Columns[OperationRow] = columns.Columns(
     ),
     columns.Column("holder", columns.OBJECT, _holder, "object"),
 )
-"""Operations with their progress. An ended one has all its bytes copied, in the text alone."""
+"""Operations with their progress. An ended one counts all its bytes as copied, in the text only."""
 
 
-# -- what a proposal moves ---------------------------------------------------------------------------------------------
+# -- the moves of a proposal -------------------------------------------------------------------------------------------
 
 
 def _copies(move: Relocation) -> str:
@@ -453,7 +453,7 @@ DIR_MOVES: columns.Columns[DirMove] = columns.Columns(
 def _before_after(
     name: str, title: str, get: Callable[[R], tuple[int, int]], text: Callable[[int], str]
 ) -> columns.Column[R]:
-    """Return the column of a number before all moves, and after them."""
+    """Return the column of a number before and after all moves."""
 
     def shown(row: R) -> str:
         before, after = get(row)
@@ -487,11 +487,11 @@ DIRS_AFTER: columns.Columns[DirForecast] = columns.Columns(
 """Log directories before and after a proposal's moves."""
 
 
-# -- all about one -----------------------------------------------------------------------------------------------------
+# -- details of a move -------------------------------------------------------------------------------------------------
 
 
 def summary(rows: Sequence[MoveRow]) -> Line:
-    """Return a line on how many partitions move, and how many of these are stuck."""
+    """Return a line with the number of moving partitions, and of the stuck ones."""
     moving = [row for row in rows if row.place is not None]
     stuck = sum(row.stuck for row in moving)
     line: Line = [("moves", "strong"), (f"  {len(moving) - stuck} running", "")]
@@ -499,7 +499,7 @@ def summary(rows: Sequence[MoveRow]) -> Line:
 
 
 def limit_text(rows: Sequence[MoveRow]) -> str:
-    """Return the throttles of the brokers that copy, ``""`` for none."""
+    """Return the throttles of the brokers that copy; ``""`` without one."""
     rates = sorted({rate for row in rows for _, rate in row.limits})
     if not rates:
         return ""
@@ -508,10 +508,10 @@ def limit_text(rows: Sequence[MoveRow]) -> str:
 
 
 def detail_lines(row: MoveRow, snapshot: Snapshot) -> list[Line]:
-    """Return all about a move or operation: its name, why it is stuck, and what the keys do.
+    """Return the details of a move or operation: its name, why it is stuck, and the effects of the keys.
 
     Args:
-        snapshot: has the leaders, on which the last line is.
+        snapshot: has the leaders, for the last line.
     """
     lines: list[Line] = [[(row.name, "")]]
     lines += _operation_lines(row) if row.operation is not None else [_labelled("Owner", OUTSIDE)]
@@ -556,8 +556,8 @@ def _move_lines(row: MoveRow) -> Iterator[Line]:
 
 
 def leader_lines(snapshot: Snapshot) -> Iterator[Line]:
-    """Yield a line on the brokers that do not lead the partitions whose preferred leader they are; nothing where there
-    are no such brokers."""
+    """Yield a line on the brokers that do not lead partitions although they are the preferred leader, if there are
+    any."""
     wanted: dict[int, int] = {}
     for edit in preferred_elections(snapshot.topics):
         topic = snapshot.topics[edit.topic]

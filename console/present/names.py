@@ -1,4 +1,4 @@
-"""What things are called on the screen: sources, entities, flags."""
+"""Names on the screen: sources, entities, flags."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def source(code: codes.ConfigSource, broker: int | None = None) -> str:
     """Return the source of a value in the words of an operator.
 
     Args:
-        broker: the one whose dynamic config it is, None if that is not to be named.
+        broker: the broker with the dynamic config; None leaves it out.
     """
     if code == codes.DYNAMIC_BROKER_CONFIG and broker is not None:
         return f"broker {broker}"
@@ -43,7 +43,7 @@ def source(code: codes.ConfigSource, broker: int | None = None) -> str:
 
 
 def named(name: str | None) -> str:
-    """Return the name in a quota entity: ``<default>`` for the default, in quotes where a name only looks like it."""
+    """Return the name in a quota entity: ``<default>`` for the default, quoted if a name only looks like it."""
     if name is None:
         return DEFAULT
     return f"'{name}'" if name == DEFAULT else clean(name)
@@ -126,5 +126,5 @@ def partition(topic: str, number: int) -> str:
 
 
 def some(names: Sequence[str], most: int = 3) -> str:
-    """Return the first of these names, and how many more there are: ``a, b, c and 9 more``."""
+    """Return the first of these names, and the number of the others: ``a, b, c and 9 more``."""
     return first_few(names, most)

@@ -1,7 +1,7 @@
 """The last half hour as lines of blocks: a row for each measure, with the time from left to right.
 
-The drawing does not scroll: each column stands for the same seconds of every half hour, and the newest one is followed
-by a gap. So no more than a column is written when the clock fills one.
+The drawing does not scroll: each column stands for the same seconds of every half hour, and a gap follows the newest
+one. So at most one column is redrawn when the clock fills it.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from console.present.text import Line, cell_width, clean, pad
 from widgets.row_source import Column as ScreenColumn
 
 BLOCKS = "▁▂▃▄▅▆▇█"
-"""Nothing, and then more and more: a value above 0 is never drawn as 0."""
+"""The first block for 0, then by height: a value above 0 is never drawn as 0."""
 GAP, MANY, ONE = "│", "!", "┆"
 MARK_EVERY = 600
-"""Seconds from one time on the axis to the next."""
+"""Seconds between two times on the axis."""
 WIDTHS = ((220, 180), (125, 90), (0, 45))
-"""Cells of a screen from which on the drawing has so many columns; each divides the half hour."""
+"""The least width of a screen, in cells, and the number of columns; each divides the half hour."""
 LEAST: Mapping[str, float] = {"behind": 5.0, "throttled": 1.0}
-"""Measure -> the value that it has to reach to be drawn: a group that reads well is as many seconds behind as its
-commits are apart, and most clients are not throttled."""
+"""Measure -> the least value that is drawn: a healthy group lags by the seconds between its commits, and most clients
+are not throttled."""
 ALMOST_FULL = 0.9
-"""Share of a disk that is used, from which on it is in danger."""
+"""Used share of a disk above which it is in danger."""
 TITLE = "Last 30 min"
 LEAST_TITLE, NOW_WIDTH, GAPS = 16, 9, 5
-"""Cells of a line beside its graph: its title at least, its newest value, and the blanks before and between them."""
+"""Cells of a line next to its graph: the least title, the newest value, and the blanks before and between them."""
 _ORDER = ("under-replicated", "offline", "written", "read", "behind", "throttled", "disk")
 _OTHERS = {
     "written": "written to {} more",
@@ -44,16 +44,16 @@ _OTHERS = {
     "disk": "disk of {} more",
 }
 MORE = "…"
-"""Key of the line that says that there are more."""
+"""Key of the line that marks omitted lines."""
 MOST_OF_A_KIND = (8, 4, 2, 1)
-"""Brokers, groups, clients or disks that have lines of their own: as many as there is room for."""
+"""Most brokers, groups, clients or disks with lines of their own, by the room on the screen."""
 _SCALES = (1, 2, 5)
 
 
 class Shown(NamedTuple):
-    """What is drawn of a cluster. samples: the earliest first; without one there are no lines. events: when something
-    changed. full_in: broker -> seconds until its first disk is full, of those that fill. usage: who was throttled, as a
-    lake has it -> slot -> requests a minute."""
+    """The data of the drawing. samples: the earliest first; without one there are no lines. events: times of changes.
+    full_in: broker -> seconds until its first disk is full, of those that fill. usage: throttled pair in a lake -> slot
+    -> requests a minute."""
 
     samples: Sequence[half_hour.Sample]
     events: Sequence[datetime] = ()
@@ -103,12 +103,12 @@ def own_rows(
     readers: Collection[str] = (),
     full_in: Mapping[int, float] = {},
 ) -> tuple[OverviewRow, ...]:
-    """Return the lines of one topic, group or broker, a column for each sample; none before two samples of it.
+    """Return the lines of one topic, group or broker, a column for each sample; empty before two samples of it.
 
     Args:
         samples: the earliest first.
         name: of the topic or the group, or the broker's id.
-        readers: the groups that read the topic; the one that is furthest behind has a line.
+        readers: the groups that read the topic; the one with the longest lag has a line.
         full_in: broker -> seconds until its first disk is full.
     """
     found = dict(half_hour.own_values(samples, kind, name))
@@ -118,7 +118,7 @@ def own_rows(
             behind[slot] = max(seconds, behind.get(slot, 0.0))
     if behind:
         found["readers behind"] = behind
-    # One sample is a point, which shows no course.
+    # A single sample shows no trend.
     if not any(len(values) > 1 for values in found.values()):
         return ()
     last = samples[-1].slot
@@ -158,15 +158,15 @@ def _own_meaning(what: str, value: float) -> str:
 
 
 def columns_for(width: int) -> int:
-    """Return how many columns the drawing has on a screen of so many cells."""
+    """Return the number of columns of the drawing on a screen of this width in cells."""
     return next(columns for least, columns in WIDTHS if width >= least)
 
 
 def drawn(rows: Sequence[OverviewRow], width: int) -> list[Line]:
-    """Return the lines for a place beside something else, where there is no cursor.
+    """Return the lines for a place next to other contents, without a cursor.
 
     Args:
-        rows: with graphs of as many columns as `columns_beside` says for the width.
+        rows: with graphs of as many columns as `columns_beside` returns for the width.
         width: in cells.
     """
     if not rows:
@@ -184,7 +184,7 @@ def drawn(rows: Sequence[OverviewRow], width: int) -> list[Line]:
 
 
 def columns_beside(width: int) -> int:
-    """Return how many columns a drawing of so many cells has; 0 where not even the fewest fit."""
+    """Return the number of columns of a drawing of this width in cells; 0 if not even the fewest fit."""
     room = width - LEAST_TITLE - NOW_WIDTH - GAPS
     return next((columns for _, columns in WIDTHS if room >= columns), 0)
 
@@ -192,11 +192,12 @@ def columns_beside(width: int) -> int:
 def overview_rows(shown: Shown, columns: int, room: int | None = None) -> tuple[OverviewRow, ...]:
     """Return the lines of the drawing, those of the cluster first.
 
-    Of many brokers, disks or groups those with the highest values have lines, and the others one together.
+    If there are many brokers, disks or groups, those with the highest values have lines of their own, and the others
+    share one.
 
     Args:
         columns: of the drawing, a divisor of `SLOTS`.
-        room: lines that there is room for; None for as many as there are.
+        room: most lines; None for no limit.
     """
     samples = shown.samples
     if not samples:
@@ -232,13 +233,13 @@ def overview_rows(shown: Shown, columns: int, room: int | None = None) -> tuple[
             title = _OTHERS[others[0].what].format(len(others))
             found.append(row(f"{others[0].what} …", title, others[0], together, is_least=is_least))
     if room is not None and len(found) > room:
-        # The last line that there is room for says that there are others.
+        # The last line that fits marks the omitted ones.
         found[room - 1 :] = [OverviewRow(MORE, "… more: ^G", "", NOTHING_KNOWN * columns)]
     return tuple(found)
 
 
 def _most(kinds: Sequence[Sequence[half_hour.Measure]], room: int | None) -> int:
-    """Return how many lines of each kind there is room for, beside one for its others."""
+    """Return the most lines of each kind that fit, in addition to one for its others."""
     if room is None:
         return MOST_OF_A_KIND[0]
     fits = (most for most in MOST_OF_A_KIND if 2 + sum(min(len(mine), most + 1) for mine in kinds) <= room)
@@ -248,7 +249,7 @@ def _most(kinds: Sequence[Sequence[half_hour.Measure]], room: int | None) -> int
 def _highest(
     mine: Sequence[half_hour.Measure], known_of: Mapping[half_hour.Measure, Mapping[int, float]], most: int
 ) -> tuple[Sequence[half_hour.Measure], Sequence[half_hour.Measure]]:
-    """Return the measures of a kind that have lines of their own, in their order, and the others."""
+    """Return the measures of a kind with lines of their own, in their order, and the others."""
     if len(mine) <= most + 1:
         return mine, ()
     highest = frozenset(nlargest(most, mine, key=lambda measure: max(known_of[measure].values())))
@@ -256,7 +257,7 @@ def _highest(
 
 
 def _together(what: str, known: Iterable[Mapping[int, float]]) -> Mapping[int, float]:
-    """Return what several have at each slot: the sum of rates, of others the highest."""
+    """Return the combined value of several at each slot: the sum of rates, otherwise the highest."""
     found: dict[int, float] = {}
     for each in known:
         for slot, value in each.items():
@@ -266,7 +267,7 @@ def _together(what: str, known: Iterable[Mapping[int, float]]) -> Mapping[int, f
 
 
 def _known(shown: Shown) -> Mapping[half_hour.Measure, Mapping[int, float]]:
-    """Return slot -> value for each measure, of the half hour that the samples have."""
+    """Return slot -> value for each measure, in the half hour of the samples."""
     found: dict[half_hour.Measure, dict[int, float]] = {}
     for each in shown.samples:
         for measure, value in each.values.items():
@@ -279,7 +280,7 @@ def _known(shown: Shown) -> Mapping[half_hour.Measure, Mapping[int, float]]:
 
 
 def _in_order(known: Mapping[half_hour.Measure, Mapping[int, float]]) -> list[half_hour.Measure]:
-    """Return what was measured, in the order of the lines; of groups, and of who is throttled, the worst first."""
+    """Return the measures in the order of the lines; lags and throttled pairs with the worst first."""
 
     def place(measure: half_hour.Measure) -> tuple[int, float, tuple[int, str]]:
         number, _, rest = measure.about.partition(" ")
@@ -290,8 +291,8 @@ def _in_order(known: Mapping[half_hour.Measure, Mapping[int, float]]) -> list[ha
 
 
 def _graph(values: Mapping[int, float], top: float, last: int, columns: int) -> str:
-    """Return a line of blocks. values: column, counted from 1970, -> its value. last: the one that is being filled,
-    which is the gap."""
+    """Return a line of blocks. values: column, counted from 1970, -> its value. last: the column being filled, drawn as
+    the gap."""
     return "".join(
         GAP if at == last else NOTHING_KNOWN if at not in values else _block(values[at], top)
         for at in _places(last, columns)
@@ -302,7 +303,7 @@ NOTHING_KNOWN = " "
 
 
 def _places(last: int, columns: int) -> Iterator[int]:
-    """Yield for each place of the drawing, from the left, which column stands there."""
+    """Yield the column at each place of the drawing, from the left."""
     for place in range(columns):
         yield last - (last - place) % columns
 
@@ -322,7 +323,7 @@ def _scale(highest: float) -> float:
 
 
 def _axis(last: int, columns: int) -> str:
-    """Return the times of day, each where its column begins."""
+    """Return the times of day, each at the beginning of its column."""
     seconds = half_hour.SLOTS * half_hour.EVERY // columns
     line = [" "] * columns
     for place, at in enumerate(_places(last, columns)):
@@ -349,7 +350,7 @@ def _event_row(events: Iterable[datetime], last: int, columns: int) -> OverviewR
 
 
 def _with_several_disks(measures: Iterable[half_hour.Measure]) -> frozenset[int]:
-    """Return the brokers of whose directories the path has to be said."""
+    """Return the brokers with several disks, whose titles need the path."""
     disks = Counter(int(each.about.partition(" ")[0]) for each in measures if each.what == "disk")
     return frozenset(broker for broker, count in disks.items() if count > 1)
 

@@ -28,11 +28,11 @@ from console.present.failures import failure_text
 from console.present.text import Cell, Line, Span, clean
 from console.present.values import deletion_text, origin, side_human, side_text
 
-# What stands below the lines of a plan: who else is changed, what is deleted, what is legal but wrong.
+# The lines below a plan's lines: affected entities, deleted data, legal but risky settings.
 
 
 class PlanMeaning(Struct, frozen=True):
-    """By slot, for these edits."""
+    """Effects, risks and deletions of these edits, by slot."""
 
     edits: Mapping[Slot, Edit] = field(default_factory=dict)
     effects: Mapping[Slot, tuple[str, ...]] = field(default_factory=dict)
@@ -40,8 +40,7 @@ class PlanMeaning(Struct, frozen=True):
     deletions: Mapping[Slot, Deletion] = field(default_factory=dict)
 
     def below(self, edit: Edit) -> list[Span]:
-        """Return the lines below an edit: what it deletes, its effects and risks; none for an edit that replaced the
-        one they are of."""
+        """Return the lines below an edit: its deletion, effects and risks; empty for an edit that replaced theirs."""
         slot = edit.slot
         if self.edits.get(slot) != edit:
             return []
@@ -57,11 +56,11 @@ NOTHING_MEANT = PlanMeaning()
 def meaning_of(
     staged: Iterable[Staged], snapshot: Snapshot, deletions: Mapping[Slot, Deletion], facts: RiskFacts
 ) -> PlanMeaning:
-    """Return the effects, risks and deletions of all edits; with many quotas or topics that takes a while.
+    """Return the effects, risks and deletions of all edits; slow with many quotas or topics.
 
     Args:
-        deletions: what shorter retention deletes, by slot.
-        facts: what was read for the warnings.
+        deletions: the data that shorter retention deletes, by slot.
+        facts: the facts that were read for the warnings.
     """
     all_ = tuple(staged)
     found: dict[Slot, tuple[Risk, ...]] = {}
@@ -70,7 +69,7 @@ def meaning_of(
     return PlanMeaning({each.edit.slot: each.edit for each in all_}, effects(all_, snapshot), found, deletions)
 
 
-# The plan as a list of changes: old → new, where each comes from, and how the last check or apply went.
+# The plan as a list of changes: old → new value, their sources, and the outcome of the last check or apply.
 
 _LETTERS: dict[Status, Span] = {
     Status.VALID: ("✓", "ok"),
@@ -83,14 +82,15 @@ _LETTERS: dict[Status, Span] = {
 
 
 class RowKey(NamedTuple):
-    """What a row is about. key: a topic that is created has a row for each of its configs, all in one slot."""
+    """The identity of a row. key: a topic that is created has a row for each of its configs, all in one slot."""
 
     slot: Slot
     key: str
 
 
 class PlanRow(NamedTuple):
-    """One change. name, old, new: for the columns; arrow False: `name` says it all. below: the broker's own words."""
+    """One change. name, old, new: for the columns; arrow: False if `name` is the whole text. below: the broker's
+    error."""
 
     key: Hashable
     name: str
@@ -113,7 +113,7 @@ class PlanGroup(NamedTuple):
 def plan_groups(
     groups: Iterable[DiffGroup], plan: Plan, snapshot: Snapshot, meaning: PlanMeaning = NOTHING_MEANT
 ) -> list[PlanGroup]:
-    """Return the plan by entity, in the order in which it was staged.
+    """Return the plan by entity, in the order of staging.
 
     Args:
         groups: the diff of the plan.
@@ -156,7 +156,7 @@ def _row(group: DiffGroup, line: DiffLine, plan: Plan, snapshot: Snapshot, meani
 def _side(
     target: ConfigResource | QuotaEntity, key: str, side: EffectiveValue, broker: int | None, meaning: str = ""
 ) -> Line:
-    """Return one side of a change, and the source of its value."""
+    """Return one side of a change, with the source of its value."""
     line: Line = [(side_human(target, key, side) or side_text(target, key, side), meaning)]
     if side.source is not None:
         line.append((f" ({origin(key, side, names.source(side.source, broker))})", "muted"))
@@ -164,8 +164,7 @@ def _side(
 
 
 def _note(line: DiffLine) -> str:
-    """Return a note on a change: how a list is changed, that a broker has to be restarted, how long the value is to
-    hold."""
+    """Return a note on a change: how a list is changed, that a broker has to be restarted, how long the value lasts."""
     target, was = line.staged.edit.target, line.staged.was
     entry = was if isinstance(was, ConfigEntry) else None
     if isinstance(target, ConfigResource) and update_mode(target.type, line.key, entry) is UpdateMode.RESTART:
@@ -178,13 +177,13 @@ def _note(line: DiffLine) -> str:
 
 
 def _whole(line: DiffLine) -> str:
-    """Return what is done to an entity as a whole: ``create with 3 partitions``, ``grow from 3 to 6 partitions``."""
+    """Return the change of an entity as a whole: ``create with 3 partitions``, ``grow from 3 to 6 partitions``."""
     target = line.staged.edit.target
     return kind_of(line.edit).phrase(line, side_text(target, "", line.old), side_text(target, "", line.new))
 
 
 def _meant(line: DiffLine, meaning: PlanMeaning) -> list[Span]:
-    """Return the lines below an edit at its own line alone: the configs of a new topic are lines of one edit."""
+    """Return the lines below an edit only at its own line: the configs of a new topic are lines of one edit."""
     edit = line.staged.edit
     return meaning.below(edit) if line.key == edit.key else []
 
@@ -203,7 +202,7 @@ def tally(plan: Plan, requests: int | None) -> Line:
     """Return a line on the plan: ``5 edits on 4 entities   2 requests   checked ✓ 4  ✗ 1``.
 
     Args:
-        requests: how many will be sent, None if that is not known yet.
+        requests: the number of requests; None if it is not known yet.
     """
     if not plan.staged:
         return []
@@ -224,7 +223,7 @@ def tally(plan: Plan, requests: int | None) -> Line:
 
 
 def request_lines(steps: Iterable[Step]) -> list[Line]:
-    """Return a line for each request, with the reason where it is sent apart from others."""
+    """Return a line for each request, with the reason if it is sent apart from others."""
     lines: list[Line] = []
     for step in steps:
         request = step.request

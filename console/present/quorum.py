@@ -15,8 +15,8 @@ from widgets.row_source import Column as ScreenColumn
 
 class QuorumRow(NamedTuple):
     """A replica of the metadata log. role: ``leader``, ``voter`` or ``observer``; endpoint: ``LISTENER HOST:PORT``,
-    ``""`` where it is unknown. note: what an operator may have to do about it, ``""`` for nothing. epoch: since when it
-    leads, None for the others."""
+    ``""`` if it is unknown. note: a hint for the operator, ``""`` without one. epoch: of the leader; None for the
+    others."""
 
     replica: QuorumReplica
     role: str
@@ -26,7 +26,7 @@ class QuorumRow(NamedTuple):
 
 
 def quorum_rows(snapshot: Snapshot, *, is_led: bool = True) -> list[QuorumRow]:
-    """Return the leader, then the other voters, then the observers; none where the quorum is unknown. is_led: as for
+    """Return the leader, then the other voters, then the observers; empty if the quorum is unknown. is_led: as for
     `console.present.brokers.quorum_line`."""
     quorum = snapshot.quorum
     if quorum is None:
@@ -51,7 +51,7 @@ def quorum_rows(snapshot: Snapshot, *, is_led: bool = True) -> list[QuorumRow]:
 
 
 def _configured(voter: int, known: model_quorum.KnownVoters) -> QuorumRow:
-    """Return the row of a voter of which no leader says more."""
+    """Return the row of a voter without a description by a leader."""
     return QuorumRow(QuorumReplica(voter, -1, -1), "voter", "", f"by {known.source}")
 
 
@@ -65,7 +65,7 @@ def _of_voter(quorum: Quorum, voter: QuorumReplica, leads: int) -> str:
 
 def _of_observer(quorum: Quorum, observer: QuorumReplica, may_vote: bool) -> str:
     if not model_quorum.fetches(quorum, observer):
-        # The leader lists what fetched within the last minutes: also what was formatted again since, or removed.
+        # The leader lists replicas that fetched within the last minutes, also those formatted again or removed since.
         others = [*quorum.voters, *quorum.observers]
         runs = any(
             each.id == observer.id and each is not observer and model_quorum.fetches(quorum, each) for each in others

@@ -1,4 +1,4 @@
-"""The quota trees, user → client, client and ip, and what holds for one user and client."""
+"""The quota trees, user → client, client and ip, and the quotas that apply to a user and client."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from console.present.values import side_text
 from widgets.row_source import Column as ScreenColumn
 
 DEFAULTS = tuple(QuotaEntity.of({type_: None}) for type_ in (USER, CLIENT_ID, IP))
-"""The default nodes, which stand in the tree whether they have a value or not."""
+"""The default nodes, in the tree with or without a value."""
 
 
 class QuotaTree:
-    """Entities by parent: users, clients and addresses at the edge, a user's clients below the user.
+    """Entities by parent: users, clients and addresses at the root, a user's clients below the user.
 
-    A user that only has quotas together with clients is in the tree too, without values of its own. roots: the entities
-    at the edge, in order (`place_in_order`).
+    A user that only has quotas together with clients is also in the tree, without values of its own. roots: the top
+    entities, in order (`place_in_order`).
     """
 
     def __init__(self, quotas: Mapping[QuotaEntity, QuotaValues], staged: Iterable[QuotaEntity] = ()) -> None:
@@ -61,7 +61,8 @@ class QuotaTree:
         }
 
     def after(self, quotas: Mapping[QuotaEntity, QuotaValues], staged: Iterable[QuotaEntity]) -> QuotaTree:
-        """Return the tree of other quotas and staged entities. Where few came or went, only these are put in place."""
+        """Return the tree for other quotas and staged entities. If few entities were added or removed, only these are
+        updated."""
         now = frozenset(staged)
         moved = {entity for entity, had, has in differing(self.quotas, quotas) if had is None or has is None}
         moved |= now ^ self.staged
@@ -74,7 +75,7 @@ class QuotaTree:
         return tree
 
     def _put(self, moved: Iterable[QuotaEntity]) -> None:
-        """Put these entities where they belong, or take them out. What the tree before has is not changed."""
+        """Insert or remove these entities. The previous tree stays unchanged."""
         roots, children = [*self.roots], {**self._children}
         edge: dict[QuotaEntity, None] = {}
         for entity in moved:
@@ -98,7 +99,7 @@ class QuotaTree:
 
 
 MOST_MOVED = 1_000
-"""Entities that come or go at once, above which all of it is made again."""
+"""Entities added or removed at once above which the whole tree is rebuilt."""
 
 
 def _user_of(entity: QuotaEntity) -> QuotaEntity:
@@ -106,13 +107,13 @@ def _user_of(entity: QuotaEntity) -> QuotaEntity:
 
 
 def index_in(ordered: Sequence[QuotaEntity], entity: QuotaEntity) -> int | None:
-    """Return the index of an entity among some in order; None where it is not one of them."""
+    """Return the index of an entity in an ordered sequence; None if it is missing."""
     index = bisect_left(ordered, place_in_order(entity), key=place_in_order)
     return index if index < len(ordered) and ordered[index] == entity else None
 
 
 def _settle(ordered: list[QuotaEntity], entity: QuotaEntity, there: bool) -> None:
-    """Put an entity among others in order, or take it out."""
+    """Insert an entity into an ordered list, or remove it."""
     index = index_in(ordered, entity)
     if there and index is None:
         insort(ordered, entity, key=place_in_order)
@@ -127,26 +128,26 @@ _RANKS = {USER: "0", CLIENT_ID: "1", IP: "2"}
 def _order(entity: QuotaEntity) -> str:
     """Return the sort key of an entity: users, clients, addresses, others; the default before the names.
 
-    It is one text: 200,000 of them have to be sorted.
+    A single string, because 200,000 of them have to be sorted.
     """
     parts = [f"{_RANKS.get(type_, '9')}{type_}\0{'' if name is None else '1' + name}" for type_, name in entity.parts]
     return "\0".join(parts)
 
 
 def place_in_order(entity: QuotaEntity) -> tuple[str, str, bool, str, str]:
-    """Return the sort key that orders entities as a tree does: those that are a name of their type last, by it."""
-    type_, name = entity.parts[0] if entity else ("", None)  # brokers send no empty ones, and yet
+    """Return the sort key of entities in a tree: those with a single name follow the others of their type, by name."""
+    type_, name = entity.parts[0] if entity else ("", None)  # brokers send no empty ones, but foreign data may
     alone = name is not None and not entity.is_combined
     return _RANKS.get(type_, "9"), type_, alone, "" if alone else _order(entity), name or ""
 
 
 def _in_order(edge: Iterable[QuotaEntity]) -> list[QuotaEntity]:
-    """Return entities in the order of `place_in_order`. Names of one type are sorted as they are: of 200,000 users none
-    needs a key."""
+    """Return entities in the order of `place_in_order`. Names of one type are sorted directly: 200,000 users need no
+    key."""
     named: dict[str, list[QuotaEntity]] = {}
     others: dict[str, list[QuotaEntity]] = {}
     for entity in edge:
-        type_, name = entity[:2] if entity else ("", None)  # brokers send no empty ones, and yet
+        type_, name = entity[:2] if entity else ("", None)  # brokers send no empty ones, but foreign data may
         (named if name is not None and not entity.is_combined else others).setdefault(type_ or "", []).append(entity)
     ordered: list[QuotaEntity] = []
     for type_ in sorted({*named, *others}, key=lambda type_: (_RANKS.get(type_, "9"), type_)):
@@ -158,7 +159,7 @@ def _in_order(edge: Iterable[QuotaEntity]) -> list[QuotaEntity]:
 def search_text(entity: QuotaEntity) -> str:
     """Return the text that a filter searches: the entity as it is shown.
 
-    It is put together quickly, without `names.quota_entity`, since there may be 200,000.
+    Built without `names.quota_entity` for speed: there may be 200,000.
     """
     named = zip(entity.types, entity[1::2], strict=True)
     return " ".join([f"{_WORDS.get(type_, type_)} {'<default>' if name is None else name}" for type_, name in named])
@@ -174,8 +175,8 @@ def quota_lines(groups: Iterable[DiffGroup]) -> dict[QuotaEntity, dict[str, Diff
 
 
 class QuotaRow(NamedTuple):
-    """An entity with its values and its staged lines. failed: a broker refused one of these; changed: seen to change
-    lately; child: it stands below its user, which its label does not repeat."""
+    """An entity with its values and its staged lines. failed: a broker refused one of these; changed: a recent change
+    was seen; child: it is below its user, which its label does not repeat."""
 
     entity: QuotaEntity
     values: QuotaValues
@@ -260,15 +261,15 @@ QUOTAS: columns.Columns[QuotaRow] = columns.Columns(
         "values", columns.OBJECT, lambda row: {key: float(value) for key, value in row.values.items()}, "object"
     ),
 )
-"""An entity's values stand in one object of JSON, and on the screen and in `list` in a column for each key."""
+"""JSON has an entity's values in one object; the screen and `list` have a column for each key."""
 
 
 OTHER = "\0other"
-"""Stands for a user or client that has no quota of its own: no name on the wire holds a NUL."""
+"""Stands for a user or client without a quota of its own: no name on the wire has a NUL."""
 
 
 def whose(entity: QuotaEntity) -> tuple[str, str]:
-    """Return the user and client for whom a node is shown; `OTHER` where it names none, or the default."""
+    """Return the user and client of a node; `OTHER` for a part that it lacks, or that is the default."""
     names = entity.as_dict()
     return names.get(USER) or OTHER, names.get(CLIENT_ID) or OTHER
 
@@ -283,16 +284,15 @@ def who_text(user: str, client: str) -> str:
 def effective_lines(
     quotas: Mapping[QuotaEntity, QuotaValues], user: str, client: str, brokers: int, *, sharing: bool = False
 ) -> list[Line]:
-    """Return a line for each key with the quota that applies to a user's connections with a client id, and those it
-    overrides.
+    """Return a line for each key with the quota that applies to a user's connections with a client id, and the quotas
+    that it overrides.
 
     Args:
-        quotas: all that are known.
+        quotas: all known ones.
         user: the name, or `OTHER`.
         client: the client id, or `OTHER`.
-        brokers: how many there are: a quota applies on each broker by itself, so the cluster allows that many times as
-            much.
-        sharing: say with whom a quota is shared.
+        brokers: their number: a quota applies per broker, so the cluster allows that many times as much.
+        sharing: add the clients that share a quota.
     """
     return [_effective_line(key, effective(quotas, user, client, key), brokers, sharing=sharing) for key in CLIENT_KEYS]
 
@@ -301,15 +301,15 @@ def effective_ip_line(quotas: Mapping[QuotaEntity, QuotaValues], address: str, b
     """Return a line with the quota that applies to new connections from an address.
 
     Args:
-        quotas: all that are known.
+        quotas: all known ones.
         address: an IP address as brokers print it.
-        brokers: how many there are, as in `effective_lines`.
+        brokers: their number, as in `effective_lines`.
     """
     return _effective_line(CONNECTION_CREATION_RATE, effective_ip(quotas, address), brokers)
 
 
 class Sharing(NamedTuple):
-    """With whom a quota is shared, as words beside it and as a sentence; both ``""`` where it is not shared."""
+    """The clients that share a quota, as a phrase and as a sentence; both ``""`` if it is not shared."""
 
     words: str
     sentence: str
@@ -321,7 +321,7 @@ SHARED: Mapping[str, Sharing] = {
     "client": Sharing("", ""),
     "ip": Sharing("", ""),
 }
-"""By `Effective.shared`."""
+"""`Effective.shared` -> the clients that share the quota."""
 
 
 class EffectiveRow(NamedTuple):
@@ -336,7 +336,7 @@ def _by_level(get: Callable[[Effective], Data]) -> Callable[[EffectiveRow], Data
 
 
 def _overridden(key: str, level: Effective) -> str:
-    """Return the quotas that one overrides, with their values."""
+    """Return the quotas that a level overrides, with their values."""
     return ", ".join(f"{quota_entity(each.entity)} {quota(key, each.value)}" for each in level.beaten)
 
 
@@ -383,7 +383,7 @@ EFFECTIVE: columns.Columns[EffectiveRow] = columns.Columns(
 
 
 class ValueRow(NamedTuple):
-    """A key of an entity: its value, None where it has none, and what is staged in its place."""
+    """A key of an entity: its value, None if it is not set, and the staged value."""
 
     key: str
     value: float | None
@@ -416,7 +416,7 @@ VALUES: columns.Columns[ValueRow] = columns.Columns(
         text=lambda row: exact_quota(row.key, row.value) if row.value is not None else "",
     ),
 )
-"""What is set on one entity."""
+"""The values set on one entity."""
 
 
 def _effective_line(key: str, effective: Effective | None, brokers: int, *, sharing: bool = False) -> Line:

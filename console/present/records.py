@@ -1,6 +1,6 @@
-"""Records as rows and as a text to read: keys and values as text, JSON or hex, or by what they look like.
+"""Records as rows and as text: keys and values as text, JSON or hex, chosen or guessed.
 
-Contents are untrusted and may be large: what is shown of one is bounded, and nothing of it is markup.
+Contents are untrusted and may be large: the part that is shown is bounded, and none of it is parsed as markup.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from widgets.row_source import Column as ScreenColumn
 
 AUTO, TEXT, JSON, HEX = "", "text", "json", "hex"
 FORMS = (AUTO, TEXT, JSON, HEX)
-"""How contents are shown; AUTO: JSON or text if they look like it, else hex."""
+"""The forms of contents; AUTO: JSON or text if they look like it, else hex."""
 IN_A_CELL = 400
 """Bytes of a key or value that a row shows."""
 IN_FULL = 64 << 10
@@ -32,13 +32,13 @@ IN_FULL = 64 << 10
 MOST_LINES = 3_000
 """Lines of one key or value in the details."""
 LARGEST_PRETTY, DEEPEST_PRETTY = 256 << 10, 32
-"""Bytes and levels of JSON that is indented: indentation of deep JSON takes many times its size."""
+"""Most bytes and levels of JSON that is indented: indentation of deep JSON takes many times its size."""
 ODD_AMONG = 0.75
-"""A value that looks different from this share of its neighbours is marked."""
+"""A value whose kind differs from this share of its neighbours is marked."""
 
 
 def kind(data: bytes | None) -> str:
-    """Return what contents look like: ``null``, ``empty``, ``json``, ``text`` or ``binary``."""
+    """Return the kind of contents by their form: ``null``, ``empty``, ``json``, ``text`` or ``binary``."""
     if data is None:
         return "null"
     if not data:
@@ -54,16 +54,14 @@ def kind(data: bytes | None) -> str:
 
 
 def part_kind(data: bytes | None, encoding: Encoding | None) -> str:
-    """Return what a key or a value is: ``avro``, ``proto`` or ``json`` where a schema says so, else what it looks
-    like.
-    """
+    """Return the kind of a key or a value: ``avro``, ``proto`` or ``json`` by its schema, else its guessed kind."""
     if encoding is None or data is None:
         return kind(data)
     return _SHORT.get(encoding.form, encoding.form) or "binary"
 
 
 def as_sent(data: bytes, encoding: Encoding | None, form: str) -> bytes:
-    """Return the bytes that are shown in a form: in hex those that were sent, else what they were decoded to."""
+    """Return the bytes that are shown in a form: in hex the bytes of the record, else the decoded ones."""
     return data if encoding is None or encoding.sent is None or form != HEX else encoding.sent
 
 
@@ -77,7 +75,7 @@ def _is_text(data: bytes) -> bool:
     try:
         text = part.decode()
     except UnicodeDecodeError as error:
-        # A character that the cut goes through is no damage.
+        # A character that the cut splits is not an error.
         if len(data) <= len(part) or error.start < len(part) - 3:
             return False
         text = part[: error.start].decode()
@@ -85,7 +83,7 @@ def _is_text(data: bytes) -> bool:
 
 
 def form_of(data: bytes | None, form: str) -> str:
-    """Return the form in which contents are shown: TEXT, JSON or HEX."""
+    """Return the form of contents on the screen: TEXT, JSON or HEX."""
     if form != AUTO:
         return form
     guess = kind(data)
@@ -104,7 +102,7 @@ def in_a_line(data: bytes | None, form: str) -> str:
 
 
 def in_full(data: bytes, form: str) -> str:
-    """Return the first IN_FULL bytes of contents as one text to be copied; it is not cleaned."""
+    """Return the first IN_FULL bytes of contents as one text to copy; it is not cleaned."""
     part = data[:IN_FULL]
     return part.hex(" ") if form_of(data, form) == HEX else part.decode(errors="backslashreplace")
 
@@ -117,7 +115,7 @@ def in_lines(data: bytes | None, form: str, width: int) -> list[str]:
         width: of the lines, in cells.
 
     Returns:
-        At most MOST_LINES, from the first IN_FULL bytes; the last says if there is more.
+        At most MOST_LINES, from the first IN_FULL bytes; the last reports whether there is more.
     """
     if data is None:
         return ["null"]
@@ -135,7 +133,7 @@ def in_lines(data: bytes | None, form: str, width: int) -> list[str]:
 
 
 def _indented(data: bytes) -> bytes:
-    """Return JSON with each member in a line of its own; unchanged if it is not JSON, or too large or deep."""
+    """Return JSON with each member in a line of its own; unchanged if it is invalid, too large or too deep."""
     if len(data) > LARGEST_PRETTY or deeper_than(data, DEEPEST_PRETTY):
         return data[:IN_FULL]
     try:
@@ -171,7 +169,7 @@ def _fitting(text: str, width: int) -> int:
 
 
 def _hex_lines(data: bytes, width: int) -> Iterator[str]:
-    """Yield lines of an offset, bytes in hex, and the bytes that are ASCII."""
+    """Yield lines of an offset, the bytes in hex, and their ASCII characters."""
     count = 16 if width >= 78 else 8
     for at in range(0, len(data), count):
         part = data[at : at + count]
@@ -183,7 +181,7 @@ def _hex_lines(data: bytes, width: int) -> Iterator[str]:
 
 
 class RecordRow(NamedTuple):
-    """A record, or offsets that can't be decoded. masked: contents are hidden. odd: its value looks different from
+    """A record, or offsets that can't be decoded. masked: contents are hidden. odd: the kind of its value differs from
     nearly all others."""
 
     item: Record | Undecodable
@@ -193,7 +191,7 @@ class RecordRow(NamedTuple):
 
     @property
     def is_odd(self) -> bool:
-        """Whether it looks different from the others, or can't be decoded."""
+        """Whether its kind differs from the others, or it can't be decoded."""
         return self.odd or isinstance(self.item, Undecodable)
 
     @property
@@ -210,7 +208,7 @@ def record_rows(read: RecordsRead, form: str = AUTO, *, masked: bool = False) ->
         masked: hide keys, values and headers.
 
     Returns:
-        Of one partition by offset; of several by time, with what can't be decoded first.
+        For one partition by offset; for several by time, with undecodable offsets first.
     """
     kinds = [part_kind(record.value, record.value_encoding) for record in read.records]
     odd = _odd(kinds)
@@ -222,7 +220,7 @@ def record_rows(read: RecordsRead, form: str = AUTO, *, masked: bool = False) ->
 
 
 def _odd(kinds: list[str]) -> set[str]:
-    """Return the kinds that stand out: all but the usual one, or binary contents among readable ones."""
+    """Return the unusual kinds: all but the most frequent one, or binary contents among readable ones."""
     values = Counter(each for each in kinds if each != "null")
     (usual, count), *_ = values.most_common(1) or [("", 0)]
     if count < 2:
@@ -238,7 +236,7 @@ def masked_text(data: bytes | None) -> str:
 
 
 def time_text(timestamp: int) -> str:
-    """Return a record's time in UTC; ``–`` if it has none, and the number if it is outside of the calendar."""
+    """Return a record's time in UTC; ``–`` if it has none, and the number if it is beyond the calendar."""
     if timestamp < 0:
         return "–"
     at = time_of(timestamp)
@@ -251,7 +249,7 @@ def key_text(row: RecordRow) -> str:
 
 
 def value_text(row: RecordRow) -> str:
-    """Return a record's value in one line, or why there is none."""
+    """Return a record's value in one line, or the reason why it can't be decoded."""
     if isinstance(row.item, Undecodable):
         last = f" to {row.item.last}" if row.item.last > row.item.first else ""
         return f"can't be decoded{last}: {clean(row.item.why, IN_A_CELL)}"
@@ -264,7 +262,7 @@ def _part_text(data: bytes | None, encoding: Encoding | None, row: RecordRow) ->
     if data is None:
         return "null"
     text = in_a_line(as_sent(data, encoding, row.form), row.form)
-    # Which schema it lacks stands first: of the bytes there are more than fit.
+    # The schema that it lacks comes first: the bytes may not fit.
     if encoding is None or not encoding.why or not encoding.schema:
         return text
     return f"({encoding.schema.rpartition(', ')[2]}) {text}"
@@ -275,17 +273,17 @@ def _size_text(data: bytes | None, encoding: Encoding | None) -> str:
 
 
 def undecoded(row: RecordRow) -> str:
-    """Return why the value or the key of a record is not decoded by its schema, ``""`` if it is or has none."""
+    """Return why the value or the key of a record is not decoded by its schema; ``""`` if it is or has none."""
     return next((text for _, text in _remarks(row.item) if text), "")
 
 
 def odd_schema(row: RecordRow) -> str:
-    """Return what is to be known of the schema that decoded a value or a key, ``""`` for nothing."""
+    """Return the note on the schema that decoded a value or a key; ``""`` without one."""
     return next((text for text, _ in _remarks(row.item) if text), "")
 
 
 def _remarks(item: Record | Undecodable) -> Iterator[tuple[str, str]]:
-    """Yield of value and key what is to be known of the schema that decoded it, and why it is not decoded."""
+    """Yield, for value and key, the note on the schema and the reason why it is not decoded."""
     if isinstance(item, Undecodable):
         return
     for name, encoding in (("value", item.value_encoding), ("key", item.key_encoding)):
@@ -296,12 +294,11 @@ def _remarks(item: Record | Undecodable) -> Iterator[tuple[str, str]]:
 
 
 MOST_REASONS = 8
-"""Reasons that an answer has in lines of their own."""
+"""Reasons with a line of their own in an answer."""
 
 
 def decoding_notes(read: RecordsRead) -> list[str]:
-    """Return why keys and values are not decoded, and what is to be known of schemas, each with the records that it is
-    about."""
+    """Return why keys and values are not decoded, and the notes on schemas, each with its records."""
     found: dict[str, list[Record]] = {}
     for record in read.records:
         for note, why in _remarks(record):
@@ -381,14 +378,14 @@ RECORDS: Columns[RecordRow] = Columns(
         layout=ScreenColumn("value", "Value", flex=1, min_width=16),
     ),
 )
-"""A value that looks different from its neighbours is marked: among JSON the one that is not."""
+"""A value of another kind than its neighbours is marked, as text among JSON."""
 
 
 # -- one record --------------------------------------------------------------------------------------------------------
 
 
 def record_lines(row: RecordRow, width: int) -> list[Line]:
-    """Return all about a record, its contents in lines of at most `width` cells."""
+    """Return the details of a record, its contents in lines of at most `width` cells."""
     if isinstance(row.item, Undecodable):
         return [[(clean(str(row.item), 2_000), "failed")]]
     record, batch = row.item, row.item.batch
@@ -448,7 +445,7 @@ def summary(read: RecordsRead, *, filtered: bool) -> str:
     """Return how many records were found, and the offsets that were read.
 
     Args:
-        filtered: a filter was set, so that more records were read than are shown.
+        filtered: a filter was set, so more records were read than are shown.
     """
     text = plural(len(read.records), "record")
     if filtered:
@@ -468,7 +465,7 @@ def _span(scanned: Scanned) -> str:
 
 
 def stopped_text(read: RecordsRead) -> str:
-    """Return which limit ended the reading, ``""`` for none."""
+    """Return the limit that ended the read as text; ``""`` without one."""
     match read.stopped:
         case "records":
             return f"stopped after {read.scanned_records:,} records"
@@ -483,7 +480,7 @@ def stopped_text(read: RecordsRead) -> str:
 
 
 def record_notes(read: RecordsRead) -> list[str]:
-    """Return the notes on an answer: the limit that ended it, and where it differs from what was asked for."""
+    """Return the notes on an answer: the limit that ended it, and its differences from the request."""
     return [text for text in (stopped_text(read), *read.notes) if text]
 
 
@@ -554,5 +551,5 @@ def _content(name: str, data: bytes | None, row: RecordRow, encoding: Encoding |
 
 
 def _as_json(row: RecordRow, encoding: Encoding) -> RecordRow:
-    """Return the row in the form of its data: what a schema decoded is JSON where no form is chosen."""
+    """Return the row in the form of its data: JSON for decoded contents, unless a form is chosen."""
     return row._replace(form=JSON) if encoding.form and row.form == AUTO else row

@@ -1,6 +1,6 @@
-"""Text of a cell or line: styled without a screen, and text from a cluster made harmless for a terminal.
+"""Text of a cell or line: styled without a screen, with text from a cluster cleaned for a terminal.
 
-`widgets.cells` decides what is harmless and how wide it is; the limit of one value stands here.
+`widgets.cells` defines the cleaning and the width; this module sets the limit of one value.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from widgets import cells
 from widgets.cells import ELLIPSIS, cell_width
 from widgets.row_source import as_spans, natural_width
 
-# Text that came from a cluster, made harmless for a terminal, and measured in its cells.
+# Text from a cluster, cleaned for a terminal, and measured in cells.
 #
-# `widgets.cells` decides what is harmless and how wide; here stands how much of one value is worth showing.
+# `widgets.cells` defines the cleaning and the width; this module limits the length of a value.
 
 __all__ = ["ELLIPSIS", "LIMIT", "cell_width", "clean", "fit", "fit_middle", "is_harmless", "pad"]
 
 LIMIT = 2_000
-"""Characters of one value that are worth showing; a config value may have 32,767."""
+"""Most characters of one value on the screen; a config value may have 32,767."""
 
 
 def clean(text: str, limit: int = LIMIT) -> str:
-    """Return `text` on one line with everything invisible made visible, cut to `limit` characters; see
+    """Return `text` on one line with all invisible characters made visible, cut to `limit` characters; see
     `widgets.cells`."""
     return cells.clean(text, limit)
 
@@ -33,22 +33,22 @@ def is_harmless(text: str) -> bool:
 
 
 fit = cells.truncate
-"""A text in at most so many cells, ending in ``…`` where it was cut."""
+"""A text in at most so many cells, with ``…`` at the end if it was cut."""
 fit_middle = cells.truncate_middle
-"""The same with its middle left out, for names whose ends tell them apart."""
+"""The same with its middle left out, for names that differ at their ends."""
 pad = cells.fit
 """A text cut or filled with spaces to exactly so many cells."""
 
 
-# Styled text without a screen: what stands in a cell or a line, and the names of its meanings.
+# Styled text without a screen: the contents of a cell or a line, and the names of meanings.
 #
-# A meaning is one of `widgets.line_view.STYLE_NAMES`, which a theme gives a look, or `""`. The text says the same
-# without it.
+# A meaning is one of `widgets.line_view.STYLE_NAMES`, which a theme gives a look, or `""`. The text is complete without
+# it.
 
 Span = tuple[str, str]
 """A text and its meaning."""
 Cell = str | Span | list[Span]
-"""What stands in one cell: a plain text, a styled one, or several."""
+"""The contents of one cell: a plain text, a styled one, or several."""
 Line = list[Span]
 """A line of styled text."""
 
@@ -63,10 +63,10 @@ def plain(cell: Cell) -> str:
 
 
 def in_columns(rows: Sequence[Sequence[Cell]], right: Collection[int] = ()) -> list[Line]:
-    """Return rows as lines, in which each column is as wide as its widest cell, and none is cut.
+    """Return rows as lines, in which each column is as wide as its widest cell; no cell is cut.
 
     Args:
-        right: the columns whose cells stand flush right.
+        right: the columns that are aligned right.
     """
     widths = [max(map(natural_width, column)) for column in zip(*rows, strict=True)]
     lines: list[Line] = []
@@ -81,7 +81,7 @@ def in_columns(rows: Sequence[Sequence[Cell]], right: Collection[int] = ()) -> l
 
 
 def joined(line: Line) -> Line:
-    """Return a line with neighbours of the same meaning joined."""
+    """Return a line with adjacent spans of the same meaning joined."""
     spans: Line = []
     for text, meaning in line:
         if spans and spans[-1][1] == meaning:

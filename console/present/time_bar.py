@@ -1,4 +1,4 @@
-"""A record's time as a line: where it is looked at, where something changed, and how far it has been gone through."""
+"""A record's time as a line: the current position, the changes, and the progress of the diagnosis."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TURN, CHANGE, QUIET, UNKNOWN, HERE = "!", "┆", "─", "·", "█"
 
 
 class Span(NamedTuple):
-    """The times of a record, milliseconds since 1970. known: as far as it has been gone through."""
+    """The times of a record, milliseconds since 1970. known: end of the diagnosed part."""
 
     begins: int
     ends: int
@@ -25,7 +25,7 @@ def time_bar(span: Span, at_ms: int, turns: Iterable[int], changes: Iterable[int
     """Return a record's time as one line.
 
     Args:
-        at_ms: the time that is shown, milliseconds since 1970.
+        at_ms: the current position, milliseconds since 1970.
         turns: times at which the verdict changed, milliseconds since 1970.
         changes: times at which anything else changed.
         speed: of playing, 0 while paused.
@@ -39,7 +39,7 @@ def time_bar(span: Span, at_ms: int, turns: Iterable[int], changes: Iterable[int
     def place(moment: int) -> int:
         return min(cells - 1, max(0, (moment - span.begins) * cells // scale))
 
-    # What is drawn last covers what is there: the place that is shown matters most, then a turn of the verdict.
+    # Later signs overwrite earlier ones: the current position matters most, then a turn of the verdict.
     signs = [(QUIET, "muted") if n <= place(span.known) else (UNKNOWN, "muted") for n in range(cells)]
     for moment in changes:
         signs[place(moment)] = CHANGE, "muted"

@@ -1,6 +1,5 @@
-"""A timeline as rows: when, what, from what to what, who, how that is known; of a lake, of this host's journal, and of
-what this console saw.
-"""
+"""A timeline as rows: time, entity, old and new value, author, source; from a lake, this host's journal, and the events
+that this console saw."""
 
 from __future__ import annotations
 
@@ -23,9 +22,9 @@ _STATES = {"applied": ("✓", "ok"), "failed": ("✗", "failed")}
 
 
 class PastRow(NamedTuple):
-    """A change. sure: a letter for how it is known who, or how it went, and its meaning. change: the lake's row.
-    number: of the journal's change; event: what this console saw; two of them are None. is_first_seen: the first poll
-    showed it. is_unknown: the outcome is."""
+    """A change. sure: a letter for the source of the author, or for the outcome, and its meaning. change: the lake's
+    row; number: of the journal's change; event: seen by this console; two of them are None. is_first_seen: the first
+    poll found it. is_unknown: its outcome is unknown."""
 
     key: Hashable
     when: str
@@ -57,12 +56,12 @@ def change_row(change: Change, first_poll: datetime | None = None) -> PastRow:
     """Return the row of a change in a lake's timeline.
 
     Args:
-        first_poll: the time of the first poll of the cluster, whose values are older than that; None if it is unknown.
+        first_poll: time of the cluster's first poll, whose values are older; None if it is unknown.
     """
     words = change_texts(change, first_poll, _lately)
     letter, _ = how_sure(change)
     sure = (letter, "muted" if letter in "RJ" else "pending")
-    # A change between two polls may never have its time and its author known.
+    # The time and author of a change between two polls may stay unknown.
     if change.is_gap:
         sure = ("~", "pending")
     elif words.is_first_seen:
@@ -86,7 +85,7 @@ def _lately(at: datetime) -> str:
 
 
 def _short(change: Change, side: str) -> str:
-    """Return the human form of a value alone, where it has one."""
+    """Return only the human form of a value, if it has one."""
     raw, bracket, human = side.rpartition(" (")
     if bracket and config_value(change.attr, raw) == human.removesuffix(")"):
         return human.removesuffix(")")
@@ -98,7 +97,7 @@ def journal_row(texts: Mapping[str, str], place: int) -> PastRow:
 
     Args:
         texts: of the line, by the names of the table's columns: change, at, who, entity, key, was, became, state.
-        place: of the line in the table: lines of one change differ by it.
+        place: of the line in the table, to distinguish lines of one change.
     """
     shown = {name: clean(text, 200) for name, text in texts.items()}
     word = shown["state"].partition(",")[0]
@@ -140,7 +139,7 @@ PAST: Columns[PastRow] = Columns(
         layout=ScreenColumn("who", "Who", min_width=6, max_width=10, priority=96),
     ),
 )
-"""What the screen has room for: what happened in a line, from a lake, the journal or this console."""
+"""The columns of the screen: an event in a line, from a lake, the journal or this console."""
 
 
 def as_event(row: PastRow) -> list[Cell]:

@@ -1,4 +1,4 @@
-"""Topics and their partitions: the columns of both, what the plan does to topics, what is wrong with one."""
+"""Topics and their partitions: the columns of both, the plan's marks on topics, the trouble of a topic."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from widgets.row_source import Column as ScreenColumn
 
 
 class TopicMarks(NamedTuple):
-    """What the plan does to topics: names to be created, deleted, grown (to), and those with config edits."""
+    """The plan's effect on topics: names to be created, deleted, grown (to), and those with config edits."""
 
     created: Mapping[str, int]
     deleted: frozenset[str]
@@ -36,15 +36,15 @@ class TopicMarks(NamedTuple):
 
 
 MOST_OUT = 12
-"""Partitions in trouble that the details of a topic name; the rest is counted."""
+"""Most partitions in trouble in the details of a topic; the rest is counted."""
 NO_MARKS = TopicMarks({}, frozenset(), {}, frozenset())
 
 
 def topic_marks(plan: Plan) -> TopicMarks:
-    """Return what a plan does to topics."""
+    """Return the effect of a plan on topics."""
     if not plan.staged:
         return NO_MARKS
-    # What is known of edits is imported once something is staged.
+    # Lazy: the kinds of edits are imported only once something is staged.
     from console.plan.diff import after
     from console.plan.kinds.registry import kind_of
 
@@ -62,15 +62,14 @@ def topic_marks(plan: Plan) -> TopicMarks:
 
 
 def _unread(_name: str) -> None:
-    """Return what is known of a topic of which only its own data were read."""
+    """Return None: no other data was read."""
 
 
 class TopicFacts(NamedTuple):
-    """What stands beside topics' own data in their rows, by name; it is looked up for what is shown, or sorted by.
+    """Data in the rows of topics besides their own, by name; looked up only for rows that are shown or sorted.
 
-    overrides: how many configs a topic sets itself, None where they were not read; size: bytes on disk; changed: the
-    last change that was seen; rates: what is written to it. marks: what the plan does to topics. lags: the groups that
-    read them.
+    overrides: number of configs that a topic sets itself, None if they were not read; size: bytes on disk; changed: the
+    last seen change; rates: of the writes to it. marks: the plan's effect on topics. lags: the groups that read them.
     """
 
     overrides: Callable[[str], int | None] = _unread
@@ -85,8 +84,8 @@ NO_FACTS = TopicFacts()
 
 
 def override_count(snapshot: Snapshot, name: str) -> int | None:
-    """Return the number of configs that a topic sets itself; None where they have not been read."""
-    # A plain tuple is equal to the resource, and made in half the time: sorting asks for 100,000.
+    """Return the number of configs that a topic sets itself; None if they were not read."""
+    # A plain tuple equals the resource, and takes half the time to create: sorting needs 100,000.
     entries = snapshot.configs.get((TOPIC, name))  # type: ignore[call-overload]
     return None if entries is None else entries.count_overrides(_ANY_TOPIC)
 
@@ -95,12 +94,12 @@ _ANY_TOPIC = topic_resource("")
 
 
 def unread_count(snapshot: Snapshot) -> int:
-    """Return the number of topics whose configs have not been read; a snapshot keeps none of topics that are gone."""
+    """Return the number of topics whose configs were not read; a snapshot keeps no configs of deleted topics."""
     return max(0, len(snapshot.topics) - sum(resource.type == TOPIC for resource in snapshot.configs))
 
 
 def size_on_disk(log_dirs: Mapping[int, tuple[cluster.LogDir, ...]], name: str) -> int | None:
-    """Return the bytes on disk of a topic, of all its replicas together; None where none is known."""
+    """Return the bytes on disk of all replicas of a topic; None if no size is known."""
     held = [size for dirs in log_dirs.values() for each in dirs if (size := each.sizes.get(name)) is not None]
     return sum(held) if held else None
 
@@ -111,7 +110,7 @@ def state_letter(topic: cluster.Topic) -> Cell:
 
 
 def plan_letter(name: str, marks: TopicMarks) -> Cell:
-    """Return what the plan does to a topic: ``+`` creates it, ``-`` deletes it, ``*`` other edits."""
+    """Return the plan's effect on a topic: ``+`` creates it, ``-`` deletes it, ``*`` other edits."""
     if name in marks.deleted:
         return ("-", "danger")
     if name in marks.created:
@@ -120,7 +119,7 @@ def plan_letter(name: str, marks: TopicMarks) -> Cell:
 
 
 class TopicRow(NamedTuple):
-    """A topic, and what stands beside topics."""
+    """A topic with the facts about topics."""
 
     topic: cluster.Topic
     facts: TopicFacts = NO_FACTS
@@ -248,20 +247,20 @@ TOPICS: columns.Columns[TopicRow] = columns.Columns(
     columns.changed_column(lambda row: row.facts.changed(row.topic.name)),
     orders={"list": ("name", "size")},
 )
-"""size: of all replicas on disk. groups: how many read the topic, and lag_seconds: for how long the next record of the
-one that is furthest behind has waited; both as far as groups were read."""
+"""size: of all replicas on disk. groups: the number of groups that read the topic; lag_seconds: the longest wait of a
+next record in any of them; both as far as groups were read."""
 
 
 def created_topic(name: str, partitions: int) -> cluster.Topic:
-    """Return a topic that is staged to be created in the form of the others; its partitions have no replicas yet."""
+    """Return a topic that is staged to be created, in the form of the others; its partitions have no replicas yet."""
     return cluster.Topic(name, tuple(cluster.Partition(number, -1, (), ()) for number in range(max(partitions, 0))))
 
 
 def trouble(topic: cluster.Topic, min_isr: int | None) -> Line:
-    """Return a line on the worst trouble of a topic, empty where it has no trouble.
+    """Return a line on the worst trouble of a topic; empty without trouble.
 
     Args:
-        min_isr: its effective ``min.insync.replicas``, None where that is unknown.
+        min_isr: its effective ``min.insync.replicas``; None if it is unknown.
     """
     if topic.offline:
         return [
@@ -284,10 +283,10 @@ def trouble(topic: cluster.Topic, min_isr: int | None) -> Line:
 
 
 def topic_lines(row: TopicRow, wrong: Line, sets: Sequence[Line]) -> list[Line]:
-    """Return what a topic is: what is wrong with it, and where; what it sets; and who reads it.
+    """Return the summary of a topic: its trouble and the partitions with it, its overrides, and its readers.
 
     Args:
-        wrong: its worst trouble, empty where it has none (`trouble`).
+        wrong: its worst trouble; empty without trouble (`trouble`).
         sets: a line for each key that it sets itself.
     """
     topic, lags = row.topic, row.facts.lags
@@ -317,7 +316,7 @@ def _state(row: PartitionRow) -> Cell:
 
 
 def _where(row: PartitionRow) -> list[Cell]:
-    """Return a partition that is in trouble: its number, its leader, what is wrong with it."""
+    """Return a partition in trouble as cells: its number, its leader, its trouble."""
     leader = row.partition.leader
     led: Cell = (f"leader {leader}", "") if leader >= 0 else ""
     return [f"{row.partition.number}", led, _partition_wrong(row)]
@@ -332,7 +331,7 @@ def _ids(ids: Collection[int]) -> str:
 
 
 class PartitionRow(NamedTuple):
-    """A partition, its move while it moves, what is written to it, and what of it is in remote storage."""
+    """A partition, its current move, the rate of writes to it, and its offsets in remote storage."""
 
     partition: cluster.Partition
     move: cluster.Reassignment | None = None
@@ -351,7 +350,7 @@ def rows_of_partitions(
     Args:
         moves: the reassignments of any topics.
         rates: the rates of any partitions.
-        tiered: what of any partitions is in remote storage, as far as that was read.
+        tiered: the known offsets in remote storage, of any partitions.
     """
     by_place = tiered or {}
     moving = {move.partition: move for move in moves if move.topic == topic.name}
@@ -367,8 +366,7 @@ def rows_of_partitions(
 
 
 def tiered_text(tiered: cluster.TieredOffsets | None) -> str:
-    """Return which records of a partition are in remote storage and which on the leader's disk; ``""`` where that is
-    not known."""
+    """Return the offsets of a partition in remote storage and on the leader's disk; ``""`` if they are unknown."""
     if tiered is None:
         return ""
     if tiered.tiered_to is None:
@@ -395,7 +393,7 @@ def _partition_wrong(row: PartitionRow) -> Cell:
 
 
 def partition_columns(rows: Iterable[PartitionRow]) -> columns.Columns[PartitionRow]:
-    """Return the columns of a topic's partitions, without those of remote storage where none of them is tiered."""
+    """Return the columns of a topic's partitions, without those of remote storage if no partition is tiered."""
     tiered = {"local_from", "tiered_to", "pending_from"}
     return PARTITIONS if any(row.tiered is not None for row in rows) else PARTITIONS.without(tiered)
 
@@ -403,7 +401,7 @@ def partition_columns(rows: Iterable[PartitionRow]) -> columns.Columns[Partition
 def _tiered_column(
     name: str, title: str, of: Callable[[cluster.TieredOffsets], int | None]
 ) -> columns.Column[PartitionRow]:
-    """Return the column of an offset in remote storage, which is negative where no record is there."""
+    """Return the column of an offset in remote storage; a negative one means no record."""
 
     def offset(row: PartitionRow) -> int | None:
         return None if row.tiered is None else of(row.tiered)

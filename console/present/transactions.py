@@ -1,4 +1,4 @@
-"""Transactions by partition and producer: rows, what stands in them, and everything about one."""
+"""Transactions by partition and producer: rows, their columns, and the details of one."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _MEANINGS = {
 
 
 class TransactionRow(NamedTuple):
-    """An open transaction in a partition; one that its coordinator has and that has no record there yet (producer's
-    start_offset -1, no verdict); or a partition of which the transactions can't be seen (failure)."""
+    """An open transaction in a partition; one that only its coordinator has, without a record in the partition yet
+    (start_offset -1, no verdict); or a partition whose transactions can't be read (failure)."""
 
     place: model_transactions.Place
     producer_id: int = -1
@@ -43,24 +43,24 @@ class TransactionRow(NamedTuple):
 
     @property
     def hangs(self) -> bool:
-        """Whether it is shown to hang."""
+        """Whether its verdict is that it hangs."""
         return self.verdict is not None and self.verdict.standing is model_transactions.Standing.HANGS
 
     @property
     def transactional_id(self) -> str:
-        """Its transactional id, ``""`` where that is unknown."""
+        """Its transactional id; ``""`` if it is unknown."""
         return self.transaction.id if self.transaction is not None else ""
 
     @property
     def word(self) -> str:
-        """How it stands, in a word."""
+        """Its verdict as a word."""
         if self.failure is not None:
             return UNKNOWN
         return self.verdict.standing.value if self.verdict is not None else "no record"
 
     @property
     def order(self) -> tuple[int, int, model_transactions.Place]:
-        """What hangs comes first, the oldest of them before others."""
+        """Sort key: hanging transactions first, then by age, the oldest first."""
         place = len(_ORDER) if self.verdict is None else _ORDER.index(self.verdict.standing)
         return (1 if self.failure is not None else place, -self.age_ms, self.place)
 
@@ -72,9 +72,9 @@ def transaction_rows(snapshot: Snapshot, topic: str | None = None) -> list[Trans
         topic: None for all topics.
 
     Returns:
-        The hanging transactions first, the oldest before others; partitions that could not be read have a row, too.
+        The hanging transactions first, the oldest before others; partitions that could not be read also have a row.
     """
-    # A poll answers for many partitions, and stands in the snapshot once for each.
+    # A poll covers many partitions, and is in the snapshot once for each.
     polls: dict[int, model_transactions.Transactions] = {id(poll): poll for poll in snapshot.transactions.values()}
     rows: list[TransactionRow] = []
     for poll in polls.values():
@@ -116,7 +116,7 @@ def _without_records(
 ) -> Iterator[TransactionRow]:
     """Yield the transactions that coordinators reported in the last poll, in partitions without records of them."""
     poll = max(snapshot.transactions.values(), key=lambda each: each.at_ms, default=None)
-    # A partition joins a transaction before its first record: until then only the coordinator knows of it.
+    # A partition joins a transaction before its first record: until then only the coordinator has it.
     for each in poll.transactions.values() if poll is not None else ():
         for place in sorted(each.partitions or ()) if each.state in model_transactions.UNFINISHED else ():
             if (place, each.producer_id) not in known and _is_of(place, topic) and poll is not None:
@@ -129,7 +129,7 @@ def _number(value: int) -> str:
 
 
 def _word(row: TransactionRow) -> tuple[str, str]:
-    """Return the verdict in a word, and its meaning."""
+    """Return the verdict as a word, and its meaning."""
     meaning = "failed" if row.failure is not None else _MEANINGS[row.verdict.standing] if row.verdict else "muted"
     return row.word, meaning
 
@@ -238,7 +238,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
 
 
 class CoordinatedRow(NamedTuple):
-    """A transactional id as its coordinator knows it. now_ms: Unix milliseconds."""
+    """A transactional id in its coordinator's response. now_ms: Unix milliseconds."""
 
     transaction: model_transactions.Transaction
     now_ms: int = 0
@@ -255,7 +255,7 @@ COORDINATED: Columns[CoordinatedRow] = Columns(
     Column("producer", LISTED, lambda row: known_number(row.transaction.producer_id), "number"),
     Column("coordinator", LISTED, lambda row: known_number(row.transaction.coordinator), "number"),
 )
-"""What coordinators list of transactional ids."""
+"""Fields of transactional ids that coordinators list."""
 DESCRIBED: Columns[CoordinatedRow] = Columns(
     *COORDINATED.all,
     Column("epoch", LISTED, lambda row: known_number(row.transaction.epoch), "number"),
@@ -270,7 +270,7 @@ DESCRIBED: Columns[CoordinatedRow] = Columns(
         text=lambda row: _places(row.transaction),
     ),
 )
-"""What a coordinator describes of one: when its transaction began, Unix milliseconds, and for how long it runs."""
+"""Fields that a coordinator describes: the start of the transaction, Unix milliseconds, and its duration."""
 PRODUCERS: Columns[model_transactions.Producer] = Columns(
     Column("producer", LISTED, lambda row: row.id, "number"),
     Column("epoch", LISTED, lambda row: row.epoch, "number"),
@@ -279,12 +279,12 @@ PRODUCERS: Columns[model_transactions.Producer] = Columns(
     Column("last_timestamp", LISTED, lambda row: known_number(row.last_timestamp), "number"),
     Column("start_offset", LISTED, lambda row: known_number(row.start_offset), "number"),
 )
-"""The producers of a partition as a replica knows them: the time of the last record, Unix milliseconds; where the open
-transaction begins."""
+"""The producers of a partition in a replica's state: the time of the last record, Unix milliseconds; the start offset
+of the open transaction."""
 
 
 def detail_lines(row: TransactionRow, width: int) -> list[Line]:
-    """Return all about a row, in lines of at most `width` cells."""
+    """Return the details of a row, in lines of at most `width` cells."""
     topic, number = row.place
     lines: list[Line] = [[(f"{clean(topic)}/{number}", "strong"), (f"  producer {_number(row.producer_id)}", "")], []]
     why, remedy = _explained(row)

@@ -1,6 +1,6 @@
-"""A verdict as rows of the screen, and what is to know of a cause: for the screen and the terminal alike.
+"""A verdict as rows of the screen, and the details of a cause, for the screen and the terminal.
 
-It is imported for the first rows of the screen, long before there is a verdict: triage itself is not.
+The first rows of the screen need this module long before a verdict exists, so it imports triage itself only on use.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _COUNTED = {CRITICAL: "critical", "high": "high", "warning": "warning"}
 """Severities that count as trouble; information does not."""
 MUTED = "  mute"
 MUTED_FOR = timedelta(hours=1)
-"""How long a cause is muted at a time."""
+"""The duration of one mute of a cause."""
 AT_FIRST = "start"
-"""Stands for the unknown time of what was there at the first poll already."""
+"""Stands for the unknown time of a cause that the first poll already found."""
 MOST_OTHERS = 2
 MOST_FACTS, MOST_RULED_OUT, MOST_UNKNOWN, MOST_LEFT_OVER = 2, 4, 3, 3
 
 
 class CauseRow(NamedTuple):
-    """A row of the causes. muted: until when it is not counted, None where it is. first: when it was first seen."""
+    """A row of the causes. muted: the end of its mute; None if it counts. first: when it was first seen."""
 
     named: Named
     muted: datetime | None = None
@@ -48,21 +48,21 @@ class CauseRow(NamedTuple):
 
     @property
     def claim(self) -> Claim:
-        """What it claims."""
+        """The claim of its cause."""
         return self.named.claim
 
 
 def cause_rows(
     verdict: Verdict, muted: Mapping[str, datetime], seen: Mapping[str, datetime] = MappingProxyType({})
 ) -> list[CauseRow]:
-    """Return the rows of a verdict, symptoms without a cause among them.
+    """Return the rows of a verdict, including symptoms without a cause.
 
     Args:
-        muted: until when a cause is muted, by `cause_id`.
-        seen: when a cause was first seen, by `cause_id`, UTC.
+        muted: cause id -> the end of its mute.
+        seen: cause id -> when it was first seen, UTC.
 
     Returns:
-        The worst first, and all that are muted last.
+        The worst first, and all muted ones last.
     """
     from console.triage.cause import Severity
 
@@ -71,16 +71,16 @@ def cause_rows(
     )
     rows = [CauseRow(named, _muted_until(named.claim, muted), seen.get(cause_id(named.claim))) for named in all_of_it]
     order = tuple(Severity)
-    # What is only told stands below what is counted, and what is muted below that.
+    # Information stands below the causes that count, and muted causes below that.
     return sorted(rows, key=lambda row: (row.muted is not None, order.index(row.claim.severity)))
 
 
 UNEXPLAINED = "unexplained"
-"""The name of a row for symptoms without a cause begins with it."""
+"""Prefix of the name of a row for symptoms without a cause."""
 
 
 def _unexplained_row(each: Unexplained) -> Named:
-    """Return symptoms of one name without a cause as a row of their own: each trouble that is counted has a row."""
+    """Return unexplained symptoms of one name as a row, so that each counted trouble has a row."""
     from console.triage.cause import Certainty, Claim, Evidence, Next, Severity
     from console.triage.diagnosis import Named
     from console.triage.symptoms import CLUSTER
@@ -106,14 +106,13 @@ def _unexplained_row(each: Unexplained) -> Named:
 
 
 def _muted_until(claim: Claim, muted: Mapping[str, datetime]) -> datetime | None:
-    """Return until when a cause is muted; None where something came to it after it was muted, which ends the mute."""
+    """Return the end of a cause's mute; None if it has evidence from after the beginning of the mute, which ends it."""
     until = muted.get(cause_id(claim))
     return None if until is None or (claim.latest is not None and claim.latest > until - MUTED_FOR) else until
 
 
 def cause_id(claim: Claim) -> str:
-    """Return the id of a cause, made of its name and subject: it is the same in every verdict, and no other cause has
-    it."""
+    """Return the id of a cause, from its name and subject: the same in every verdict, and unique."""
     subject = claim.subject
     rest = (clean(each) for each in (subject.entity, subject.key, subject.change) if each is not None)
     return ":".join(filter(None, (claim.cause, subject_text(subject), *rest))).replace(" ", ":")
@@ -142,13 +141,13 @@ def subject_text(subject: Subject) -> str:
 
 
 def since_text(claim: Claim) -> str:
-    """Return since when a cause has been there, and how often it was."""
+    """Return the beginning of a cause, and how often it occurred."""
     since = f"since {clock(claim.since)}" if claim.since is not None else "since before the first look"
     return f"{since}, {claim.times} times" if claim.times > 1 else since
 
 
 def facts(named: Named) -> Iterator[tuple[str, str]]:
-    """Yield a label and a text for each piece of evidence, and for what the cause explains."""
+    """Yield a label and a text for each piece of evidence, and for the explained symptoms."""
     for fact, source in named.claim.evidence:
         yield "evidence", f"{clean(fact, 300)} ({source})"
     if named.explains:
@@ -156,7 +155,7 @@ def facts(named: Named) -> Iterator[tuple[str, str]]:
 
 
 def explained(named: Named) -> str:
-    """Return how many of which symptoms a cause explains, with examples other than the cause's own subject."""
+    """Return the number of symptoms of each name that a cause explains, with examples other than its own subject."""
     counts = ", ".join(f"{count:,} {name}" for name, count in named.explains.items())
     others = [subject_text(each) for each in named.examples if each != named.claim.subject]
     return f"{counts}, as {', '.join(others[:2])}" if others else counts
@@ -202,8 +201,8 @@ CAUSES: Columns[CauseRow] = Columns(
 
 
 class Staging(NamedTuple):
-    """What a key stages of a cause. command: its statements; is_change: False where they only show something, in the
-    command bar; risks: what they risk, each in a line. others: what may be done instead, or after it."""
+    """The effect of a cause's key. command: its statements; is_change: False if they only show something, in the
+    command bar; risks: one line each. others: alternatives, and later steps."""
 
     text: str
     command: str
@@ -213,11 +212,11 @@ class Staging(NamedTuple):
 
 
 def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int) -> list[Line]:
-    """Return all about a cause, its title first.
+    """Return the details of a cause, its title first.
 
     Args:
-        verdict: has other causes, what was ruled out and what can't be known.
-        staging: what a key stages of it, None for nothing.
+        verdict: has other causes, the causes ruled out, and the unknowable.
+        staging: the effect of the cause's key; None without one.
         width: of the lines, in cells.
     """
     claim = row.claim
@@ -253,7 +252,7 @@ def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int
 
 
 def left_over(named: Named, verdict: Verdict) -> list[str]:
-    """Return the titles of other causes on the same broker, topic or group: they may stay when this one is repaired."""
+    """Return the titles of other causes on the same broker, topic or group: they may remain after its repair."""
     mine = named.claim.subject
     return [
         each.claim.title
@@ -271,10 +270,10 @@ def _labelled(label: str, text: str) -> Line:
 
 
 def counts(verdict: Verdict, muted: Mapping[str, datetime]) -> Line:
-    """Return a line on how many troubles there are, by severity, and how many are muted.
+    """Return a line with the number of troubles by severity, and of the muted ones.
 
     Args:
-        muted: until when a cause is muted, by `cause_id`.
+        muted: cause id -> the end of its mute.
     """
     rows = cause_rows(verdict, muted)
     total = alarms(verdict, muted)
@@ -290,7 +289,7 @@ def counts(verdict: Verdict, muted: Mapping[str, datetime]) -> Line:
 
 
 def watched(observations: Observations) -> Line:
-    """Return a line on since when the cluster is watched: a time and no age, so that at rest nothing is drawn."""
+    """Return a line with the start of watching: a time, not an age, so that an idle screen stays unchanged."""
     return [(f"watched since {clock(observations.began)}", "muted")]
 
 
@@ -300,7 +299,7 @@ def part_names(parts: Sequence[str]) -> str:
 
 
 def polling_text(snapshot: Snapshot) -> str:
-    """Return the text before the first verdict: what is known, and what is being read."""
+    """Return the text before the first verdict: the known numbers, and the current read."""
     if Part.CLUSTER not in snapshot.read_at:
         return "looking at the cluster…"
     if snapshot.cluster.controllers:
@@ -311,8 +310,8 @@ def polling_text(snapshot: Snapshot) -> str:
 
 
 def healthy_text(observations: Observations) -> str:
-    """Return the text for a cluster without trouble: what was read, what is still being read, and what can't be, with
-    why."""
+    """Return the text for a cluster without trouble: the parts that were read, those still being read, and those that
+    can't be, with the reason."""
     from console.triage.unread import unread_parts, vital_parts
 
     snapshot, unread = observations.last.snapshot, observations.last.unread
@@ -320,7 +319,7 @@ def healthy_text(observations: Observations) -> str:
     counted = {Part.CLUSTER: snapshot.cluster.brokers, Part.TOPICS: snapshot.topics, Part.GROUPS: snapshot.groups}
     names = {part: plural(len(members), part.about.entity) for part, members in counted.items()}
     named: tuple[Part, ...] = (Part.QUORUM, Part.LOG_DIRS, Part.REASSIGNMENTS, Part.CONFIGS)
-    if snapshot.cluster.controllers:  # they know nothing else
+    if snapshot.cluster.controllers:  # controllers know nothing else
         names, named = {Part.CLUSTER: plural(len(snapshot.cluster.controllers), "controller")}, (Part.QUORUM,)
     names |= {part: part.noun for part in named}
     read = [name for part, name in names.items() if part not in failed and part not in unread]
@@ -334,6 +333,6 @@ def healthy_text(observations: Observations) -> str:
 
 
 def _unread_line(snapshot: Snapshot, part: str) -> str:
-    """Return a line on a part that could not be read: ``unknown topics: …``, with why."""
+    """Return a line on a part that could not be read, with the reason: ``unknown topics: …``."""
     why = next((str(each.failure) for each in snapshot.failures if each.part == part), "not answered")
     return f"unknown {part_names((part,)).removeprefix('the ')}: {clean(why, 300)}"

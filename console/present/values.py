@@ -1,4 +1,4 @@
-"""Values of configs, quotas and edits as they are shown: exact text, human form, dots for a secret."""
+"""Values of configs, quotas and edits for display: exact text, human form, dots for a secret."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _UNLIMITED_AT_MINUS_ONE = ("retention.ms", "retention.bytes", "retention.minutes
 
 
 def is_unlimited(key: str, value: str | None) -> bool:
-    """Return whether the value of a key means that there is no limit."""
+    """Return whether the value of a key means no limit."""
     return value == "-1" and key.endswith(_UNLIMITED_AT_MINUS_ONE)
 
 
 def config_value(key: str, value: str | None) -> str:
-    """Return the human form of a config's value, ``""`` where that says no more than the value."""
+    """Return the human form of a config's value; ``""`` if it adds nothing to the value."""
     unit = amounts.unit_of(key)
     count = long_number(value)
     if unit is amounts.Unit.NONE or count is None:
@@ -46,14 +46,14 @@ def config_value(key: str, value: str | None) -> str:
     return "" if text.replace(",", "") in (f"{count} {unit.short}", f"{count} B") else text
 
 
-# Values of configs, quotas and edits as they are shown: the text, its human form, dots for a secret.
+# Values of configs, quotas and edits for display: the text, its human form, dots for a secret.
 
 EMPTY = '""'
-"""The empty value, which is a value."""
+"""The empty value, as opposed to no value."""
 
 
 def config_text(value: str | None, sensitive: bool = False, limit: int = 500) -> str:
-    """Return a config's value in a line: dots where it is hidden, ``–`` for null, quotes where it is empty."""
+    """Return a config's value in a line: dots if it is hidden, ``–`` for null, quotes if it is empty."""
     if value is None:
         return HIDDEN if sensitive else NOTHING
     return clean(value, limit) if value else EMPTY
@@ -66,7 +66,7 @@ def with_unit(key: str, value: str | None, sensitive: bool = False) -> str:
 
 
 def human_or_text(key: str, value: str | None, sensitive: bool = False) -> str:
-    """Return the human form of a value, ``7 d``, or the value where it has none."""
+    """Return the human form of a value, ``7 d``, or the value if it has none."""
     return config_value(key, value) or config_text(value, sensitive, 120)
 
 
@@ -84,7 +84,7 @@ def side_text(target: Target, key: str, side: EffectiveValue) -> str:
     """Return one side of a line of the diff in its exact form.
 
     Args:
-        target: whose line it is: a quota is shown in its key's unit.
+        target: of the line: a quota is shown in its key's unit.
         key: a config's or quota's; ``""`` for the entity itself.
     """
     if not side.known:
@@ -103,11 +103,11 @@ def side_text(target: Target, key: str, side: EffectiveValue) -> str:
 
 
 def origin(key: str, side: EffectiveValue, source: str) -> str:
-    """Return the source of a side's value: ``default``, or ``log.retention.hours=168, default`` where it is set in
-    another unit.
+    """Return the source of a side's value: ``default``, or ``log.retention.hours=168, default`` if it is set in another
+    unit.
 
     Args:
-        source: the source by its name (`names.source`).
+        source: the name of the source (`names.source`).
     """
     value = side.value if isinstance(side.value, str) else None
     given = given_as(key, side.name, value)
@@ -115,15 +115,15 @@ def origin(key: str, side: EffectiveValue, source: str) -> str:
 
 
 def side_human(target: Target, key: str, side: EffectiveValue) -> str:
-    """Return the human form of one side of a line of the diff; ``""`` where it has none."""
+    """Return the human form of one side of a line of the diff; ``""`` without one."""
     if side.known and not side.hidden and isinstance(side.value, str) and not isinstance(target, Acl | QuotaEntity):
         return config_value(key, side.value)
     return ""
 
 
 def deletion_text(deletion: Deletion) -> str:
-    """Return what is deleted, of all replicas: ``310–330 GiB are deleted within minutes``; less exact where not all is
-    known."""
+    """Return the size of a deletion on all replicas: ``310–330 GiB are deleted within minutes``; less exact if a part
+    is unknown."""
     if deletion.partitions == 0 and deletion.why is not None:
         return f"how much is deleted is not known: {failure_text(deletion.why)}"
     of = f"; {deletion.partitions:,} of {plural(deletion.partitions + deletion.unknown, 'partition')} looked at"

@@ -1,8 +1,8 @@
-"""The one way from a plan to a cluster, for every front end: what former changes left open, what the plan means, named
-warnings, confirmation, sending, conflicts, the report, and leaving in the middle.
+"""Apply a plan to a cluster, for every front end: open former changes, the plan's effects, named warnings,
+confirmation, sending, conflicts, the report, and interruption.
 
-A front end asks the operator and reports to one (`FrontEnd`), and says which questions it leaves out (`Asks`). Where no
-operator can be asked, the flow refuses with the name of the flag that answers the question beforehand.
+A front end asks the operator and reports to one (`FrontEnd`), and chooses the questions (`Asks`). Without an operator,
+the flow refuses with the name of the flag that answers the question beforehand.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
     from console.contexts import Context
 
 ACCEPT = "accept"
-"""What is typed to accept warnings."""
+"""The word that an operator types to accept warnings."""
 NOTHING_SENT = "nothing was sent"
 
 
 class Flags(Struct, frozen=True):
-    """How a front end writes its flags, for the hints where no operator can be asked.
+    """A front end's names of flags, for hints if no operator can be asked.
 
-    yes: does not ask. accept: takes names of warnings. force: what to do to overwrite another client's changes.
-    confirm: what stands in for typing the context's name, or what to do instead.
+    yes: skips the question. accept: takes names of warnings. force: how to overwrite another client's changes. confirm:
+    the alternative to typing the context's name.
     """
 
     yes: str = "--yes"
@@ -57,14 +57,14 @@ class Flags(Struct, frozen=True):
 
 
 class Asks(Struct, frozen=True):
-    """Which questions an apply asks.
+    """The questions that an apply asks.
 
-    former: whether it begins with what former changes left open. plan: whether the plan is to be sent at all. name: the
-    context's name, where the context wants it typed. over: whether to overwrite another client's changes. risks: False
-    for a drop-in, which shows warnings and goes on, as the tool that it replaces, but for those that have to be typed.
-    silent: answered beforehand, so that nothing but a name is asked. signals: whether the flow handles Ctrl-C, SIGTERM
-    and SIGHUP, not the front end. deletions: whether what the plan deletes is read before it asks; a front end that
-    shows it later reads it by itself.
+    former: begin with changes that an earlier apply left open. plan: ask whether to send the plan at all. name: ask for
+    the context's name if the context requires it. over: ask whether to overwrite another client's changes. risks: False
+    for a drop-in, which shows warnings and continues as the tool that it replaces does, except for those that require
+    typing. silent: the answers were given beforehand; ask for nothing but a name. signals: the flow handles Ctrl-C,
+    SIGTERM and SIGHUP, not the front end. deletions: read the data that the plan deletes before the question; a front
+    end that shows it later reads it itself.
     """
 
     former: bool = True
@@ -78,9 +78,10 @@ class Asks(Struct, frozen=True):
 
 
 class Typed(NamedTuple):
-    """What an operator has to type before something is sent: `text`, which is `what` (``the name of the context``).
+    """Text that an operator has to type before a plan is sent: `text`, described by `what` (``the name of the
+    context``).
 
-    warns: typing it accepts warnings; without an operator to ask, they are accepted by name.
+    warns: typing it accepts warnings; without an operator, a flag accepts them by name.
     """
 
     what: str
@@ -89,10 +90,11 @@ class Typed(NamedTuple):
 
 
 class Question(Struct, frozen=True):
-    """What is about to be sent.
+    """A question about a plan before it is sent.
 
-    effects: who else is changed. risks: warnings to accept. yes: whether a plain yes is asked for. typed: what has to
-    be typed besides, in this order. force: another client's changes are overwritten. deletions: what its edits delete.
+    effects: other entities that it changes. risks: warnings to accept. yes: whether it asks for a plain yes. typed:
+    texts to type in addition, in this order. force: overwrite another client's changes. deletions: the data that its
+    edits delete.
     """
 
     plan: Plan
@@ -110,44 +112,44 @@ class Question(Struct, frozen=True):
 
 
 class FrontEnd(Protocol):
-    """How the flow asks an operator, and reports to one. All methods are called on the session's loop."""
+    """The link to the operator: asks questions and shows reports. The flow calls all methods on the session's loop."""
 
     @property
     def can_ask(self) -> bool:
         """Whether there is an operator to answer."""
 
     async def confirm(self, question: Question) -> str:
-        """Ask whether to send what a question describes. Called only where `can_ask` is True.
+        """Ask whether to send the plan of a question. Called only if `can_ask` is True.
 
         Args:
-            question: what it has is shown before it is asked; each of `typed` has to be typed, in this order.
+            question: show its contents first; the operator types each of `typed`, in this order.
 
         Returns:
-            ``""`` to go on, else why not, as a text for the operator.
+            ``""`` to go on, else the reason as text for the operator.
         """
 
     async def go_over(self, conflicts: tuple[Conflict, ...]) -> bool:
         """Show another client's changes, and ask whether to overwrite exactly these.
 
         Args:
-            conflicts: a conflict for each staged edit whose key was changed since it was read.
+            conflicts: one for each staged edit whose key changed since it was read.
 
         Returns:
-            True to send the edits in spite of these conflicts; others stop the apply again.
+            True to send the edits in spite of these conflicts; other conflicts stop the apply again.
         """
 
     def tell(self, line: str) -> None:
         """Show a line, apart from results.
 
         Args:
-            line: may hold text from the cluster, which is not harmless yet.
+            line: may have text from the cluster, not yet cleaned.
         """
 
     def warn(self, risks: tuple[Risk, ...]) -> None:
         """Show warnings that need no answer: accepted already, or about to stop the apply."""
 
     def report(self, report: ApplyReport) -> None:
-        """Show what an attempt did. Called once for each attempt that ended."""
+        """Show the result of an attempt. Called once for each attempt that ended."""
 
 
 class Unattended(Struct):
@@ -157,11 +159,11 @@ class Unattended(Struct):
     can_ask: ClassVar[bool] = False
 
     async def confirm(self, question: Question) -> str:
-        """Decline, as the flow asks only where it can."""
+        """Decline; the flow calls it only if `can_ask` is True."""
         return f"{len(question.plan)} edits are not confirmed"
 
     async def go_over(self, conflicts: tuple[Conflict, ...]) -> bool:
-        """Decline, unless there is nothing to overwrite."""
+        """Decline, unless the conflicts are empty."""
         return not conflicts
 
     def tell(self, line: str) -> None:
@@ -176,7 +178,7 @@ class Unattended(Struct):
 
 
 class NotApplied(Exception):
-    """Nothing was sent: no operator to ask, or the answer was no. hint: what to do, with the name of the flag."""
+    """Nothing was sent: no operator was available, or the answer was no. hint: what to do, with the flag's name."""
 
     def __init__(self, message: str, hint: str = "", risks: tuple[Risk, ...] = ()) -> None:
         super().__init__(message)
@@ -191,25 +193,25 @@ async def apply_flow(
     """Apply the plan of a session: ask, send, report; then, if the operator overwrites conflicts, send again.
 
     Args:
-        session: its plan is sent. Afterwards the plan holds what was not applied.
+        session: its plan is sent. Afterwards the plan holds the edits that were not applied.
         front: asks and reports.
-        options: what was accepted beforehand: warnings by name, other clients' changes.
-        asks: the questions that are asked.
-        flags: how this front end names its flags, for the hints.
+        options: warnings accepted beforehand by name, and whether to overwrite other clients' changes.
+        asks: the questions to ask.
+        flags: the front end's names of flags, for hints.
 
     Returns:
-        The reports of all attempts, in their order. The front end has shown them.
+        The reports of all attempts, in order. The front end has shown them.
 
     Raises:
         NotApplied: no operator could be asked, or the answer was no; nothing of the attempt was sent.
         Refused: the context is read-only, the plan is being applied already, another cluster answers, or the journal
             can't be written.
-        AdminError: the cluster is lost before anything was sent.
+        AdminError: the connection was lost before anything was sent.
         Ended: a signal ended it.
         Interrupted: it was cancelled; its report was shown.
     """
     run = ApplyRun(options)
-    # Before the plan is judged: an unknown outcome of a former change may be of the very keys that the plan touches.
+    # Before the plan is judged: a former change with an unknown outcome may affect the very keys of the plan.
     if asks.former:
         run = replace(run, former=await former_lines(session))
         _show_former(front, run.former, session.snapshot)
@@ -224,19 +226,18 @@ async def apply_flow(
     deletions = await read_deletions(session) if question.is_open and asks.deletions else {}
     run = await _confirm(front, run, replace(question, deletions=deletions))
     while True:
-        # Each attempt checks, compares and sends the plan as it is then; `again` drops what the last attempt brought.
+        # Each attempt checks, compares and sends the plan as it is then.
         run = await _sent(send_plan(session, run), session.work, front, listens=asks.signals)
         report = run.report
         assert report is not None
-        if report.risks:  # what came up since they were asked about
+        if report.risks:  # warnings that arose since the question
             question = _question_again(front, run, report.risks, asks, flags)
             deletions = await read_deletions(session) if question.is_open and asks.deletions else {}
             run = await _confirm(front, run, replace(question, deletions=deletions))
             continue
         front.report(report)
         run = replace(run, reports=(*run.reports, report))
-        # Conflicts come after the report: other edits of the plan may have been sent, and the operator decides knowing
-        # that.
+        # Conflicts follow the report: other edits of the plan may have been sent, and the operator should know that.
         if not (report.conflicts and asks.over and not asks.silent and front.can_ask):
             if report.conflicts:
                 front.tell(f"another client's changes were not overwritten; {flags.force}")
@@ -247,7 +248,7 @@ async def apply_flow(
 
 
 def _show_former(front: FrontEnd, former: Iterable[str], snapshot: Snapshot) -> None:
-    """Show what former changes left open, and say where another cluster could not be noticed."""
+    """Show the open former changes, and warn if a change of the cluster can't be detected."""
     for line in former:
         front.tell(line)
     if Part.CLUSTER in snapshot.read_at and not snapshot.cluster.cluster_id:
@@ -255,22 +256,22 @@ def _show_former(front: FrontEnd, former: Iterable[str], snapshot: Snapshot) -> 
 
 
 async def _sent(sending: Coroutine[Any, Any, ApplyRun], work: Work, front: FrontEnd, *, listens: bool) -> ApplyRun:
-    """Return the run once the plan was sent; a signal ends that.
+    """Await the sending of the plan, and handle signals meanwhile.
 
     Args:
         sending: sends the plan.
         work: stops it.
-        listens: whether signals are handled here, not by the front end.
+        listens: whether to handle signals here, not in the front end.
 
     Returns:
         The run with its report, which is not shown yet.
 
     Raises:
-        Ended: a signal came; what was sent is reported, or said to be unknown.
+        Ended: a signal arrived; the report was shown, or the outcome reported as unknown.
         Interrupted: it was cancelled; its report was shown.
         Refused, AdminError: as `send_plan` raises them.
     """
-    # A task of its own: the second signal cancels the sending, while this coroutine lives on to report.
+    # A separate task: the second signal cancels the sending, while this coroutine continues and reports.
     task = asyncio.ensure_future(sending)
     signals = _Signals(work, front, task)
     try:
@@ -280,7 +281,7 @@ async def _sent(sending: Coroutine[Any, Any, ApplyRun], work: Work, front: Front
         front.report(interrupted.report)
         raise
     except asyncio.CancelledError:
-        # A cancellation that no signal caused is the caller's.
+        # A cancellation without a signal is the caller's.
         if signals.ended is None:
             raise
         front.tell(signals.unfinished)
@@ -297,13 +298,12 @@ async def _sent(sending: Coroutine[Any, Any, ApplyRun], work: Work, front: Front
 
 
 def names_to_type(context: Context, asks: Asks) -> list[Typed]:
-    """Return the name that has to be typed for a plan, whatever warnings there are."""
+    """Return the name that the operator has to type for a plan, regardless of warnings."""
     return [Typed("the name of the context", context.name)] if asks.name and context.confirm else []
 
 
 def _accepting(risks: tuple[Risk, ...]) -> list[Typed]:
-    """Return what has to be typed to accept warnings: one word for all without a subject, and the subject of each other
-    one."""
+    """Return the texts that accept warnings: one word for all without a subject, and the subject of each other one."""
     subjects = dict.fromkeys((risk.name, risk.subject) for risk in risks if risk.subject)
     typed = [Typed(f"the subject of {name}", subject, warns=True) for name, subject in subjects]
     plain = sum(1 for risk in risks if not risk.subject)
@@ -315,14 +315,14 @@ def _accepting(risks: tuple[Risk, ...]) -> list[Typed]:
 def _question(plan: Plan, context: Context, run: ApplyRun, asks: Asks, flags: Flags, *, can_ask: bool) -> Question:
     """Return the question whether to send the plan.
 
-    Where no operator can be asked about warnings, these stop the apply once the brokers have checked the plan: what
-    brokers refuse is reported first.
+    If no operator can be asked about warnings, they stop the apply after the brokers' check, so that refusals are
+    reported first.
 
     Raises:
-        NotApplied: there is no operator for a question that has to be asked.
+        NotApplied: a question needs an operator.
     """
     names = names_to_type(context, asks)
-    # Typing the context's name is the stronger confirmation, and makes a yes superfluous.
+    # Typing the context's name is the stronger confirmation and replaces a yes.
     yes = asks.plan and not asks.silent and not (asks.name and context.confirm)
     if not can_ask:
         if names:
@@ -340,16 +340,16 @@ def _shown(front: FrontEnd, run: ApplyRun, asks: Asks) -> ApplyRun:
     """Return the run, accepting the warnings that a drop-in shows without a question."""
     if asks.risks or not run.risks:
         return run
-    # Those that have to be typed are shown where they stop the apply.
+    # Those that require typing are shown when they stop the apply.
     seen = tuple(risk for risk in run.risks if not risk.subject)
     front.warn(seen)
     return run.accepting(seen)
 
 
 def _question_again(front: FrontEnd, run: ApplyRun, risks: tuple[Risk, ...], asks: Asks, flags: Flags) -> Question:
-    """Return the question about the warnings that arose while the plan was checked; what is only shown is no open one.
+    """Return the question about warnings that arose during the check; it is not open if the front end only shows them.
 
-    The flow starts with a snapshot that may be old; the warnings that stop it were judged on what was described again.
+    The flow's first snapshot may be old; these warnings are based on a fresh one.
 
     Raises:
         NotApplied: there is no operator to ask.
@@ -367,7 +367,7 @@ async def _confirm(front: FrontEnd, run: ApplyRun, question: Question) -> ApplyR
     """Ask a question, if it is open.
 
     Returns:
-        The run, accepting the warnings that were shown with it: they no longer stop the apply.
+        The run, accepting the warnings of the question: they no longer stop the apply.
 
     Raises:
         NotApplied: the answer was no.
@@ -378,10 +378,10 @@ async def _confirm(front: FrontEnd, run: ApplyRun, question: Question) -> ApplyR
 
 
 def refusal(warnings: Iterable[Risk], accepted: Iterable[str], flags: Flags) -> NotApplied:
-    """Return the reason why nothing is sent where warnings are not accepted.
+    """Return the exception for warnings that are not accepted.
 
     Args:
-        accepted: names that were accepted beforehand; the hint repeats them, so that its flag can be copied.
+        accepted: names accepted beforehand; the hint repeats them, so that its flag can be copied.
     """
     risks = tuple(warnings)
     names = ",".join(dict.fromkeys((*sorted(accepted), *(risk.accepted_as for risk in risks))))
@@ -393,14 +393,14 @@ def refusal(warnings: Iterable[Risk], accepted: Iterable[str], flags: Flags) -> 
 
 
 def stopping_text(flying: InFlight | None, again: str = "once more") -> str:
-    """Return what to show of the request that is waited for while nothing more is sent, ``""`` if there is none. again:
-    what gives up waiting."""
+    """Return the text about the request in flight while nothing more is sent; ``""`` without one. again: the action
+    that stops waiting."""
     return f"{flying.waiting(datetime.now(UTC))}; nothing more is sent; {again} gives up waiting" if flying else ""
 
 
 def unfinished_text(flying: InFlight | None, committed: bool) -> str:
-    """Return what to show of an apply that is left before it ended. flying: the request that is waited for. committed:
-    whether the change is in the journal."""
+    """Return the text about an apply that is left before its end. flying: the request in flight. committed: whether the
+    change is in the journal."""
     if flying is not None:
         return flying.unknown
     return "nothing more is sent; `kac history` says how it went" if committed else NOTHING_SENT
@@ -410,12 +410,11 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Ended(SystemExit):
-    """A signal ended an apply. code: 1 where an outcome is unknown, else as shells have it, 130 for Ctrl-C."""
+    """A signal ended an apply. code: 1 for an unknown outcome, else as in shells, 130 for Ctrl-C."""
 
 
 class _Signals:
-    """Signals during an apply. The first one stops it, and the request on its way is awaited; the second one gives that
-    up."""
+    """Signals during an apply. The first stops it and waits for the request in flight; the second stops waiting."""
 
     def __init__(self, work: Work, front: FrontEnd, task: asyncio.Task[ApplyRun]) -> None:
         self._work = work
@@ -440,7 +439,7 @@ class _Signals:
 
 @contextmanager
 def _listening(came: Callable[[int], None]) -> Iterator[None]:
-    """Handle the signals that end an apply while the block lasts. came: called with the number of each."""
+    """Handle the signals that end an apply while the block lasts. came: called with each signal number."""
     loop = asyncio.get_running_loop()
     before = {}
     for number in _ENDING:
@@ -453,7 +452,7 @@ def _listening(came: Callable[[int], None]) -> Iterator[None]:
     try:
         yield
     finally:
-        # asyncio itself restores Python's defaults, not the handlers that were there.
+        # asyncio itself restores Python's defaults, not the previous handlers.
         for number, handler in before.items():
             loop.remove_signal_handler(number)
             signal.signal(number, handler)

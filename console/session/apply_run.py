@@ -1,5 +1,5 @@
-"""An apply as one value: each step takes it, and returns it with the step's result. The questions are steps of
-`apply_flow`, the sending is steps of `applying`."""
+"""An apply as one value: each step takes it, and returns it with the step's result. `apply_flow` has the steps that
+ask, `applying` those that send."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ class Recorded(Struct, frozen=True):
 
 
 class ApplyRun(Struct, frozen=True):
-    """An apply, as far as it has come.
+    """The state of an apply.
 
-    options: what the operator gave beforehand, and what was accepted since: warnings, and other clients' changes.
-    former: lines of what former changes left open. effects: who else is changed. risks: warnings that were not accepted
+    options: given by the operator beforehand, with the warnings and other clients' changes accepted since. former:
+    lines on open former changes. effects: other entities that it changes. risks: warnings that were not accepted
     beforehand. reports: of the attempts that ended, the last one last.
 
-    The rest is of one attempt. checked: the requests as the brokers would take them. plan: what is to be sent. fresh:
-    the cluster right before. conflicts: what another client changed since the plan was staged; overtaken: since `fresh`
-    was read. facts: what the requests depend on. requests: in their order. before: the lines of the plan as they stand
-    before. recorded: where it stands in the journal, None where none is kept. results: of the requests that are over.
-    sent: how many of them were sent. report: what the attempt did, once it has ended.
+    The rest belongs to one attempt. checked: the requests with the brokers' validation. plan: the edits to send. fresh:
+    the cluster right before. conflicts: changes by other clients since the plan was staged; overtaken: since `fresh`
+    was read. facts: the facts that requests depend on. requests: in order. before: the lines of the plan with the
+    former values. recorded: its location in the journal; None without a journal. results: of the requests that are
+    done. sent: the number of them that were sent. report: of the attempt, once it has ended.
     """
 
     options: ApplyOptions = DEFAULTS
@@ -71,30 +71,30 @@ class ApplyRun(Struct, frozen=True):
 
     @property
     def change(self) -> int | None:
-        """The number in the journal, None where none is kept."""
+        """The number in the journal; None without a journal."""
         return self.recorded.number if self.recorded is not None else None
 
     @property
     def unrecorded(self) -> Failure | None:
-        """Why the journal does not say how all of it went."""
+        """The failure that left the journal incomplete."""
         return self.recorded.problem if self.recorded is not None else None
 
     @property
     def slots(self) -> dict[Slot, int]:
-        """The number of each edit in the change, which no later rebase of the plan moves."""
+        """The number of each edit in the change; later rebases of the plan keep it."""
         return {staged.edit.slot: index for index, staged in enumerate(self.plan.staged)}
 
     @property
     def pending(self) -> Step:
-        """The first request that is not over."""
+        """The first request without a result."""
         return self.requests[len(self.results)]
 
     def again(self) -> ApplyRun:
-        """Return a run for another attempt: what holds for all attempts, and nothing of the last one."""
+        """Return a run for another attempt, without the results of the last one."""
         return ApplyRun(self.options, self.former, self.effects, self.risks, self.reports)
 
     def accepting(self, risks: tuple[Risk, ...] = (), conflicts: tuple[Conflict, ...] = ()) -> ApplyRun:
-        """Return the run with what was accepted since it began.
+        """Return the run with newly accepted warnings and changes.
 
         Args:
             risks: warnings that no longer stop it.
@@ -104,7 +104,7 @@ class ApplyRun(Struct, frozen=True):
         return replace(self, options=replace(self.options, seen=seen, accepted=accepted))
 
     def with_result(self, outcomes: tuple[Outcome, ...]) -> ApplyRun:
-        """Return the run with its pending request over.
+        """Return the run with the result of its pending request.
 
         Args:
             outcomes: one for each target of the request.
@@ -120,5 +120,5 @@ class ApplyRun(Struct, frozen=True):
         return self.with_result(not_sent(self.pending, why))
 
     def ended(self, report: ApplyReport) -> ApplyRun:
-        """Return the run with the report of the attempt, which takes no further step."""
+        """Return the run with the report of the attempt; no step follows."""
         return replace(self, report=report)

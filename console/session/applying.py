@@ -1,7 +1,7 @@
-"""Checks and sends a plan: the only code that changes a cluster. The operator was asked before (`apply_flow`).
+"""Check and send a plan: the only code that changes a cluster. The operator was asked before (`apply_flow`).
 
-The steps stand in the order in which an apply takes them. Each takes the run, and returns it with its result; a step
-that has a reason to send nothing ends the run with its report.
+The steps are in the order of an apply. Each takes the run, and returns it with its result; a step with a reason to send
+nothing ends the run with its report.
 """
 
 from __future__ import annotations
@@ -75,15 +75,14 @@ SKIPPED = Failure("SKIPPED", "not sent: a change that it depends on failed", "Co
 
 
 async def check_plan(session: Session) -> plan_reconcile.ApplyReport:
-    """Let the brokers validate a session's plan. Requests that have a validate-only form are sent in it; nothing is
-    changed.
+    """Let the brokers validate a session's plan: requests with a validate-only form are sent in it. Nothing is changed.
 
     Returns:
         A report of the check; edits without such a form are UNCHECKED in it.
 
     Raises:
         Refused: the context is read-only, the plan is being checked or applied already, or another cluster answers.
-        AdminError: the cluster is lost.
+        AdminError: the connection to the cluster is lost.
     """
     session.refuse_to_work()
     task = asyncio.ensure_future(_take_steps(session, ApplyRun(), sends=False))
@@ -92,16 +91,16 @@ async def check_plan(session: Session) -> plan_reconcile.ApplyReport:
 
 
 async def send_plan(session: Session, run: ApplyRun) -> ApplyRun:
-    """Check a session's plan, record it in the journal, send it, and describe again what it touched.
+    """Check a session's plan, record it in the journal, send it, and describe the changed resources again.
 
-    Nothing is sent where a check fails, unless `valid_only`; where another client changed what the plan touches since
-    it was read, unless `force` or `accepted`; where there are warnings that are not accepted.
+    Nothing is sent if a check fails, unless `valid_only`; if another client changed a value of the plan since it was
+    read, unless `force` or `accepted`; if there are warnings that are not accepted.
 
-    It is never cancelled midway: a first cancellation waits for the request that is on its way, sends nothing more and
-    raises Interrupted with the report. A second one gives up: the outcome is unknown.
+    It is never cancelled midway: a first cancellation waits for the request in flight, sends nothing more and raises
+    Interrupted with the report. A second one stops waiting: the outcome is unknown.
 
     Args:
-        run: the apply so far; what it has of a former attempt is dropped.
+        run: the apply so far; results of a former attempt are dropped.
 
     Returns:
         The run with the report of this attempt.
@@ -109,20 +108,19 @@ async def send_plan(session: Session, run: ApplyRun) -> ApplyRun:
     Raises:
         Refused: nothing was sent: the context is read-only, the plan is being applied already, another cluster answers,
             or the journal can't be written.
-        AdminError: nothing was sent: the cluster is lost.
-        Interrupted: it was cancelled; the report says what was sent.
+        AdminError: nothing was sent: the connection to the cluster is lost.
+        Interrupted: it was cancelled; the report has the requests that were sent.
     """
     session.refuse_to_work()
     task = asyncio.ensure_future(_take_steps(session, run.again()))
     session.work.begin(task)
     try:
-        # Without the shield a cancelled caller would drop the request on its way, and with it the knowledge of its
-        # outcome.
+        # Without the shield a cancelled caller would drop the request in flight, and its outcome.
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         if task.cancelled() or session.work.stopping:
             raise
-        # Stopped, not cancelled: what was sent is answered, recorded and reported first.
+        # Stopped, not cancelled: a request that was sent is answered, recorded and reported first.
         session.work.stop()
         ended = await asyncio.shield(task)
         assert ended.report is not None
@@ -130,8 +128,8 @@ async def send_plan(session: Session, run: ApplyRun) -> ApplyRun:
 
 
 async def _take_steps(session: Session, run: ApplyRun, *, sends: bool = True) -> ApplyRun:
-    """Take the steps one after another, until one ends the attempt with its report. sends: not only the check."""
-    await session.read_cluster()  # what another cluster would say of the plan says nothing
+    """Take the steps in order, until one ends the attempt with its report. sends: not only the check."""
+    await session.read_cluster()  # the check of another cluster would be meaningless
     run = await _check(session.client, session.plan, session.snapshot, run)
     session.replan(plan_reconcile.record_check(session.plan, [(each.step, each.outcomes) for each in run.checked]))
     if run.report is not None or not sends:
@@ -149,7 +147,7 @@ async def _take_steps(session: Session, run: ApplyRun, *, sends: bool = True) ->
         await read_again(session, [conflict.staged.edit for conflict in run.report.conflicts])
         return run
     run = await _compile(session.client, session.snapshot, replace(run, plan=Plan(_valid(plan))))
-    # Before the next await: from here on `Work.stop` lets the work end instead of cancelling it, with a report.
+    # Before the next await: from here on `Work.stop` lets the work end with a report, instead of cancelling it.
     session.work.committed = True
     if session.context.journal:
         intent = _intent(run, session.context, this_process(session.front_end), session.operation)
@@ -159,7 +157,7 @@ async def _take_steps(session: Session, run: ApplyRun, *, sends: bool = True) ->
     outcomes = plan_reconcile.record_check(run.plan, answered)
     session.applied = _applied(run.before, outcomes, run.change)
     session.replan(plan_reconcile.reconcile(session.plan, answered))
-    # All of the plan, not only what succeeded: a request without an answer may have been carried out.
+    # All of the plan, not only the applied edits: a request without an answer may have been carried out.
     await read_again(session, _edits(run.plan.staged))
 
     async def looked(again: Iterable[Staged]) -> Snapshot:
@@ -171,10 +169,10 @@ async def _take_steps(session: Session, run: ApplyRun, *, sends: bool = True) ->
 
 
 LOOK_EVERY = 1.0
-"""Seconds between two looks at what the cluster itself, or another client, may take back."""
+"""Seconds between two reads of values that the cluster itself, or another client, may revert."""
 SPREADS_WITHIN = 3.0
-"""Seconds within which every broker shows a value that another one has taken; after them, one that is as before was set
-back."""
+"""Seconds within which every broker shows a value that another one has taken; a value that is still the former one
+after them was reverted."""
 
 
 async def _set_back(
@@ -184,8 +182,8 @@ async def _set_back(
     looked: Callable[[Iterable[Staged]], Awaitable[Snapshot]],
     now: Snapshot,
 ) -> tuple[plan_conflicts.Conflict, ...]:
-    """Look again at applied edits whose value is as before again, and at those that the cluster itself may take back,
-    until it has done so or does not any more. Returns those that were taken back."""
+    """Read applied edits again if their value is the former one, or if the cluster itself may revert them, until it did
+    or no longer can. Return those that were reverted."""
     done = tuple(applied)
     late = _as_before(done, now)
     began = time.monotonic()
@@ -204,7 +202,7 @@ async def _set_back(
 
 
 def _as_before(applied: Iterable[Staged], now: Snapshot) -> tuple[plan_conflicts.Conflict, ...]:
-    """Return the applied edits of configs, quotas and ACLs whose value is the former one; others take effect later."""
+    """Return the applied edits of configs, quotas and ACLs that have the former value; others take effect later."""
     mine = [each for each in applied if isinstance(each.edit, edits.ConfigEdit | edits.QuotaEdit | edits.AclEdit)]
     return tuple(
         each for each in plan_conflicts.set_back(mine, now) if not moved(each.staged.edit, each.staged.was, each.now)
@@ -215,20 +213,20 @@ def _edits(staged: Iterable[Staged]) -> list[edits.Edit]:
     return [each.edit for each in staged]
 
 
-# -- what has to hold before anything is sent --------------------------------------------------------------------------
+# -- conditions before anything is sent --------------------------------------------------------------------------------
 
 
 async def _check(client: Client, plan: Plan, snapshot: Snapshot, run: ApplyRun) -> ApplyRun:
-    """Let the brokers validate the requests, as far as these have a validate-only form.
+    """Let the brokers validate the requests that have a validate-only form.
 
     Args:
         snapshot: the cluster that the plan was staged on.
 
     Returns:
-        The run with `checked`; ended where a request is refused, unless only the valid edits are wanted.
+        The run with `checked`; ended if a request is refused, unless only the valid edits are wanted.
 
     Raises:
-        AdminError: the cluster is lost.
+        AdminError: the connection to the cluster is lost.
     """
     run = replace(run, checked=await checked(client, plan, snapshot))
     report = plan_reconcile.ApplyReport(run.checked, sent=False)
@@ -236,23 +234,23 @@ async def _check(client: Client, plan: Plan, snapshot: Snapshot, run: ApplyRun) 
 
 
 async def _judge(run: ApplyRun, valid: tuple[Staged, ...], fresh: Snapshot, known: RiskFacts) -> ApplyRun:
-    """Judge the warnings of the valid edits on what they touch, as it was described again.
+    """Evaluate the warnings of the valid edits on freshly described resources.
 
     Returns:
-        The run with `plan` (the valid edits) and `fresh`; ended where a warning is not accepted.
+        The run with `plan` (the valid edits) and `fresh`; ended if a warning is not accepted.
     """
-    # In a thread: with many edits or topics it takes long, and the screen goes on meanwhile.
+    # In a thread: with many edits or topics it takes long, and the screen stays responsive.
     hindering = run.options.hindering(await asyncio.to_thread(risks, valid, fresh, known))
     run = replace(run, plan=Plan(valid), fresh=fresh)
     return run.ended(plan_reconcile.ApplyReport(run.checked, sent=False, risks=hindering)) if hindering else run
 
 
 def _compare(run: ApplyRun, plan: Plan) -> tuple[ApplyRun, Plan]:
-    """Compare what the edits were staged on with what is there now.
+    """Compare the values that the edits were staged on with the present ones.
 
     Returns:
-        The run with `conflicts`, ended where one is not accepted; and the plan: with that edit marked as not applied,
-        else with its edits based on what is there now.
+        The run with `conflicts`, ended if one is not accepted; and the plan: with that edit marked as not applied, else
+        with its edits based on the present values.
     """
     valid = run.plan.staged
     run = replace(run, conflicts=plan_conflicts.conflicts(valid, run.fresh))
@@ -272,23 +270,24 @@ def _why(conflict: plan_conflicts.Conflict) -> Failure:
 
 
 async def _compile(client: Client, snapshot: Snapshot, run: ApplyRun) -> ApplyRun:
-    """Build the requests, on what is there now.
+    """Build the requests from the present state.
 
     Returns:
         The run with `facts`, `requests` and `before`.
 
     Raises:
-        AdminError: the cluster is lost.
+        AdminError: the connection to the cluster is lost.
     """
     facts = await read_facts(client, run.plan, snapshot, run.fresh.configs)
     return replace(run, facts=facts, requests=compile_plan(run.plan, facts), before=diff(run.plan, run.fresh))
 
 
-# -- the journal: all of a change before anything is sent, each request as it goes out and is answered -----------------
+# -- the journal: the whole change before anything is sent, then each request before it is sent and after its answer ---
 
 
 def _intent(run: ApplyRun, context: Context, by: Origin, operation: int | None) -> Intent:
-    """Return what is about to be sent, for the journal. by: this process. operation: the one whose step it is."""
+    """Return the journal's entry for a change before it is sent. by: this process. operation: the one that the step
+    belongs to."""
     at, slots = _now(), run.slots
     overridden = frozenset(conflict.staged.edit.slot for conflict in run.conflicts)
     return Intent(
@@ -303,13 +302,13 @@ def _intent(run: ApplyRun, context: Context, by: Origin, operation: int | None) 
 
 
 async def _record(journal: JournalFile, intent: Intent, run: ApplyRun) -> ApplyRun:
-    """Record what is about to be sent.
+    """Record a change before it is sent.
 
     Returns:
         The run with `recorded`.
 
     Raises:
-        Refused: it can't be written, so nothing may be sent.
+        Refused: the journal can't be written, so nothing may be sent.
     """
     try:
         # Whole, before the first request: after a crash the next start knows every edit that may have been sent.
@@ -337,7 +336,7 @@ def _request(step: Step, facts: Facts, slots: Mapping[edits.Slot, int]) -> Reque
 
 
 def api_name(request: ChangeRequest, facts: Facts) -> str:
-    """Return Kafka's name of the API to which a request goes."""
+    """Return Kafka's name of the API of a request."""
     if isinstance(request, AlterConfigs) and not facts.incremental:
         return "AlterConfigs"
     return request.api
@@ -370,19 +369,19 @@ def _ended(outcome: Outcome) -> Ended:
     return Ended(outcome.status, outcome.failure, outcome.topic_id)
 
 
-# -- the requests: each is recorded, and what it touches described once more, before it goes out -----------------------
+# -- the requests: each is recorded, and its targets described once more, before it is sent ----------------------------
 
 
 _Tell = Callable[[str, int, int], None]
-"""Reports how far work is: what it is, units that are done, all of them (0: unknown)."""
+"""Reports the progress of work: its name, finished units, all units (0: unknown)."""
 
 
 async def _send_requests(
     client: Client, context: Context, known: Snapshot, work: Work, progress: _Tell, run: ApplyRun
 ) -> ApplyRun:
-    """Send all requests in their order, until the work is stopped.
+    """Send all requests in order, until the work is stopped.
 
-    Never raises for what a cluster or a disk does: the outcomes report it.
+    Never raises for errors of a cluster or a disk: the outcomes report them.
 
     Args:
         known: the cluster as the session knows it.
@@ -405,15 +404,15 @@ async def _send_next(
 ) -> ApplyRun:
     """Send the pending request, unless something prevents it.
 
-    Recording it and sending the requests before it took time, so what it touches is described once more. Inherited
-    values may have been changed by those very requests, so only own values count. Between this read and the request's
-    arrival the protocol leaves a gap of one round trip: it has no conditional change.
+    Recording it and sending the requests before it took time, so its targets are described once more. Those very
+    requests may have changed inherited values, so only own values count. Between this read and the request's arrival
+    the protocol leaves a gap of one round trip: it has no conditional change.
 
     Returns:
         The run with the outcomes of the request, sent or not.
     """
     step, force = run.pending, run.options.force
-    # A config of a topic that was not created would fail as well, with a misleading error.
+    # The config of a topic that was not created would also fail, with a misleading error.
     if any(run.results[other].failed for other in step.after):
         return run.kept_back(SKIPPED)
     if run.overtaken and not force:
@@ -429,14 +428,14 @@ async def _send_next(
         fresh = await describe_again(client, context, known, _edits(step.staged))
     except (AdminError, Refused) as error:
         return run.kept_back(error.failure)
-    # What is overtaken here stops the requests after it as well, unless the operator overwrites.
+    # A conflict found here also stops the requests after it, unless the operator overwrites.
     overtaken = plan_conflicts.changed_since(step.staged, fresh)
     run = replace(run, overtaken=(*run.overtaken, *overtaken))
     if overtaken and not force:
         return run.kept_back(next((CONFLICT for each in overtaken if not each.is_unknown), NOT_READ))
     if work.stopping:
         return run.kept_back(INTERRUPTED)
-    # Up to here a stop keeps the request back; from here it waits for the answer.
+    # Up to here a stop holds the request back; from here it waits for the answer.
     work.in_flight = plan_reconcile.InFlight(run.change, api_name(step.request, run.facts), len(step.staged), _now())
     try:
         outcomes = await _send(client, progress, step)
@@ -446,7 +445,7 @@ async def _send_next(
 
 
 async def _send(client: Client, progress: _Tell, step: Step) -> tuple[Outcome, ...]:
-    """Send a request. Never raises for what a cluster does.
+    """Send a request. Never raises for errors of a cluster.
 
     Returns:
         An outcome for each target.
@@ -462,7 +461,7 @@ async def _send(client: Client, progress: _Tell, step: Step) -> tuple[Outcome, .
     try:
         return await client.run(changes.send, step.request, validate_only=False, on_progress=waiting)
     except AdminError as error:
-        # The request was not sent: for one that was, an unknown outcome is returned.
+        # The request was not sent; one that was sent has an unknown outcome instead.
         log.warning("%s not sent: %s", type(step.request).__name__, error.failure)
         return plan_reconcile.not_sent(step, error.failure, Status.FAILED)
 
@@ -479,7 +478,7 @@ def tally(outcomes: Iterable[Outcome]) -> str:
 
 
 def _report(run: ApplyRun, outcomes: Plan, now: Snapshot) -> plan_reconcile.ApplyReport:
-    """Return the report of what was sent. outcomes: the plan with them. now: the cluster, as described again."""
+    """Return the report of an attempt. outcomes: the plan with outcomes. now: the cluster, as described again."""
     refused = tuple(result for result in run.checked if result.failed)
     force = run.options.force
     return plan_reconcile.ApplyReport(
@@ -494,7 +493,7 @@ def _report(run: ApplyRun, outcomes: Plan, now: Snapshot) -> plan_reconcile.Appl
 
 
 def _applied(before: tuple[DiffGroup, ...], plan: Plan, change: int | None) -> Applied | None:
-    """Return the lines that were applied, None if there are none. change: its number in the journal."""
+    """Return the lines that were applied; None without any. change: its number in the journal."""
     done = {staged.edit.slot for staged in _done(plan)}
     groups = []
     for group in before:

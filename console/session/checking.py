@@ -1,4 +1,5 @@
-"""Lets brokers check a plan: each request in its validate-only form, if it has one. Nothing here changes a cluster."""
+"""Check a plan with the brokers: each request in its validate-only form, if it has one. Nothing here changes a
+cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 async def checked(client: Client, plan: Plan, snapshot: Snapshot) -> tuple[StepResult, ...]:
-    """Return what the brokers say of each request of a plan.
+    """Return the brokers' validation of each request of a plan.
 
     Args:
         snapshot: the cluster that the plan was staged on.
@@ -30,13 +31,13 @@ async def checked(client: Client, plan: Plan, snapshot: Snapshot) -> tuple[StepR
         AdminError: no broker answers.
     """
     steps = compile_plan(plan, await read_facts(client, plan, snapshot, snapshot.configs))
-    # A validation changes nothing, so their order is free, and all go out at once.
+    # A validation changes nothing, so the order is free, and all are sent at once.
     outcomes = await asyncio.gather(*(_checked(client, step) for step in steps))
     return tuple(map(StepResult, steps, outcomes))
 
 
 async def _checked(client: Client, step: Step) -> tuple[Outcome, ...]:
-    """Return the outcomes of a request's validation. Never raises for what a cluster does."""
+    """Return the outcomes of a request's validation. Never raises for errors of a cluster."""
     from console.admin import changes
     from console.admin.errors import AdminError
 

@@ -1,4 +1,4 @@
-"""The command history: commands of former sessions, one in each line of a file, without their secrets."""
+"""The command history: commands of former sessions, one per line of a file, without their secrets."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from console.log_file import state_directory
 from console.safe_files import PRIVATE, open_private, read_regular, write_whole
 
 KEPT = 500
-"""Commands that are kept."""
+"""Most commands that are kept."""
 LONGEST = 2_000
-"""Characters; a longer command is not kept."""
+"""Most characters; a longer command is not kept."""
 
 
 LARGEST = 64 << 20
-"""Bytes of the file."""
+"""Most bytes of the file."""
 
 
 class CommandHistory:
     """A file with a command in each line, mode 0600, truncated from time to time. Errors are ignored: the commands of
-    this session are remembered in any case."""
+    this session stay in memory."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -34,7 +34,7 @@ class CommandHistory:
             return []
         from console.language.secret_values import redact
 
-        # An older version may have kept what counts as a secret now.
+        # An older version may have kept values that now count as secrets.
         return [redact(line) for line in lines if line.strip()][-KEPT:]
 
     def add(self, text: str) -> None:
@@ -46,7 +46,7 @@ class CommandHistory:
         if not text.strip() or len(text) > LONGEST or not text.isprintable():
             return
         try:
-            # Before the command is appended, so that a full file can't grow where it can't be replaced.
+            # Before the command is appended, so that a full file can't grow if it can't be replaced.
             self._cut(self.read())
             with os.fdopen(open_private(self._path, os.O_WRONLY | os.O_APPEND), "w", encoding="utf-8") as file:
                 file.write(text + "\n")

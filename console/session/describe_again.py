@@ -1,4 +1,4 @@
-"""Describes again what edits touch, right before they are sent."""
+"""Describe the targets of edits again, right before they are sent."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SINGLY = 50
-"""Up to so many quota entities or ACLs are described one by one; for more, all of the cluster are read."""
+"""Most quota entities or ACLs that are described one by one; for more, all of the cluster are read."""
 
 T = TypeVar("T")
 
 
 class Home(NamedTuple):
-    """A topic that must exist for an edit, and that the edit leaves alone."""
+    """A topic that must exist for an edit, and that the edit does not change."""
 
     name: str
 
@@ -46,8 +46,8 @@ Targets = Mapping[type, tuple[Any, ...]]
 
 
 def touched(edits: Iterable[Edit]) -> Targets:
-    """Return what to describe for these edits. A topic that they create has no configs yet; those of a topic that they
-    delete are described, since they are deleted too."""
+    """Return the targets to describe for these edits. A topic that they create has no configs yet; the configs of a
+    topic that they delete are described, as they are deleted with it."""
     all_ = tuple(edits)
     created = {name for edit in all_ if (name := edit.new_topic) is not None}
     unread = {topic_resource(name) for name in created}
@@ -64,15 +64,16 @@ def touched(edits: Iterable[Edit]) -> Targets:
 
 
 async def describe_again(client: Client, context: Context, known: Snapshot, edits: Iterable[Edit]) -> Snapshot:
-    """Return a snapshot with everything that the edits touch as the cluster has it now.
+    """Return a snapshot with the present state of all targets of the edits.
 
-    What could not be read is missing. No session may keep it: parts count as read of which only this was read. Raises
-    AdminError if the cluster is lost, Refused where another one answers than the context's, or than is known.
+    State that could not be read is missing. No session may keep it, because parts count as read of which only the
+    targets were read. Raises AdminError if the connection is lost, Refused if it is not the context's cluster, or not
+    the known one.
     """
     what = touched(edits)
-    # At once: the time between reading and sending is the gap in which another client's change goes unnoticed.
+    # At once: a change of another client between reading and sending goes unnoticed.
     updates = await asyncio.gather(*(READERS[type_](client, known, targets) for type_, targets in what.items()))
-    # Last, so that what was read is of this cluster, too.
+    # Last, so that the check also covers the reads before it.
     cluster = await describe_same_cluster(client, context, known)
     snapshot = refresh.with_cluster(known, cluster, datetime.now(UTC))
     for update in updates:
@@ -81,13 +82,13 @@ async def describe_again(client: Client, context: Context, known: Snapshot, edit
 
 
 def _marked(snapshot: Snapshot, part: str, *, read: bool, at: datetime) -> Snapshot:
-    """Mark a part as read or unread: what is missing in a part that was read does not exist."""
+    """Mark a part as read or unread: an entity missing from a part that was read does not exist."""
     read_at = {name: when for name, when in snapshot.read_at.items() if name != part}
     return replace(snapshot, read_at={**read_at, part: at} if read else read_at)
 
 
 async def _allowed(read: Awaitable[T]) -> T | None:
-    """Return what was read, None if the brokers refuse it."""
+    """Return the result of a read; None if the brokers refuse it."""
     from console.admin.errors import BrokerError
 
     try:
@@ -97,15 +98,15 @@ async def _allowed(read: Awaitable[T]) -> T | None:
         return None
 
 
-# -- what reads each type of target, before it is changed and afterwards -----------------------------------------------
+# -- readers of each type of target, before it is changed and afterwards -----------------------------------------------
 
 Update = Callable[[Snapshot], Snapshot]
-"""Puts what was read into a snapshot."""
+"""Enters the result of a read into a snapshot."""
 
 
 TargetReader = Callable[[Client, Snapshot, Sequence[Any]], Awaitable[Update]]
-"""Reads targets of one type again, from a cluster of which this snapshot is known. Raises AdminError if it is lost.
-What could not be read is missing in the updated snapshot."""
+"""Reads targets of one type again, from a cluster with this known snapshot. Raises AdminError if the connection is
+lost. State that could not be read is missing in the updated snapshot."""
 
 
 async def _topics(client: Client, _known: Snapshot, targets: Sequence[changes.TopicTarget]) -> Update:
@@ -117,7 +118,7 @@ async def _topics(client: Client, _known: Snapshot, targets: Sequence[changes.To
         {name: topic for name, topic in listing.topics.items() if name in names},
         {name: failure for name, failure in listing.failures.items() if name in names},
     )
-    # Only UNKNOWN_TOPIC… says that a topic does not exist; any other failure leaves that open.
+    # Only UNKNOWN_TOPIC… proves that a topic does not exist; any other failure leaves that open.
     denied = any(failure.name not in refresh.GONE for failure in of_these.failures.values())
 
     def update(snapshot: Snapshot) -> Snapshot:
@@ -128,8 +129,8 @@ async def _topics(client: Client, _known: Snapshot, targets: Sequence[changes.To
 
 
 async def _homes(client: Client, _known: Snapshot, targets: Sequence[Home]) -> Update:
-    """Describe topics that edits leave alone; one that can't be described is left out. Whether a topic exists is
-    decided by its configs, which another broker described."""
+    """Describe topics that edits do not change; one that can't be described is left out. The configs, described by
+    another broker, decide whether a topic exists."""
     from console.admin.topics import describe_topics
 
     names = [target.name for target in targets]
@@ -150,7 +151,7 @@ async def _configs(client: Client, _known: Snapshot, resources: Sequence[ConfigR
 
     def update(snapshot: Snapshot) -> Snapshot:
         touched_ = set(resources)
-        # A resource that can't be described loses its old values: they would be taken for current ones.
+        # A resource that can't be described loses its old values, which would otherwise count as current.
         others = {resource: known for resource, known in snapshot.configs.items() if resource not in touched_}
         return refresh.with_configs(
             replace(snapshot, configs=others), described, datetime.now(UTC), described_by=described.described_by
@@ -162,7 +163,7 @@ async def _configs(client: Client, _known: Snapshot, resources: Sequence[ConfigR
 async def _quotas(client: Client, _known: Snapshot, entities: Sequence[QuotaEntity]) -> Update:
     from console.admin.quotas import describe_quotas
 
-    # A request for each entity costs less than all quotas of a cluster, of which there may be a million; not for many.
+    # A few requests for single entities cost less than all quotas of a cluster, which may be a million.
     if len(entities) > SINGLY:
         quotas = await _allowed(client.run(describe_quotas))
     else:
@@ -179,8 +180,8 @@ async def _quotas(client: Client, _known: Snapshot, entities: Sequence[QuotaEnti
 
 
 def _together(parts: Sequence[dict[QuotaEntity, QuotaValues] | None]) -> dict[QuotaEntity, QuotaValues] | None:
-    """Return the quotas of all parts, None if any part is unknown."""
-    # If one part is refused, none counts as read: an entity that is missing in it would look deleted.
+    """Return the quotas of all parts; None if any part is unknown."""
+    # If one part is refused, none counts as read: an entity missing from it would look deleted.
     known = [part for part in parts if part is not None]
     return {entity: values for part in known for entity, values in part.items()} if len(known) == len(parts) else None
 
@@ -225,7 +226,7 @@ async def _scram(client: Client, _known: Snapshot, targets: Sequence[changes.Scr
 
 
 async def _whole(part: Part, client: Client, _known: Snapshot, _targets: Sequence[changes.Target]) -> Update:
-    """Read a part that one operation describes; it is unread if the brokers may and do refuse that."""
+    """Read a part that one operation describes; it is unread if the brokers may refuse it, and do."""
     reading = read_listed(client, part)
     read = await (_allowed(reading) if LISTED[part].may_be_refused else reading)
     if read is None:
@@ -236,15 +237,14 @@ async def _whole(part: Part, client: Client, _known: Snapshot, _targets: Sequenc
 async def _leaders(
     client: Client, known: Snapshot, targets: Sequence[changes.PartitionTarget | changes.MoveTarget]
 ) -> Update:
-    """Describe topics; and of partitions without a leader, what their replicas hold, since who can be elected may have
-    changed, and with that what is lost."""
+    """Describe topics; and for partitions without a leader, their replicas' logs, since the electable replicas may have
+    changed, and with them the lost records."""
     from console.admin.topics import describe_topics
 
     listing = await client.run(describe_topics, list(dict.fromkeys(target.topic for target in targets)))
     now = refresh.with_topics(known, listing, whole=False, at=datetime.now(UTC))
     places = [(target.topic, target.number) for target in targets if isinstance(target, changes.PartitionTarget)]
-    # Only an election among replicas that are out of sync may lose records; for a partition with a leader nothing is at
-    # risk.
+    # Only an election among replicas that are out of sync may lose records; a partition with a leader is not at risk.
     lost = [place for place in places if (found := _found(now, place)) is not None and found.leader < 0]
     with_logs = await replica_logs_of(client.run, now, lost)
     return lambda snapshot: with_logs(refresh.with_topics(snapshot, listing, whole=False, at=datetime.now(UTC)))
@@ -356,4 +356,4 @@ READERS: Mapping[type, TargetReader] = {
     changes.FeatureTarget: partial(_whole, Part.FEATURES),
     changes.VoterTarget: _voters,
 }
-"""Type of target -> what reads it again. What is read of the former updates a snapshot first."""
+"""Type of target -> its reader. The results of earlier entries update a snapshot first."""

@@ -1,4 +1,4 @@
-"""`kac due`: lists edits that were set for a time, and takes back those that are due."""
+"""`kac due`: list edits that were set for a time, and revert those that are due."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def due_table(expiring: Sequence[Due], now: datetime) -> Table:
 
 
 class Taken(NamedTuple):
-    """What was not taken back. failed: something could not be. warned: warnings of something are not accepted."""
+    """Whether edits are left. failed: one could not be reverted. warned: one has warnings that are not accepted."""
 
     failed: bool = False
     warned: bool = False
@@ -62,10 +62,10 @@ class Taken(NamedTuple):
 async def take_back(
     session: Session, tell: Callable[[Result], None], operator: Operator, accept: Iterable[str] = ()
 ) -> Taken:
-    """Take back everything that is due.
+    """Revert everything that is due.
 
-    The edits of one change go in one apply. If one of them can't be taken back, each goes alone, so that a deleted
-    topic or another client's change blocks no other edit. What can't be taken back is shown, and stays due until it is
+    The edits of one change go in one apply. If one of them can't be reverted, each goes alone, so that a deleted topic
+    or another client's change blocks no other edit. An edit that can't be reverted is shown, and stays due until it is
     forgotten or corrected.
 
     Args:
@@ -73,10 +73,10 @@ async def take_back(
         accept: accepted warnings, as `Risk.accepted_as` has them.
 
     Returns:
-        Whether something was left.
+        Whether any edit is left.
 
     Raises:
-        Refused, AdminError: what came before is done.
+        Refused, AdminError: earlier edits are reverted.
     """
     past = await read_open(await session.journal())
     now = datetime.now(UTC)
@@ -96,7 +96,7 @@ async def take_back(
 
 @dataclass
 class _Taking:
-    """Takes back edits of one change."""
+    """The reversal of edits of one change."""
 
     session: Session
     past: History
@@ -106,19 +106,19 @@ class _Taking:
     options: ApplyOptions
 
     async def whole(self, some: Sequence[Due]) -> Sequence[Due]:
-        """Take back all of these in one apply. Returns those that have to be taken back alone; a failure is shown only
-        with those."""
+        """Revert all of these in one apply. Return those that have to be reverted alone; a failure is shown only with
+        those."""
         report = await self._stage(some)
         if report.notes or report.staging.refused:
             self.session.discard()
             return some
-        # An edit that is missing here needs no request: the cluster has the value from before already.
+        # An edit that is missing here needs no request: the cluster has its former value already.
         staged = {each.reverts for each in report.staging.added}
         front = Unattended()
         if self.session.plan:
             with suppress(NotApplied):
                 await apply_flow(self.session, front, self.options, _ASKS, _FLAGS)
-        # An apply leaves in the plan what it did not apply.
+        # An apply leaves in the plan the edits that it did not apply.
         left = {each.reverts for each in self.session.plan.staged}
         self.session.discard()
         for done in (each for each in front.reports if each.sent):
@@ -127,7 +127,7 @@ class _Taking:
         return [due for due in some if due.place in left]
 
     async def alone(self, due: Due) -> Taken:
-        """Take back one edit, or show why it was not."""
+        """Revert one edit, or show why it was not."""
         report = await self._stage([due])
         if report.notes or report.staging.refused:
             reasons = (sentences(each.reason, each.remedy) for each in report.staging.refused)
@@ -162,7 +162,7 @@ class _Taking:
 
 
 _ASKS = Asks(plan=False, name=False, over=False)
-"""The change was confirmed for a time, and so is its end."""
+"""The change was confirmed for a time, and with it its end."""
 _FLAGS = Flags(accept="kac due --apply --accept", force="kac due --forget lets it stay")
 
 
@@ -172,7 +172,7 @@ def _refused(notes: Iterable[str], reasons: Iterable[str], number: int) -> Table
 
 
 async def forget(journal: JournalFile, number: int) -> int:
-    """Keep what a change set for a time. Returns the number of edits that stay. Raises Refused."""
+    """Keep the values that a change set for a time, and return the number of edits that stay. Raises Refused."""
     past = await read_open(journal)
     mine = [due for due in past.expiring() if due.place.change == number]
     for due in mine:

@@ -1,4 +1,4 @@
-"""Whose change a difference is: the change of this host's journal that matches it in key, time and value. Pure."""
+"""Find the author of a difference: the change in this host's journal that matches it in key, time and value. Pure."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from console.triage.events import Difference, Kind, Place, seen_between
 from console.triage.facts import Author
 
 SLACK = timedelta(seconds=5)
-"""How long after it was sent a change may not show in another broker's answer yet."""
+"""Time after its sending in which a change may still be missing from another broker's answer."""
 LONGEST = timedelta(minutes=10)
-"""How far back a change is searched for where it is unknown when the value before was last read."""
+"""How far back a change is searched for if the last read of the former value is unknown."""
 _STATES = (State.APPLIED, State.UNKNOWN, State.UNDER_WAY)
 
 
 def slot_of(each: Difference) -> Slot | None:
-    """Return the slot of the edit that would make a difference, None where no edit does."""
+    """Return the slot of the edit that would make a difference; None if no edit does."""
     place = each.place
     match place.kind:
         case Kind.CONTROLLER | Kind.ISR:
@@ -32,7 +32,7 @@ def slot_of(each: Difference) -> Slot | None:
         case Kind.CONFIG | Kind.QUOTA:
             return Slot(place.about, place.key)
         case Kind.GROUP if each.became is not None or not isinstance(place.about, GroupTarget):
-            return None  # of a group itself, only its deletion is an edit
+            return None  # the deletion of a group is the only edit of a group itself
         case _:
             return Slot(place.about, "")
 
@@ -48,10 +48,10 @@ def authors(
     """Return the author of each difference that a change of the journal explains.
 
     Args:
-        latest: the changes of the journal, the latest first; only as many are read as may fit.
+        latest: the changes of the journal, the latest first; only as many are read as may match.
         at: when `new` was known, UTC.
-        taken: the last change that made an earlier difference of a place: a change makes one difference of a place
-            only.
+        taken: place -> the last change that made an earlier difference of it: a change makes only one difference of a
+            place.
     """
     places: dict[Slot, list[Place]] = {}
     for each in differences_:
@@ -60,8 +60,8 @@ def authors(
     if not places:
         return {}
     times = {mine[0]: seen_between(mine[0], old, new, at) for mine in places.values()}
-    # A broker may still answer with the value from before seconds after the change was sent, so its sending may lie
-    # before the last read of that value.
+    # A broker may still return the former value seconds after the change was sent, so its sending may lie before the
+    # last read of that value.
     earliest = min(since or until - LONGEST for since, until in times.values()) - SLACK
     seen = Described(new)
     by_place: dict[Place, Author] = {}
@@ -71,14 +71,14 @@ def authors(
             mine = places.get(edit.slot)
             if mine is None or mine[0] in by_place or change.last_sent is None or change.state(number) not in _STATES:
                 continue
-            # The same value set once more by another client must not be ascribed to the change that set it first.
+            # The same value, set again by another client, must not be ascribed to the change that set it first.
             if taken.get(mine[0], -1) >= change.number:
                 continue
             since, until = times[mine[0]]
             if not (since or until - LONGEST) - SLACK <= change.last_sent <= until:
                 continue
             as_wanted = wanted(edit, current_state(edit, seen))
-            # Edits that leave no state can't be compared; for these a confirmed outcome has to do.
+            # Edits that leave no state can't be compared; for these a confirmed outcome suffices.
             if as_wanted or (as_wanted is None and change.state(number) is State.APPLIED):
                 by_place.update(dict.fromkeys(mine, Author(who_text(change), change.number, change.last_sent)))
     return by_place

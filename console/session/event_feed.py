@@ -1,5 +1,5 @@
-"""Follows a session: every difference between two snapshots becomes an event, with its author where the journal of this
-host has one.
+"""Follow a session: every difference between two snapshots becomes an event, with its author if this host's journal
+has one.
 
 An author is never guessed: a change of the journal is the author of a difference that it matches in key, time and
 value.
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_PENDING = 100
-"""Pairs of snapshots that wait; of more, the last ones are compared as one, so that what came and went is not seen."""
+"""Most pairs of snapshots that wait; above it, the last ones are compared as one, so changes reverted in between are
+missed."""
 MOST_TAKEN = 10_000
-"""Places whose last author is kept."""
+"""Most places whose last author is kept."""
 _CHANGED_BY_EDITS = frozenset({*triage_events.Kind} - {triage_events.Kind.CONTROLLER, triage_events.Kind.ISR})
 
 
@@ -40,11 +41,11 @@ class _Pair(NamedTuple):
 class EventFeed:
     """The events of a session, from now on.
 
-    record: those that are kept. problem: why the journal can't say who made a change, ``""`` where it can.
+    record: those that are kept. problem: why the journal can't be searched for authors; ``""`` if it can.
     """
 
     def __init__(self, session: Session, tell: Callable[[Sequence[triage_events.Event]], None]) -> None:
-        """Call `tell` with new events, in their order."""
+        """Call `tell` with new events, in order."""
         self._session = session
         self._tell = tell
         self._pending: deque[_Pair] = deque()
@@ -76,7 +77,8 @@ class EventFeed:
         self._wake.set()
 
     async def _take(self, pair: _Pair) -> None:
-        # Only comparing topics takes long, since there may be 100,000; the same object needs neither that nor a thread.
+        # Comparing topics is the only slow part, as there may be 100,000; the same object needs neither that nor a
+        # thread.
         if pair.old.topics is pair.new.topics:
             differing = list(triage_events.differences(pair.old, pair.new))
         else:
@@ -104,7 +106,7 @@ class EventFeed:
         except Refused as refused:
             self.problem = str(refused.failure)
             return {}
-        except Exception as error:  # that it can't be read is said; the events are there all the same
+        except Exception as error:  # the problem is reported; the events are kept without authors
             log.exception("reading the journal for events")
             self.problem = str(error)
             return {}
@@ -115,7 +117,7 @@ class EventFeed:
 
 
 async def run_for(seconds: float | None, work: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Run these at once until the time is over, then end all; raise what one of them raises before.
+    """Run these concurrently until the time is over, then end all; raise the first error.
 
     Args:
         seconds: None for as long as they run.

@@ -1,6 +1,6 @@
-"""Reads what others may change and no view shows, each part at its own pace and at a bounded cost.
+"""Read data that others may change and no view shows, each part at its own pace and at a bounded cost.
 
-A part that was just read for something else is not read again.
+A part that was just read for another purpose is not read again.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 LONGEST_REST = 10.0
-"""Seconds: what a slow network or a busy host adds to a read costs the brokers nothing."""
+"""Upper limit in seconds: the time that a slow network or a busy host adds to a read costs the brokers nothing."""
 CHUNK = 1_000
-"""Resources whose configs are read at once: with LONGEST_REST, those of 5,000 topics take less than a minute."""
+"""Most resources whose configs are read at once: with LONGEST_REST, those of 5,000 topics take less than a minute."""
 AT_A_TIME = 2_000
-"""Resources that are looked at before keys and answers have their turn: to look at 100,000 takes 0.3 s."""
+"""Resources per loop turn, so that key presses and responses are handled in between: a pass over 100,000 takes 0.3
+s."""
 FEW = 100
-"""Resources whose configs may be read every few seconds: an answer of some hundred kilobytes."""
+"""Most resources whose configs are read every few seconds: a response of some hundred kilobytes."""
 OLD = timedelta(seconds=120)
-"""What was read longer ago is said to be behind."""
+"""Age above which configs are reported as late."""
 VERSIONS_EVERY = 60.0
 """Seconds between two reads of the versions of the same nodes."""
 NEVER = datetime.min.replace(tzinfo=UTC)
@@ -41,10 +42,9 @@ BROKER_CONFIGS = "configs of brokers"
 
 
 class EventReads(scheduler.Scheduler):
-    """Reads what can change, until cancelled.
+    """A scheduler of reads of changeable parts.
 
-    configs_since: when the configs were read that were read the longest ago, but for those of brokers; None while some
-    were never read.
+    configs_since: the oldest read time of any configs except those of brokers; None until all were read.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class EventReads(scheduler.Scheduler):
         """Create it; `run` reads.
 
         Args:
-            every: part -> seconds between two reads of it. Of configs: those of one resource, where there are few.
+            every: part -> seconds between two reads of it. For configs: those of one resource, if resources are few.
             may: whether a part may be read now, by its turn.
         """
         self._session = session
@@ -94,7 +94,7 @@ class EventReads(scheduler.Scheduler):
         return (self._every if count <= FEW else FOR_SCREEN)[Part.CONFIGS]
 
     async def _read_versions(self) -> None:
-        """Read the nodes' versions: at once where there are other nodes than before, and now and then."""
+        """Read the nodes' versions: at once if the nodes changed, otherwise at intervals."""
         session, snapshot = self._session, self._session.snapshot
         age = scheduler.read_ago(snapshot, Part.VERSIONS)
         nodes = {each.id for each in snapshot.cluster.brokers or snapshot.cluster.controllers}
@@ -102,13 +102,13 @@ class EventReads(scheduler.Scheduler):
             await session.read_whole(Part.VERSIONS)
 
     async def _read_quotas(self) -> None:
-        """Read all quotas; where they are very many, none, which `gaps` reports."""
+        """Read all quotas; if they are very many, none, which `gaps` reports."""
         if not self._session.snapshot.quotas_sparse:
             await self._session.poll_quotas()
 
     async def _read_tokens(self) -> None:
-        """Read the delegation tokens once a view has read them: most clusters have none, and tell of none without a
-        login."""
+        """Read the delegation tokens once a view has read them: most clusters have none, and a connection without a
+        login sees none."""
         if Part.TOKENS in self._session.snapshot.read_at:
             await self._session.read_whole(Part.TOKENS)
 
@@ -126,7 +126,7 @@ class EventReads(scheduler.Scheduler):
         self.configs_since = oldest if oldest != NEVER else None
 
     async def _read_oldest(self, resources: Iterable[ConfigResource]) -> datetime:
-        """Read the configs that were read the longest ago, as far as that is too long. Return how long ago that was."""
+        """Read the configs with the oldest read times, if they are too old. Return the oldest of these times."""
         now = datetime.now(UTC)
         limit = now - timedelta(seconds=self.configs_every)
         # The oldest first, so that each resource has its turn.
@@ -139,9 +139,8 @@ class EventReads(scheduler.Scheduler):
 async def longest_ago(
     resources: Iterable[ConfigResource], read_at: Mapping[ConfigResource, datetime], before: datetime, most: int
 ) -> tuple[datetime, list[ConfigResource]]:
-    """Return when the one was read that was read the longest ago, NEVER if it was not; and the resources that were read
-    before a time: so many at most, those that never were first, then the oldest. The loop has its turn after each
-    AT_A_TIME of them."""
+    """Return the oldest read time, NEVER if one was never read; and the resources that were read before a time: so many
+    at most, never-read ones first, then the oldest. The loop has a turn after each AT_A_TIME of them."""
     found: list[tuple[datetime, ConfigResource]] = []
     oldest, left = datetime.max.replace(tzinfo=UTC), iter(resources)
     while some := list(islice(left, AT_A_TIME)):
@@ -154,11 +153,11 @@ async def longest_ago(
     return oldest, [each for _, each in found]
 
 
-# -- what is not watched. Pure -----------------------------------------------------------------------------------------
+# -- gaps of watching. Pure --------------------------------------------------------------------------------------------
 
 
 def gaps(snapshot: Snapshot, now: datetime) -> list[str]:
-    """Return what is not watched, not yet, or late, a few words each; empty where all is."""
+    """Return the parts that are not watched, not read yet, or late, a few words each; empty if all are watched."""
     texts = []
     refused = {failure.part for failure in snapshot.failures if not failure.entity}
     for part in Part:
@@ -175,14 +174,14 @@ def gaps(snapshot: Snapshot, now: datetime) -> list[str]:
 
 
 def unseen_since(snapshot: Snapshot, now: datetime) -> datetime | None:
-    """Return since when changes of some configs can't have been seen; None where all were looked at just now."""
+    """Return the time since when changes of some configs may be unseen; None if all were read just now."""
     oldest = min(snapshot.configs_at.values(), default=now)
     return oldest if now - oldest > timedelta(seconds=2 * FOR_EVENTS[Part.CONFIGS]) else None
 
 
 def _config_progress(snapshot: Snapshot, now: datetime) -> list[str]:
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers if not broker.fenced]
-    # A plain tuple equals the resource, and zip makes 100,000 of them quickly. What was read together has one time.
+    # A plain tuple equals the resource, and zip creates 100,000 of them quickly. Resources read together share a time.
     topics = cast(Iterable[ConfigResource], zip(repeat(TOPIC), snapshot.topics, strict=False))
     times = Counter(map(snapshot.configs_at.get, chain(topics, brokers)))
     if unread := times[None]:

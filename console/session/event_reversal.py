@@ -1,4 +1,4 @@
-"""The way back of an event: what stages the values from before it, or why that can't be. Pure."""
+"""The reversal of an event: the edits that restore its former values, or the reason why that is not possible. Pure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from console.triage.events import ID, Event, Kind, Place
 
 
 def way_back(event: Event, known: Snapshot) -> list[Wish]:
-    """Return what stages the values from before an event, or why that can't be: a wish for each place. known: what
-    brokers describe of their keys."""
+    """Return the wishes that restore the values before an event, one per place, or the reason why that is not possible.
+    known: has the brokers' descriptions of their keys."""
     if event.count > len(event.places):
         many = f"{event.count:,} places changed; {len(event.places):,} are known here: take it back by a pattern"
         return [Wish(NoEdit(many))]
@@ -26,7 +26,7 @@ def way_back(event: Event, known: Snapshot) -> list[Wish]:
 
 
 def event_lines(event: Event, known: Snapshot) -> list[Line]:
-    """Return the lines that describe an event, and the command that stages its way back. known: as for `way_back`."""
+    """Return the details of an event, and the command that stages its reversal. known: as for `way_back`."""
     wishes = way_back(event, known)
     first = wishes[0].edit
     if isinstance(first, NoEdit):

@@ -1,5 +1,5 @@
-"""What former changes left open: unknown outcomes, which are searched for in the cluster, and edits that are due to be
-taken back."""
+"""Open former changes: unknown outcomes, which are searched for in the cluster, and edits that are due to be
+reverted."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 IN_FLIGHT = 5.0
-"""Seconds for which a start waits at most for requests that were sent right before; as long as the client waits for a
+"""Most seconds that a start waits for requests that were sent right before; the same time that the client waits for a
 lost answer."""
 
 
 class FormerChanges(Struct, frozen=True):
-    """lines: what to show at a start. expiring: edits to be taken back, now or later. past: the open changes, None
-    without a journal. operations: those that are open."""
+    """lines: shown at a start. expiring: edits to be reverted, now or later. past: the open changes; None without a
+    journal. operations: the open ones."""
 
     lines: tuple[str, ...] = ()
     expiring: tuple[Due, ...] = ()
@@ -51,17 +51,17 @@ class FormerChanges(Struct, frozen=True):
     operations: tuple[Operation, ...] = ()
 
     def due(self, now: datetime) -> tuple[Due, ...]:
-        """Return the edits that are due to be taken back."""
+        """Return the edits that are due to be reverted."""
         return tuple(due for due in self.expiring if due.until <= now)
 
 
 NOTHING = FormerChanges()
 _ATTENDED = frozenset({"console", "shell"})
-"""Front ends where an operator reads the lines of a start; elsewhere only a terminal makes that sure."""
+"""Front ends with an operator who reads the lines of a start; elsewhere only a terminal guarantees that."""
 
 
 def any_journal(environ: Mapping[str, str]) -> bool:
-    """Return whether there is any journal on this host. If not, a start need not ask for the cluster's id."""
+    """Return whether this host has any journal. If not, a start need not read the cluster's id."""
     try:
         with os.scandir(state_directory(environ) / "journal") as found:
             return any(found)
@@ -70,7 +70,7 @@ def any_journal(environ: Mapping[str, str]) -> bool:
 
 
 async def former_lines(session: Session) -> tuple[str, ...]:
-    """Return the lines of `former_changes`, once for a session. Raises Refused, AdminError."""
+    """Return the lines of `former_changes`, once per session. Raises Refused, AdminError."""
     if session.former_told:
         return ()
     lines = (await former_changes(session)).lines
@@ -79,8 +79,8 @@ async def former_lines(session: Session) -> tuple[str, ...]:
 
 
 async def former_changes(session: Session) -> FormerChanges:
-    """Read the journal, and settle unknown outcomes that the cluster shows. Returns nothing where there is no journal;
-    one that can't be opened is a line of its own. Raises AdminError if the cluster is lost, Refused."""
+    """Read the journal, and settle unknown outcomes that the cluster shows. Return nothing without a journal; one that
+    can't be opened has a line of its own. Raises AdminError if the connection is lost, Refused."""
     if not any_journal(os.environ):
         return NOTHING
     from console.journal.segments import JournalError
@@ -93,11 +93,11 @@ async def former_changes(session: Session) -> FormerChanges:
             return NOTHING
     except (JournalError, NoJournal) as error:
         return FormerChanges((str(error.failure),))
-    # These imports take long, and are seldom needed.
+    # Slow imports that are seldom needed.
     from console.answers.history_results import ahead_lines, due_line, open_lines
 
     past = history_of(contents)
-    # Taken before settling: a change whose outcome is found right now is shown all the same.
+    # Taken before settling: a change whose outcome is found right now is also shown.
     untold = past.untold()
     reconciled = await reconcile_unfinished(session.client, session.context, session.snapshot, journal, past)
     if any(Status.APPLIED in each.edits.values() for each in reconciled):
@@ -106,7 +106,7 @@ async def former_changes(session: Session) -> FormerChanges:
     shown = {change.number: change for change in untold} | {each.change.number: each.change for each in reconciled}
     for _, change in sorted(shown.items()):
         lines += open_lines(change)
-    # Only where an operator reads the lines: after a cron job, the next console has to show them, too.
+    # Only if an operator reads the lines: after a cron job, the next console also has to show them.
     if untold and _is_written(session.context) and (session.front_end in _ATTENDED or sys.stderr.isatty()):
         await _write_down(journal, [Told(change.number, _now()) for change in untold])
     expiring, now = past.expiring(), datetime.now(UTC)
@@ -124,20 +124,20 @@ async def former_changes(session: Session) -> FormerChanges:
 async def _open_operations(
     journal: Path, front_end: str, records: tuple[Numbered | Note, ...], now: datetime
 ) -> tuple[tuple[Operation, bool], ...]:
-    """Return the open operations, each with whether no process works on it."""
+    """Return the open operations, each with whether it lacks a process that works on it."""
     if not any(isinstance(each, OperationLine) for each in records):
         return ()
     from console.journal.entries import this_process
     from console.journal.operations import Lease, operations
 
-    # The lease decides, not whether a process runs: it ends where one hangs, and holds across hosts that share the
+    # The lease decides, not a running process: it ends if the process hangs, and holds across hosts that share the
     # folder.
     holder = await asyncio.to_thread(Lease(journal, this_process(front_end)).holder, now)
     return tuple((each, holder is None) for each in operations(records).values() if each.ended is None)
 
 
 async def read_open(journal: JournalFile) -> History:
-    """Return the open changes of a cluster: of unknown outcome, ended in the middle, or set for a time.
+    """Return the open changes of a cluster: those with an unknown outcome, interrupted, or set for a time.
 
     Raises Refused if there is a journal that can't be read.
     """
@@ -145,7 +145,7 @@ async def read_open(journal: JournalFile) -> History:
 
 
 def history_of(contents: Contents) -> History:
-    """Return the changes of a part of a journal."""
+    """Return the changes in a part of a journal."""
     from console.journal.entries import still_runs
     from console.journal.history import history
 
@@ -155,7 +155,7 @@ def history_of(contents: Contents) -> History:
 class Found(Struct, frozen=True):
     """A change that had edits of unknown outcome, with its present state.
 
-    edits: number in the change -> APPLIED if the cluster has what the edit wants, else UNKNOWN; such edits only.
+    edits: number in the change -> APPLIED if the cluster has the edit's value, else UNKNOWN; only these edits.
     """
 
     change: Change
@@ -163,7 +163,7 @@ class Found(Struct, frozen=True):
 
 
 async def reconcile_open(client: Client, context: Context, known: Snapshot, journal: JournalFile) -> tuple[Found, ...]:
-    """Search the cluster for what former changes left unknown: it may still be on its way. Raises as `read_open` does,
+    """Search the cluster for edits of unknown outcome: their requests may still arrive. Raises as `read_open` does,
     AdminError."""
     return await reconcile_unfinished(client, context, known, journal, await read_open(journal))
 
@@ -173,8 +173,8 @@ async def reconcile_unfinished(
 ) -> tuple[Found, ...]:
     """Search the cluster for edits of unknown outcome, and record those that it has, if the journal can be written.
 
-    What is not there stays unknown: its request may still be on its way. Requests that were sent right before are
-    waited for, at most `IN_FLIGHT` seconds in all. Raises AdminError if the cluster is lost.
+    The others stay unknown: their requests may still arrive. For requests that were sent right before, it waits at most
+    `IN_FLIGHT` seconds in all. Raises AdminError if the connection to the cluster is lost.
     """
     from console.admin.link import delays
     from console.journal.history import State
@@ -185,7 +185,7 @@ async def reconcile_unfinished(
         return ()
     loop = asyncio.get_running_loop()
     deadline = loop.time() + max(_may_arrive_within(change, _now()) for change in open_)
-    # Most late requests arrive within a moment; a start must not be a second longer for them.
+    # Most late requests arrive within a moment; they must not delay a start by a second.
     waits = delays(0.05, 1.0)
     while True:
         now = await describe_again(client, context, known, _unknown_edits(open_))
@@ -197,7 +197,7 @@ async def reconcile_unfinished(
     settled, notes = [], []
     for change, (edits, topic_ids) in zip(open_, seen, strict=True):
         there = {index: status for index, status in edits.items() if status is Status.APPLIED}
-        # Only what was found is written: that an edit is not there now proves nothing about its request.
+        # Only found edits are written: a missing one proves nothing about its request.
         if there:
             created = {index: topic_id for index, topic_id in topic_ids.items() if index in there}
             notes.append(Settled(change.number, _now(), there, created))
@@ -237,7 +237,7 @@ def seen_now(
         mine = [
             index
             for index in request.edits
-            # A later change of the same key explains what is there now as well as this one.
+            # A later change of the same key explains the present value equally well.
             if index in open_ and past.touched_later(change.number, change.entries[index].staged.edit.slot) is None
         ]
         verdict = verdicts([change.entries[index].staged for index in mine], now)
@@ -253,7 +253,7 @@ def seen_now(
 
 
 def _is_written(context: Context) -> bool:
-    """Return whether what was settled is recorded in the journal."""
+    """Return whether settled outcomes are recorded in the journal."""
     return context.journal and not context.read_only
 
 

@@ -1,4 +1,4 @@
-"""What keeps the offsets of groups from their readers, for the forecast of a change."""
+"""Open transactions that hold back committed offsets of groups, for the forecast of a change."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ log = logging.getLogger(__name__)
 
 
 class Held(NamedTuple):
-    """The partitions where a transaction holds offsets of groups back, of the topic that has them."""
+    """The partitions of the topic of group offsets in which a transaction holds offsets back."""
 
     topic: TopicListing
     places: list[TopicPartition]
 
 
 async def held_offsets(client: Client, groups: Iterable[str]) -> Held | None:
-    """Return where open transactions hold offsets of these groups back. What brokers refuse is left out: it is read for
-    the forecast alone."""
+    """Return where open transactions hold offsets of these groups back. Partitions that brokers refuse are left out, as
+    only the forecast needs them."""
     from console.admin import partitions, topics
     from console.admin.errors import BrokerError
 

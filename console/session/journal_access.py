@@ -1,4 +1,4 @@
-"""The one way to a journal from the session's loop."""
+"""Access to a journal from the session's loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 async def in_journal(journal: JournalFile, use: Callable[[JournalFile], T]) -> T:
-    """Return what `use` returns, called in a thread. Raises Refused where the journal can't be read, or written."""
+    """Return the result of `use`, called in a thread. Raises Refused if the journal can't be read or written."""
     from console.journal.segments import JournalError
     from console.session.snapshot_reader import Refused
 

@@ -1,4 +1,4 @@
-"""Changes of the past: reads them from the journal, records what an operator decides, stages what takes them back."""
+"""Changes of the past: read them from the journal, record an operator's decisions, stage their reversals."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ async def read_around(journal: JournalFile, number: int) -> History:
 
 
 async def read_latest(journal: JournalFile, use: Callable[[Iterator[Change]], T]) -> T:
-    """Return the result of `use`, called in a thread with the changes of a cluster, the latest first. Only
-    as many are read as it takes. Raises Refused as `read_open` does."""
+    """Return the result of `use`, called in a thread with the changes of a cluster, the latest first. Only as many are
+    read as `use` takes. Raises Refused as `read_open` does."""
     return await in_journal(journal, lambda file: use(latest_changes(file.latest(), still_runs)))
 
 
 LOOKED_BACK = 200
-"""Changes that are looked at to find what was set back."""
+"""Most changes searched for a setting that was reverted."""
 
 
 async def set_back_lines(staged: Iterable[Staged], journal: Callable[[], Awaitable[JournalFile]]) -> tuple[str, ...]:
-    """Return a line for each staged config, quota or ACL that the journal's latest change of it made the same, and
-    that is not so now: another client sets it back. Nothing where there is no journal, or it can't be read."""
+    """Return a line for each staged config, quota or ACL that the journal's latest change of it also set and that has
+    another value now: another client reverts it. Empty without a journal, or if it can't be read."""
     from console.journal.segments import JournalError
     from console.session.session import NoJournal
     from console.session.snapshot_reader import Refused
@@ -76,16 +76,16 @@ async def set_back_lines(staged: Iterable[Staged], journal: Callable[[], Awaitab
     try:
         made = await read_latest(await journal(), lambda changes: made_before(mine, islice(changes, LOOKED_BACK)))
     except (JournalError, NoJournal, Refused):
-        return ()  # the lines on former changes say why
+        return ()  # the lines on former changes report the reason
     return tuple(_set_back_line(slot, numbers) for slot, numbers in made.items())
 
 
 _LASTING = ConfigEdit | QuotaEdit | AclEdit
-"""What takes effect at once, and lasts unless another client changes it."""
+"""Edits that take effect at once, and last unless another client changes the value."""
 
 
 def made_before(mine: Mapping[Slot, Staged], changes: Iterable[Change]) -> Mapping[Slot, tuple[int, ...]]:
-    """Return which changes made the same as these edits, without another change of theirs in between. Pure.
+    """Return the changes that made the same edits, without another change of their keys in between. Pure.
 
     Args:
         mine: edits by their slots.
@@ -99,7 +99,7 @@ def made_before(mine: Mapping[Slot, Staged], changes: Iterable[Change]) -> Mappi
         for place in change.in_state(State.APPLIED):
             was = change.entries[place].staged
             slot = was.edit.slot
-            if isinstance(was.edit, DeleteTopic):  # what was set on it went with it
+            if isinstance(was.edit, DeleteTopic):  # its settings were deleted with it
                 left = {other: each for other, each in left.items() if each.edit.on_topic != was.edit.name}
             if slot not in left:
                 continue
@@ -130,8 +130,8 @@ async def read_history_table(
     all_: bool = False,
     between: tuple[datetime | None, datetime | None] = (None, None),
 ) -> Table:
-    """Return the table of `console.answers.history_results.history_table`; only as much of the journal is read as is
-    shown. Raises Refused, AdminError."""
+    """Return the table of `console.answers.history_results.history_table`; only the shown part of the journal is read.
+    Raises Refused, AdminError."""
     from console.answers.history_results import history_table
 
     past = await read_open(journal)
@@ -148,16 +148,16 @@ async def decide(session: Session, number: int, status: Status, why: str) -> int
         why: the operator's reason, for the journal.
 
     Returns:
-        The number of edits that the decision is about.
+        The number of edits that the decision covers.
 
     Raises:
         Refused: the change has no such edits, the context is read-only, or the journal can't be written.
-        AdminError: the cluster is lost.
+        AdminError: the connection to the cluster is lost.
     """
     from console.session.snapshot_reader import Refused
 
     session.refuse_if_read_only()
-    # An operator need not decide what the cluster can answer; what it answers now is no longer unknown.
+    # An operator need not decide an outcome that the cluster shows.
     journal = await session.journal()
     await reconcile_open(session.client, session.context, session.snapshot, journal)
     change = (await read_around(journal, number)).changes[number]
@@ -174,28 +174,28 @@ async def decide(session: Session, number: int, status: Status, why: str) -> int
 
 
 async def close(journal: JournalFile, due: Due, why: str) -> None:
-    """Record that an edit is no longer to be taken back. Raises Refused if the journal can't be written."""
+    """Record that an edit is no longer to be reverted. Raises Refused if the journal can't be written."""
     await in_journal(journal, lambda file: file.note(Closed(due.place, _now(), why)))
 
 
 async def mend(journal: JournalFile, principal: str) -> bool:
-    """Close the journal's last line if it was truncated. Returns False if it was not. principal: who does it, by the
-    cluster's name. Raises Refused."""
+    """Close the journal's last line if it was truncated; return False if it was not. principal: the cluster's name of
+    the operator. Raises Refused."""
     mended = Mended(_now(), this_operator(principal, os.environ))
     return await in_journal(journal, lambda file: file.mend(mended))
 
 
 class Back(NamedTuple):
-    """The reversal of an edit. staged: based on what the edit left, empty if there is no reversal. note: why there is
-    none, or what does not come back."""
+    """The reversal of an edit. staged: based on the result of the edit; empty without a reversal. note: why it has no
+    reversal, or the part that can't be restored."""
 
     staged: tuple[Staged, ...]
     note: str
 
 
 class RevertReport(Struct, frozen=True):
-    """The result of staging a revert. notes: what could not be taken back, or not whole. moved: what another client
-    changed since; an apply stops there."""
+    """The result of staging a revert. notes: edits that could not be reverted, or not fully. moved: later changes of
+    another client, at which an apply stops."""
 
     staging: StageReport
     notes: tuple[str, ...]
@@ -205,7 +205,7 @@ class RevertReport(Struct, frozen=True):
 def opposites(change: Change, indexes: Iterable[int] | None = None) -> tuple[Back, ...]:
     """Return the reversals of a change's edits, or of those at `indexes`. Pure."""
     edits = [entry.staged.edit for entry in change.entries]
-    # Deleting a topic takes its configs along; taking those back one by one would fail.
+    # Deleting a topic deletes its configs; reverting those one by one would fail.
     new = frozenset(name for edit in edits if (name := edit.new_topic) is not None)
     return tuple(_opposite(change, index, new) for index in (range(len(edits)) if indexes is None else indexes))
 
@@ -221,7 +221,7 @@ def _opposite(change: Change, index: int, new: frozenset[str]) -> Back:
     if index in change.undone:
         return Back((), f"{what}: change {change.undone[index].change} took it back already")
     if edit.on_topic in new:
-        return Back((), "")  # a config of a topic that the change created goes with it
+        return Back((), "")  # a config of a topic that the change created is deleted with it
     back = reversal(entry.staged, entry.overrides)
     note = f"{what}: {back.loss}" if back.loss else ""
     if not back.edits:
@@ -234,20 +234,20 @@ def _opposite(change: Change, index: int, new: frozenset[str]) -> Back:
 async def stage_opposites(session: Session, past: History, backs: Sequence[Back]) -> RevertReport:
     """Stage reversals, as one step to undo.
 
-    Each is bound to what its edit made: an apply stops where another topic has taken the name, where a later change
-    touched the same key, and where that can't be known of something that is deleted.
+    Each is bound to the result of its edit: an apply stops if another topic has taken the name, if a later change
+    touched the same key, or if that can't be known of a deleted entity.
 
     Args:
         past: the changes, with later ones.
 
     Raises:
         Refused: the context is read-only.
-        AdminError: the cluster is lost.
+        AdminError: the connection to the cluster is lost.
     """
     session.refuse_if_read_only()
     wanted = {staged.edit.slot: staged for back in backs for staged in back.staged}
     await read_again(session, (staged.edit for staged in wanted.values()))
-    # A topic that was deleted since would otherwise still look as if its configs could be set.
+    # Otherwise the configs of a topic that was deleted since would still look settable.
     if homes := list(dict.fromkeys(name for staged in wanted.values() if (name := staged.edit.on_topic) is not None)):
         await session.read_topics(homes)
     staging = session.stage([staged.edit for staged in wanted.values()])
@@ -256,7 +256,7 @@ async def stage_opposites(session: Session, past: History, backs: Sequence[Back]
         asked = wanted[added.edit.slot]
         upon[added.edit.slot] = structs.replace(
             added,
-            # What the change left, not what is there now: the apply then sees that another client changed it since.
+            # The value that the change left, not the present one: so the apply detects another client's change.
             was=_base(asked.was, added.was),
             reverts=asked.reverts,
             topic_id=asked.topic_id,
@@ -270,7 +270,7 @@ async def stage_opposites(session: Session, past: History, backs: Sequence[Back]
 
 
 def _doubt(past: History, back: Staged, snapshot: Snapshot) -> str:
-    """Return why a reversal may meet something else than what its edit made; ``""`` if nothing suggests that."""
+    """Return why a reversal may affect something other than the result of its edit; ``""`` without a doubt."""
     assert back.reverts is not None
     number = back.reverts.change
     later = past.touched_later(number, back.edit.slot)

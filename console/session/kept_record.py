@@ -1,4 +1,4 @@
-"""The flight record of a session: its last half hour is in memory, and goes into a file when asked."""
+"""The flight record of a session: its last half hour stays in memory, and is written to a file on request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def in_memory(recorder: Recorder, context: str) -> None:
-    """Begin to keep what a recorder takes in memory. context: its name, for the files that are written."""
+    """Begin to keep a recorder's answers in memory. context: its name, for the files that are written."""
 
     def memory() -> Sink:
         from console.flight.answer import Header
@@ -34,11 +34,11 @@ def in_memory(recorder: Recorder, context: str) -> None:
 
 
 def return_large_blocks() -> None:
-    """Let glibc give back to the system each block of more than 64 KiB once it is free.
+    """Let glibc return each block of more than 64 KiB to the system once it is free.
 
-    Answers and what compresses them are such blocks. When one is freed, glibc takes its size for a new threshold, and
-    keeps all that are smaller on its heap (mallopt(3), M_MMAP_THRESHOLD): with 4,000 topics 25 MiB that are of no use.
-    What was on a heap by then stays there, so it is called before the large reads.
+    Answers and their compression use such blocks. When one is freed, glibc takes its size as a new threshold, and keeps
+    all smaller ones on its heap (mallopt(3), M_MMAP_THRESHOLD): with 4,000 topics 25 MiB without use. Blocks already on
+    a heap stay there, so it is called before the large reads.
     """
     import ctypes
 
@@ -49,14 +49,13 @@ def return_large_blocks() -> None:
 
 
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
-"""Of malloc.h."""
+"""From malloc.h."""
 _MMAP_THRESHOLD = 64 << 10
-"""Bytes; glibc's own value is twice this, and changes as long as it is not set."""
+"""Bytes; glibc's own value is twice this, and changes unless it is set."""
 
 
 async def write_record(recorder: Recorder | None, context: str, cluster_id: str, path: str = "") -> str:
-    """Write what is in memory into a file, by default a new one in the state folder. Returns a line that says where it
-    is.
+    """Write the record in memory to a file, by default a new one in the state folder. Return a line with its path.
 
     recorder: that of the session. context: its name. cluster_id: ``""`` if it is not known yet.
 
@@ -67,7 +66,7 @@ async def write_record(recorder: Recorder | None, context: str, cluster_id: str,
     file = _file(path, context, os.environ)
 
     def write(sink: Memory) -> tuple[int, int, int]:
-        from importlib.metadata import version  # it brings 30 modules that nothing else of a screen needs
+        from importlib.metadata import version  # it imports 30 modules that no other part of a screen needs
 
         if not path:
             private_folder(file.parent)
@@ -78,7 +77,7 @@ async def write_record(recorder: Recorder | None, context: str, cluster_id: str,
         return size, sink.began_ms or 0, sink.left_off
 
     try:
-        # In the recorder's thread, which alone may use its memory.
+        # In the recorder's thread, the only one that may use its memory.
         size, began_ms, left_off = await asyncio.wrap_future(recorder.run(write))
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(file)) from error
@@ -88,7 +87,7 @@ async def write_record(recorder: Recorder | None, context: str, cluster_id: str,
 
 
 def _file(path: str, context: str, environ: Mapping[str, str]) -> Path:
-    """Return the path that is named, else a new one in the state folder by cluster and time."""
+    """Return the given path, else a new one in the state folder by cluster and time."""
     if path:
         return Path(path).expanduser()
     name = re.sub(r"[^\w.-]+", "-", context)[:60].strip("-.") or "cluster"

@@ -1,6 +1,6 @@
-"""Stages what a lake proposes: the undo of a change, the alignment of an outlier, a suggested quota.
+"""Stage proposals of a lake: the undo of a change, the alignment of an outlier, a suggested quota.
 
-A lake has the past: what the cluster has now is read first, and every difference is reported.
+A lake has the past: the present values are read first, and every difference is reported.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ CONFIG_TYPES = tuple(each.kafka_word for each in BY_NUMBER.values())
 
 
 class NoEdit(NamedTuple):
-    """Why there is no edit, in a line, and what else can be done."""
+    """The reason why no edit is possible, in a line, with an alternative."""
 
     why: str
 
 
 def undo(change: Change, known: Snapshot) -> plan_edits.Edit | NoEdit:
-    """Return the edit that restores what was there before a change. known: what brokers describe of their keys."""
+    """Return the edit that restores the value before a change. known: has the brokers' descriptions of their keys."""
     if change.is_gap:
         return NoEdit("that is no change: the cluster was not polled then")
     if change.is_first_poll:
@@ -68,7 +68,8 @@ def undo(change: Change, known: Snapshot) -> plan_edits.Edit | NoEdit:
 
 
 def wanted(type_: str, key: str, attr: str, value: str | None, known: Snapshot) -> plan_edits.Edit | NoEdit:
-    """Return the edit that sets a key of an entity, or that removes its own value for None. known: as for `undo`."""
+    """Return the edit that sets a key of an entity, or removes its own value if the value is None. known: as for
+    `undo`."""
     if type_ == "quota":
         return _quota(QuotaEntity.of(entities.quota_parts(key)), attr, value)
     resource = config_resource(type_, key)
@@ -81,8 +82,8 @@ def wanted(type_: str, key: str, attr: str, value: str | None, known: Snapshot) 
 
 
 def only_in_file(resource: ConfigResource, key: str, known: Snapshot) -> str:
-    """Return why a broker does not alter a key while it runs; ``""`` if it does, or if no broker that describes the
-    key was read: releases differ in that, and the broker's own word counts (`stage_wishes` reads it)."""
+    """Return why a running broker does not alter a key; ``""`` if it does, or if no broker that describes the key was
+    read: releases differ, and the broker's description decides (`stage_wishes` reads it)."""
     described = Inheritance(known).described(resource, key) if resource.type == codes.BROKER else None
     if described is None or update_mode(resource.type, key, described) is not UpdateMode.RESTART:
         return ""
@@ -90,7 +91,7 @@ def only_in_file(resource: ConfigResource, key: str, known: Snapshot) -> str:
 
 
 def config_resource(type_: str, key: str) -> ConfigResource | None:
-    """Return the resource of an entity, None for an entity without configs."""
+    """Return the resource of an entity; None for an entity without configs."""
     if type_ not in CONFIG_TYPES:
         return None
     if type_ == "broker" and key == entities.DEFAULT:
@@ -129,7 +130,7 @@ def _undo_acl(change: Change) -> plan_edits.Edit | NoEdit:
 
 
 def acl_of(key: str, attr: str) -> Acl | None:
-    """Return the binding that an ACL's key and attribute stand for, None for an unknown kind."""
+    """Return the binding of an ACL's key and attribute; None for an unknown kind."""
     try:
         resource_type, pattern_type, name = entities.acl_resource(key)
         permission, operation, principal, host = entities.acl_parts(attr)
@@ -156,7 +157,7 @@ def _undo_scram(change: Change) -> plan_edits.Edit | NoEdit:
 
 
 def align(row: Drifted, known: Snapshot) -> plan_edits.Edit | NoEdit:
-    """Return the edit that gives an outlier the majority's value, or the baseline's. known: as for `undo`."""
+    """Return the edit that gives an outlier the majority's or the baseline's value. known: as for `undo`."""
     type_, key = row.entity
     if REDACTED in (row.majority_value, row.this_value):
         return NoEdit("the value is hidden: it was never read. Set it with KEY=? or KEY=@FILE")
@@ -171,8 +172,8 @@ def align(row: Drifted, known: Snapshot) -> plan_edits.Edit | NoEdit:
 
 
 def suggested(usage: Usage) -> plan_edits.Edit | NoEdit:
-    """Return the edit that sets the suggested quota of a user and client, on the pair itself: the quota that applies to
-    it now may apply to others too."""
+    """Return the edit that sets the suggested quota on the pair of user and client itself: the quota that applies to it
+    now may also apply to others."""
     if usage.suggested_value is None:
         return NoEdit(f"nothing is suggested: {clean(usage.reason, 200)}")
     parts: dict[str, str | None] = {}
@@ -185,7 +186,7 @@ def suggested(usage: Usage) -> plan_edits.Edit | NoEdit:
     return plan_edits.SetQuota(QuotaEntity.of(parts), usage.pair.quota_key, usage.suggested_value)
 
 
-# -- staging them, against what the cluster has now --------------------------------------------------------------------
+# -- staging them, against the cluster's present state -----------------------------------------------------------------
 
 
 class Unknown(Enum):
@@ -195,7 +196,7 @@ class Unknown(Enum):
 
 
 UNKNOWN = Unknown.UNKNOWN
-"""The value is unknown: nothing is compared."""
+"""An unknown value: it is not compared."""
 Value = str | None | Unknown
 AS_THE_LAKE_SAYS = "as the lake says"
 
@@ -203,10 +204,9 @@ AS_THE_LAKE_SAYS = "as the lake says"
 class Wish(Struct, frozen=True):
     """A proposal of the lake.
 
-    edit: the edit, or why there is none. lake: the value that the lake has for the place, None for no own value. note:
-    what else the operator has to know. effective: the proposal is about the effective value: `lake` is that, and a
-    value that would be inherited anyway is inherited, not set. source: who has `lake`, as ``not 5 SOURCE`` in a
-    sentence.
+    edit: the edit, or the reason why it is not possible. lake: the lake's own value of the place, None without one.
+    note: a remark for the operator. effective: the proposal is about the effective value, which is in `lake`; a value
+    that the key would inherit anyway is not set. source: where `lake` comes from, as ``not 5 SOURCE`` in a sentence.
     """
 
     edit: plan_edits.Edit | NoEdit
@@ -217,16 +217,15 @@ class Wish(Struct, frozen=True):
 
 
 class Wished(Struct, frozen=True):
-    """The result of staging. report: None if nothing was staged. notes: what can't be staged, and where the cluster
-    differs from the lake."""
+    """The result of staging. report: None if nothing was staged. notes: proposals that can't be staged, and differences
+    of the cluster from the lake."""
 
     report: StageReport | None
     notes: tuple[str, ...]
 
 
 async def stage_wishes(session: Session, wishes: Iterable[Wish]) -> Wished:
-    """Read what the edits touch, and stage those that are possible. Raises Refused in a read-only context,
-    AdminError."""
+    """Read the targets of the edits, and stage the possible ones. Raises Refused in a read-only context, AdminError."""
     session.refuse_if_read_only()
     asked = tuple(wishes)
     notes = [wish.edit.why for wish in asked if isinstance(wish.edit, NoEdit)]
@@ -251,8 +250,8 @@ async def stage_wishes(session: Session, wishes: Iterable[Wish]) -> Wished:
         elif why := _only_in_file(edit, session.snapshot):
             notes.append(why)
         else:
-            # An alignment wants the effective value; an own value equal to the inherited one would only hide later
-            # changes of it.
+            # An alignment wants the effective value; an own value equal to the inherited one would only hide its later
+            # changes.
             wanted.append(_inheriting(edit, session.snapshot) if wish.effective else edit)
             notes += [*([wish.note] if wish.note else []), *_moved(edit, wish, session.snapshot)]
     report = session.stage(wanted) if wanted else None
@@ -269,12 +268,12 @@ def said(wished: Wished) -> tuple[str, str]:
 
 
 def _is_gone(edit: plan_edits.Edit, known: Snapshot) -> bool:
-    """Return whether the topic of an edit does not exist any more."""
+    """Return whether the topic of an edit no longer exists."""
     return edit.on_topic is not None and edit.on_topic not in known.topics
 
 
 def _only_in_file(edit: plan_edits.Edit, known: Snapshot) -> str:
-    """Return why a value can't be changed or removed, since it is in the broker's own file; ``""`` if it can."""
+    """Return why a value can't be changed or removed because it is in the broker's own file; ``""`` if it can."""
     if isinstance(edit, plan_edits.SetConfig):
         return only_in_file(edit.resource, edit.key, known)
     if not isinstance(edit, plan_edits.UnsetConfig):
@@ -289,7 +288,7 @@ def _only_in_file(edit: plan_edits.Edit, known: Snapshot) -> str:
 
 
 def _inheriting(edit: plan_edits.Edit, known: Snapshot) -> plan_edits.Edit:
-    """Return the removal of the own value if the wanted one would be inherited then, else the edit."""
+    """Return the removal of the own value if the wanted one would then be inherited, else the edit."""
     if not isinstance(edit, plan_edits.SetConfig):
         return edit
     entries = known.configs.get(edit.resource)
@@ -301,7 +300,7 @@ def _inheriting(edit: plan_edits.Edit, known: Snapshot) -> plan_edits.Edit:
 
 
 def _moved(edit: plan_edits.Edit, wish: Wish, known: Snapshot) -> list[str]:
-    """Return a line where the cluster differs from the lake, else nothing."""
+    """Return a line if the cluster differs from the lake, else nothing."""
     lake, now = wish.lake, value_now(edit, known, effective=wish.effective)
     if UNKNOWN in (lake, now) or _same(edit, lake, now):
         return []
@@ -310,8 +309,8 @@ def _moved(edit: plan_edits.Edit, wish: Wish, known: Snapshot) -> list[str]:
 
 
 def value_now(edit: plan_edits.Edit, known: Snapshot, *, effective: bool = False) -> Value:
-    """Return the value that the cluster has for an edit's key: the own one, or the one in a broker's file; None for
-    neither. effective: the effective value, None for a default."""
+    """Return the cluster's value of an edit's key: the own one, or the one in a broker's file; None without either.
+    effective: the effective value instead, None for a default."""
     place = edit.target
     if not isinstance(place, ConfigResource | QuotaEntity):
         return UNKNOWN
@@ -329,14 +328,14 @@ def _same(edit: plan_edits.Edit, lake: Value, now: Value) -> bool:
     if lake is None or now is None or not isinstance(edit.target, QuotaEntity):
         return lake == now
     try:
-        # The lake has texts: 1048576 and 1048576.0 are the same quota.
+        # The lake has text: 1048576 and 1048576.0 are the same quota.
         return float(str(lake)) == float(str(now))
     except ValueError:
         return False
 
 
 def edit_text(edit: plan_edits.Edit | NoEdit) -> str:
-    """Return an edit as a command, or why there is none: harmless text for the screen, not to be run."""
+    """Return an edit as a command, or the reason why it is not possible: cleaned text for the screen, not to be run."""
     from console.language.interpret import command_of
 
     return clean(edit.why if isinstance(edit, NoEdit) else command_of(edit), 400)

@@ -1,4 +1,4 @@
-"""Causes that an operator does not want to hear of for a while, by cluster: a small file in the state directory."""
+"""Muted causes by cluster: a small file in the state directory."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from console.safe_files import PRIVATE, private_folder, read_regular, write_whol
 log = logging.getLogger(__name__)
 
 LARGEST = 16 << 20
-"""Bytes of the file."""
+"""Most bytes of the file."""
 MOST = 1_000
-"""Causes that are kept of a cluster; beyond it, those that end last."""
+"""Most causes of a cluster that are kept; above it, those whose mute ends last."""
 
 
 class _File(Struct):
-    """v: of the format. clusters: cluster id -> cause -> until when, UTC."""
+    """v: of the format. clusters: cluster id -> cause -> end of its mute, UTC."""
 
     v: int = 1
     clusters: dict[str, dict[str, datetime]] = field(default_factory=dict)
 
 
 class MutedCauses:
-    """The file ``muted.json``, mode 0600. One that can't be read counts as empty; an error of writing is logged: the
-    causes are muted in this console in any case. Its methods block: call them in a thread."""
+    """The file ``muted.json``, mode 0600. One that can't be read counts as empty; a write error is logged: the causes
+    stay muted in this console. Its methods block: call them in a thread."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def read(self, cluster_id: str) -> dict[str, datetime]:
-        """Return cause -> until when it is muted, UTC, without those that have ended."""
+        """Return cause -> end of its mute, UTC, without ended ones."""
         return self._read().clusters.get(cluster_id, {})
 
     def write(self, cluster_id: str, muted: Mapping[str, datetime]) -> None:
-        """Keep the muted causes of a cluster, and drop those of all clusters that have ended."""
+        """Keep the muted causes of a cluster, and drop the ended ones of all clusters."""
         # Read again right before: another console may have written for another cluster.
         file = self._read()
         latest = sorted(muted.items(), key=lambda item: item[1])[-MOST:]

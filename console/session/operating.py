@@ -1,7 +1,7 @@
-"""Works on operations: begins one, resumes one that another process left, and passes on what an operator asks of one.
+"""Work on operations: begin one, resume one that another process left, and pass on an operator's requests.
 
-Each poll of the cluster leads to one decision (`console.operations.next_step`); what it sends is an ordinary change, by
-the one apply flow. The process may die at any moment: what it did and was about to do is in the journal.
+Each poll of the cluster leads to one decision (`console.operations.next_step`); its edits are an ordinary change, sent
+by the one apply flow. The process may die at any moment: the journal has what it did and was about to do.
 """
 
 from __future__ import annotations
@@ -45,26 +45,26 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 NEEDS = Needs(parts=PARTS, every=frozenset({TOPIC, BROKER}))
-"""What a decision is made from."""
+"""The reads that a decision is based on."""
 
 
 def needs_of(goal: Goal) -> Needs:
-    """Return what a goal is planned from before it begins: a node that it names may be a controller."""
+    """Return the reads that the plan of a goal is based on: a node that it names may be a controller."""
     return NEEDS | Needs(nodes=brokers_of(goal))
 
 
 _OPTIONS = ApplyOptions(risks=frozenset({MOVE_UNTHROTTLED}))
-"""An operation takes its throttles off where it was told to go on without, or where another's move alone is left."""
+"""An operation removes its throttles if it was told to continue without, or if only another tool's move is left."""
 _ASKS = Asks(former=False, plan=False, name=False, over=False, silent=True, signals=False)
-"""The operation was confirmed when it began, and what former changes left open is settled before it is resumed."""
+"""The operation was confirmed at its beginning, and open former changes are settled before it is resumed."""
 _PROGRESS_EVERY = 60.0
-"""Seconds between lines of progress in the journal while nothing but the number of copied bytes changes."""
+"""Seconds between progress lines in the journal while only the number of copied bytes changes."""
 
 
 class Pace(Struct, frozen=True):
     """The pace of polls. first, most: seconds between two, after progress and at most. patience: seconds without
-    progress after which an operation is stalled. sleep: how it waits. leaves: whether it leaves an operation that is
-    stalled, or goes on polling."""
+    progress after which an operation is stalled. sleep: the function that waits. leaves: whether work on a stalled
+    operation ends, or polling continues."""
 
     first: float = 0.5
     most: float = 5.0
@@ -74,8 +74,8 @@ class Pace(Struct, frozen=True):
 
 
 class Operations(NamedTuple):
-    """The operations of a cluster, by this host's journal: those that are open, and the last ones that ended. holder:
-    who works on them."""
+    """The operations of a cluster in this host's journal: the open ones, and the last ended ones. holder: the process
+    that works on them."""
 
     open: tuple[Operation, ...]
     ended: tuple[Operation, ...] = ()
@@ -86,8 +86,8 @@ class Operations(NamedTuple):
 
 
 async def read_operations(session: Session, ended: int = 0) -> Operations:
-    """Read the operations of the cluster from this host's journal. ended: how many of those that have ended, the last
-    first. Raises Refused, AdminError."""
+    """Read the operations of the cluster from this host's journal. ended: most ended ones, the last first. Raises
+    Refused, AdminError."""
     now = session.clock.now()
     try:
         journal = await session.journal()
@@ -107,7 +107,7 @@ def _read(journal: JournalFile, ended: int, now: datetime, mine: Origin) -> Oper
 
 
 async def begin(session: Session, goal: Goal, throttle: int | None) -> int:
-    """Record that an operation begins. Returns its number.
+    """Record the beginning of an operation, and return its number.
 
     Raises Refused: in a read-only context, without a journal, while another operation is open; AdminError.
     """
@@ -122,7 +122,7 @@ async def begin(session: Session, goal: Goal, throttle: int | None) -> int:
 
 
 async def refuse_a_second(session: Session) -> None:
-    """Raise Refused where no operation can begin: in a read-only context, without a journal, while one is open."""
+    """Raise Refused if no operation can begin: in a read-only context, without a journal, while one is open."""
     session.refuse_if_read_only()
     if not session.context.journal:
         remedy = "Leave out --no-journal, or plan with kac moves GOAL --script."
@@ -141,10 +141,10 @@ async def refuse_a_second(session: Session) -> None:
 async def ask_of(
     session: Session, number: int, *, cancel: bool = False, throttle: int | None = None, give_up: bool = False
 ) -> Operation:
-    """Record what an operator asks of an operation; the process that works on it does that with its next poll.
+    """Record an operator's request to an operation; the process that works on it carries it out with its next poll.
 
     Args:
-        throttle: bytes per second, 0 for none; None leaves it.
+        throttle: bytes per second, 0 for no throttle; None: unchanged.
         give_up: leave its throttles on brokers that do not answer.
 
     Returns:
@@ -152,7 +152,7 @@ async def ask_of(
 
     Raises:
         Refused: no such operation is open, the context is read-only, or the journal can't be written.
-        AdminError: the cluster is lost.
+        AdminError: the connection to the cluster is lost.
     """
     session.refuse_if_read_only()
     known = await read_operations(session)
@@ -170,7 +170,7 @@ async def ask_of(
 
 
 async def way_back(journal: JournalFile, number: int) -> Restore:
-    """Return the goal that takes back what an operation that ended has moved. Raises Refused."""
+    """Return the goal that reverts the moves of an ended operation. Raises Refused."""
     try:
         operation = journal_operations.operations((await asyncio.to_thread(journal.read)).records).get(number)
     except JournalError as error:
@@ -192,12 +192,12 @@ async def way_back(journal: JournalFile, number: int) -> Restore:
 
 
 class OperationRun(Struct, frozen=True):
-    """The work on an operation by this process, so far: each step takes it and returns it.
+    """The state of this process's work on an operation: each step takes it and returns it.
 
-    operation: as the journal has it. waits: what it waits for. copies: whether replicas are being copied. mark: what
-    runs and how many bytes were copied, at the last poll; moved_at: when it changed. written: the state and the reasons
-    of the last line of progress; written_at: when that was. delay: before the next poll. stalled: no progress for the
-    pace's patience. Times are of the monotonic clock, in seconds.
+    operation: as in the journal. waits: the reasons for waiting. copies: whether replicas are being copied. mark:
+    running moves and copied bytes at the last poll; moved_at: when it changed. written: the state and the reasons of
+    the last progress line; written_at: its time. delay: before the next poll. stalled: no progress for the pace's
+    patience. Times are of the monotonic clock, in seconds.
     """
 
     operation: Operation
@@ -218,20 +218,20 @@ async def work_on(
     pace: Pace | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Operation:
-    """Work on an operation until it ends, or until there was no progress for the pace's patience.
+    """Work on an operation until it ends, or until it made no progress for the pace's patience.
 
     Args:
-        tell: gets a line for each event.
-        on_progress: gets the progress after each poll.
+        tell: receives a line for each event.
+        on_progress: receives the progress after each poll.
 
     Returns:
-        The operation as the journal has it then.
+        The operation as in the journal at that point.
 
     Raises:
         Refused: another process works on it, the journal can't be written, or the context is read-only.
     """
     session.refuse_if_read_only()
-    # The journal ties each change of the steps to the operation by it.
+    # The journal links each change of the steps to the operation by this number.
     session.operation = number
     try:
         async with _Work(await session.journal(), this_process(session.front_end), session.clock) as work:
@@ -248,11 +248,11 @@ async def _work_on(
     pace: Pace,
     on_progress: Callable[[Progress], None],
 ) -> Operation:
-    """Poll the cluster and send what comes next, until the operation ends or is stalled."""
+    """Poll the cluster and send the next step, until the operation ends or is stalled."""
     from console.admin.errors import AdminError
 
     began = session.clock.monotonic()
-    # What a process that died had sent may still be on its way.
+    # A request of a process that died may still be in flight.
     await reconcile_open(session.client, session.context, session.snapshot, work.journal)
     await work.renew()
     run = OperationRun(await work.read(number), began, began, pace.first)
@@ -265,7 +265,7 @@ async def _work_on(
             else:
                 run = await _take(work, run, decision, tell)
         except AdminError as error:
-            # Brokers restart while replicas move: an operation outlives that, and goes on when they answer again.
+            # Brokers restart while replicas move: an operation outlives that, and continues when they answer again.
             run = replace(run, waits=(f"the cluster does not answer: {error.failure.message}",), copies=False)
         run = replace(run, operation=await work.read(number))
         if run.operation.ended is not None:
@@ -280,7 +280,7 @@ async def _work_on(
 
 
 async def _take(work: _Work, run: OperationRun, decision: End | Wait, tell: Callable[[str], None]) -> OperationRun:
-    """Return the run with what it waits for, or record that the operation ended."""
+    """Return the run with the reasons for waiting, or record the end of the operation."""
     if isinstance(decision, Wait):
         return replace(run, waits=decision.waits, copies=decision.copies)
     await work.note(run.operation.number, journal_operations.Over(decision.state))
@@ -296,7 +296,7 @@ async def _send(
     tell: Callable[[str], None],
     first: float,
 ) -> OperationRun:
-    """Send a step, and say why it was not sent, or not whole."""
+    """Send a step, and record the reasons if it was not sent, or not fully."""
     step = decision.step
     run = replace(run, copies=True)
     session.discard()
@@ -306,11 +306,11 @@ async def _send(
         session.discard()
         why = refused or ("nothing of the step is left to do",)
         return replace(run, waits=(*why, *decision.waits))
-    # Before the change: its throttles are known to be ours whatever dies.
+    # Before the change: if the process dies, the journal shows that the throttles belong to the operation.
     await work.note(run.operation.number, step)
     for line in _words(step, len(run.operation.steps) + 1):
         tell(line)
-    # Polling and planning took time: another process may work on it by now.
+    # Polling and planning took time: another process may hold the lease by now.
     await work.renew()
     try:
         reports = await apply_flow(session, Unattended(), _OPTIONS, _ASKS, Flags())
@@ -320,7 +320,7 @@ async def _send(
     finally:
         session.discard()
     bad = [each for result in reports[-1].results for each in result.outcomes if not each.ok]
-    # Before the next poll: a step must not be planned on a change that may still arrive.
+    # Before the next poll: no step may be planned while a change may still arrive.
     if any(each.status is Status.UNKNOWN for each in bad):
         await reconcile_open(session.client, session.context, session.snapshot, work.journal)
     if reports[-1].conflicts:
@@ -332,7 +332,7 @@ async def _send(
 
 
 def _words(step: Step, number: int) -> Iterator[str]:
-    """Yield what a step does, a line each."""
+    """Yield the actions of a step, a line each."""
     for count, what in (
         (len(step.moves), "partitions to move"),
         (len(step.dirs), "replicas to copy into other directories"),
@@ -350,7 +350,7 @@ async def _report(
     tell: Callable[[str], None],
     on_progress: Callable[[Progress], None],
 ) -> OperationRun:
-    """Record the progress, and find out whether there was none for too long."""
+    """Record the progress, and detect a stall."""
     operation, now = run.operation, work.clock.monotonic()
     running, copying = operation.running(snapshot), operation.copying(snapshot)
     copied, left = copied_bytes(snapshot, running, copying.values())
@@ -377,8 +377,8 @@ async def _report(
 
 
 class _Work:
-    """The lease and the journal, while the lease is held. An asynchronous context manager; raises Refused where another
-    process has it."""
+    """The lease and the journal, while the lease is held. An asynchronous context manager; raises Refused if another
+    process holds it."""
 
     def __init__(self, journal: JournalFile, mine: Origin, clock: Clock) -> None:
         self.journal = journal
@@ -396,7 +396,7 @@ class _Work:
             log.warning("the lease is not given back, and ends by itself: %s", error)
 
     async def renew(self) -> None:
-        """Take the lease, or extend it. Raises Refused where another process holds it, or it can't be written."""
+        """Take the lease, or extend it. Raises Refused if another process holds it, or it can't be written."""
         try:
             holder = await asyncio.to_thread(self._lease.take, self.clock.now())
         except OSError as error:
@@ -430,11 +430,11 @@ class _Work:
             raise Refused(error.failure) from error
 
     async def read(self, number: int) -> Operation:
-        """Return an operation as the journal has it now: an operator may have asked something of it. Raises Refused."""
+        """Return an operation as in the journal now, with new requests of operators. Raises Refused."""
         try:
             by_number = journal_operations.operations((await asyncio.to_thread(self.journal.open)).records)
             if number not in by_number:
-                # The open part of a journal has no operations that ended; the whole is read only for these.
+                # The open part of a journal lacks ended operations; the whole is read only for these.
                 by_number = journal_operations.operations((await asyncio.to_thread(self.journal.read)).records)
         except JournalError as error:
             raise Refused(error.failure) from error
@@ -445,8 +445,9 @@ class _Work:
 
 
 def _still(operation: Operation, partitions: int, copies: int, seconds: float) -> Iterator[str]:
-    """Yield why there is no progress, where no reason is known. Brokers count what in-sync replicas of a throttled
-    partition fetch against the leader's rate, too (KIP-73): below what producers write nothing is left for new ones."""
+    """Yield a description and a likely cause of a stall without a known reason. Brokers count the fetches of in-sync
+    replicas of a throttled partition against the leader's rate (KIP-73): below the producers' rate nothing is left for
+    new replicas."""
     what = f"{copies:,} replicas are copied into other directories" if copies else f"{partitions:,} partitions move"
     yield f"no byte was copied for {seconds:.0f} s; {what}"
     if operation.throttle is not None and partitions:

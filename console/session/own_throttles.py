@@ -1,5 +1,5 @@
 """The throttles that operations of this host's journal hold. They are no leftovers while an operation works, nor until
-the configs were read again after it ended."""
+the configs were read again after its end."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ if TYPE_CHECKING:
 
 
 class OwnThrottles:
-    """What operations hold, by the journal. held: the entities and keys; the same object until they change. over: those
-    of operations that have ended since the configs were read. What the context declares as meant is held, too."""
+    """Throttles held by operations of the journal. held: the entities and keys; the same object until they change.
+    over: those of operations that ended since the configs were read. Throttles that the context declares as intended
+    are also held."""
 
     def __init__(self, meant: frozenset[ConfigPlace]) -> None:
-        """Hold what the context declares as meant, and what `take` adds."""
+        """Hold the throttles that the context declares as intended, and those that `take` adds."""
         self._meant = meant
         self._open: Mapping[int, frozenset[ConfigPlace]] = {}
         self.over: frozenset[ConfigPlace] = frozenset()
         self.held = meant
 
     def take(self, open_: Iterable[Operation]) -> None:
-        """Take the operations that are open now, by the journal."""
+        """Set the open operations, from the journal."""
         now = {each.number: each.owned().places() for each in open_}
-        # An operation takes its throttles off as it ends; until the configs are read again, the known ones still show
+        # An operation removes its throttles at its end; until the configs are read again, the known ones still show
         # them.
         self.over = self.over.union(*(places for number, places in self._open.items() if number not in now))
         self._open = now
         self._hold()
 
     def forget(self, over: frozenset[ConfigPlace]) -> None:
-        """Drop throttles of operations that had ended before the configs were read: what these still show of them is
-        left over."""
+        """Drop throttles of operations that had ended before the configs were read: those that the configs still show
+        are leftovers."""
         self.over -= over
         self._hold()
 

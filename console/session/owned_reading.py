@@ -1,4 +1,4 @@
-"""Reads what of a cluster belongs to running moves and operations, and so is no wanted state."""
+"""Read the values that running moves and operations own, which are therefore no wanted state."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 async def read_owned(
     snapshot: Snapshot, context: Context, operations: Callable[[], Awaitable[Operations]]
 ) -> Mapping[ConfigPlace, str]:
-    """Return what belongs to running moves, and to open operations of this host's journal, each with a line that says
-    to which; not what the context declares as meant.
+    """Return the values owned by running moves, and by open operations of this host's journal, each with a line that
+    names the owner; without those that the context declares as intended.
 
     Args:
-        snapshot: in which everything was read (`reading.read_everything`).
+        snapshot: with everything read (`reading.read_everything`).
         operations: reads those of the journal.
 
     Raises:
@@ -33,7 +33,7 @@ async def read_owned(
 
     owned = dict[ConfigPlace, str]()
     if context.journal and any_journal(os.environ):
-        # Set before its moves begin, and taken off after them.
+        # Set before its moves begin, and removed after them.
         for operation in (await operations()).open:
             owned |= dict.fromkeys(operation.owned().places(), f"belongs to operation {operation.number}")
     configs = snapshot.configs

@@ -1,4 +1,4 @@
-"""How often each part is read: while events are followed, on the screen next to its panes, and for triage."""
+"""The interval of each part's reads: while events are followed, on the screen next to its panes, and for triage."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from console.session.scheduler import Pace
 
 
 class Paces(NamedTuple):
-    """Seconds between two reads of a part; None where it is not read for that."""
+    """Seconds between two reads of a part; None if it is not read for that purpose."""
 
     events: float | None = None
-    """For those who watch for changes, and nothing else. Of configs: those of one resource."""
+    """For commands that only watch for changes. For configs: those of one resource."""
     screen: float | None = None
-    """The same while a screen shows something else, and for its header."""
+    """The same for a screen that shows other data, and for its header."""
     triage: float | None = None
     after: tuple[Part, ...] = (Part.CLUSTER,)
-    """What triage reads before it reads this for the first time."""
+    """Parts that triage reads before its first read of this one."""
     within: float | None = None
-    """Seconds that a read for triage may take; None: as long as the client lets it."""
+    """Most seconds for a read of triage; None: as long as the client allows."""
 
 
 SHORT_SECONDS = 6.0
-"""The longest that small reads of triage may take: a broker that was just stopped would hold them until the request
-times out."""
+"""Most seconds for small reads of triage: a broker that was just stopped would hold them until the request times
+out."""
 _LATER = (Part.TOPICS,)
 
 
@@ -54,11 +54,11 @@ PACES: Mapping[Part, Paces] = {
     Part.AUTHORS: Paces(triage=1.0, after=_LATER),
     Part.REQUEST_LOGS: Paces(triage=2.0, after=_LATER),
 }
-"""All parts that are read again and again, in the order in which their reads begin."""
+"""All parts that are read repeatedly, in the order in which their reads begin."""
 
 
 FOR_EVENTS = {part: each.events for part, each in PACES.items() if each.events is not None}
-"""Part -> seconds between two reads of it, of commands that watch for changes."""
+"""Part -> seconds between two reads of it, for commands that watch for changes."""
 FOR_SCREEN = {part: each.screen for part, each in PACES.items() if each.screen is not None}
 
 

@@ -1,7 +1,7 @@
-"""Reads the facts that a plan is judged by: what its warnings need.
+"""Read the facts for the warnings of a plan.
 
 Reading is bounded: the configs of `READ_TOPICS` topics that may inherit a default, the sizes of `READ_PARTITIONS`
-partitions. The texts of the warnings count what was left out.
+partitions. The texts of the warnings count the rest.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ GOOD_FOR = 30.0
 
 
 async def read_for_risks(session: Session, staged: Iterable[Staged]) -> risk_rules.RiskFacts:
-    """Read what the warnings about these edits need, unless that was done some seconds ago. What a broker refuses to
-    show stays unknown. Raises AdminError if the cluster is lost."""
+    """Read the facts for the warnings about these edits, unless that was done some seconds ago. Facts that a broker
+    refuses to return stay unknown. Raises AdminError if the connection to the cluster is lost."""
     edits = tuple(staged)
     known = session.risk_reading
     # The same plan is judged when it is shown, before it is confirmed, and before it is sent.
@@ -57,7 +57,7 @@ async def read_for_risks(session: Session, staged: Iterable[Staged]) -> risk_rul
 
 
 def facts_so_far(known: RiskReading | None, principal: str) -> risk_rules.RiskFacts:
-    """Return the facts that were read so far, for what is shown while a plan is made."""
+    """Return the facts that were read so far, for display while a plan is made."""
     return known.facts if known is not None else risk_rules.RiskFacts(principal=principal)
 
 
@@ -73,7 +73,7 @@ def _topics(needs: risk_rules.RiskNeeds, staged: Iterable[Staged], known: Snapsh
 
 
 def _resources(needs: risk_rules.RiskNeeds, topics: Iterable[str], known: Snapshot) -> list[ConfigResource]:
-    """Return what is described: topics, and brokers."""
+    """Return the resources to describe: topics and brokers."""
     resources = [topic_resource(name) for name in topics]
     if needs.a_broker:
         resources += [broker_resource(broker.id) for broker in known.cluster.brokers[:1]]
@@ -83,7 +83,7 @@ def _resources(needs: risk_rules.RiskNeeds, topics: Iterable[str], known: Snapsh
 
 
 async def _topic_sizes(client: Client, snapshot: Snapshot, topics: Iterable[str]) -> dict[str, int]:
-    """Return the bytes of all replicas of each topic; a topic is left out where the size of a partition is unknown."""
+    """Return the bytes of all replicas of each topic, without topics that have a partition of unknown size."""
     from console.admin.cluster import describe_log_dirs
 
     wanted: dict[str, list[int]] = {}
@@ -92,7 +92,7 @@ async def _topic_sizes(client: Client, snapshot: Snapshot, topics: Iterable[str]
     for name in topics:
         partitions = snapshot.topics[name].partitions
         left -= len(partitions)
-        # Whole topics or none: half a topic's size would look like a small topic.
+        # Whole topics only: half a topic's size would look like a small topic.
         if left < 0:
             break
         wanted[name] = [partition.number for partition in partitions]
@@ -109,8 +109,8 @@ async def _topic_sizes(client: Client, snapshot: Snapshot, topics: Iterable[str]
 
 
 async def _ages(client: Client, snapshot: Snapshot, topics: Iterable[str], now: datetime) -> dict[str, float]:
-    """Return how many seconds ago the newest record of each topic was written, by its own time, below 0 in the
-    future; topics beyond `READ_PARTITIONS` partitions, and all on brokers before Kafka 3.0, are left out."""
+    """Return the seconds since the newest record of each topic was written, by its own timestamp, below 0 in the
+    future; without topics beyond `READ_PARTITIONS` partitions, and without any on brokers before Kafka 3.0."""
     from console.admin.partitions import newest_records
 
     known = snapshot.topics
@@ -127,7 +127,7 @@ async def _ages(client: Client, snapshot: Snapshot, topics: Iterable[str], now: 
 
 
 async def _readers(client: Client, topics: frozenset[str]) -> Mapping[str, TopicReaders]:
-    """Return how far groups have read these topics."""
+    """Return the positions of groups in these topics."""
     from console.admin.groups import topic_readers
 
     return await client.run(topic_readers, topics, risk_rules.READ_GROUPS) if topics else {}

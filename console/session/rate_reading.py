@@ -1,7 +1,7 @@
-"""Reads what rates are computed from: the end offsets of the partitions in view on each tick, those of all others and
-the log directories in turn, so that it costs a broker at most a hundredth of its time.
+"""Read the base of rates: the end offsets of the partitions in view on each tick, those of all others and the log
+directories in turn, so that it takes a broker at most a hundredth of its time.
 
-What triage reads counts, too, and replaces turns.
+Reads of triage also count, and replace turns.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from console.session.snapshot_reader import MANY, SnapshotReader, read_end_offse
 log = logging.getLogger(__name__)
 
 AT_ONCE = 2_000
-"""Partitions whose ends are read in a turn, more where a topic has more; and the most of those in view."""
+"""Most partitions whose ends are read in a turn, unless a single topic has more; and most partitions in view."""
 REST = 100
 PACE = Pace(every=1.5, rest=REST, from_begin=True, first=0.02)
-"""Of turns: below a tick, so that each has one, and at a hundredth of a broker's time. The first turn also opens
-connections, which is not the brokers' time."""
+"""The pace of turns: shorter than a tick, so that each tick may have one, and at most a hundredth of a broker's time.
+The first turn also opens connections, which takes no time of the broker."""
 OTHERS_EVERY = timedelta(seconds=15)
-"""How long what triage read replaces turns: a bit longer than from one of its reads to the next."""
+"""Seconds for which a read of triage replaces turns: a bit longer than the interval of its reads."""
 
 
 class RateReader:
-    """Reads ends and log directories of a session, some on each call, and sums the rates up.
+    """A reader of ends and log directories of a session, some on each call, with the totals of the rates.
 
-    totals: of the rates as they were summed up last.
+    totals: the last computed ones.
     """
 
     def __init__(self, reader: SnapshotReader) -> None:
@@ -51,18 +51,18 @@ class RateReader:
         self._summing = asyncio.Lock()
 
     async def read(self, in_view: Iterable[Place] = (), silent: Collection[int] = ()) -> None:
-        """Read the end offsets of partitions in view, and what is next in turn. What can't be read stays unknown; a
-        call while another one reads does nothing. silent: brokers that are not asked, since they would not answer."""
+        """Read the end offsets of partitions in view, and the next ones in turn. Values that can't be read stay
+        unknown; a call during another one does nothing. silent: brokers without requests, as they would not answer."""
         from console.admin.errors import AdminError
 
-        # A tick that comes while brokers are slow must not add to their load.
+        # A tick during slow answers must not add to the brokers' load.
         if self._reads:
             return
         self._reads = True
         try:
             await self._read_ends(in_view, silent)
             await self._read_dirs(silent)
-        except AdminError as error:  # a lost cluster is said by those who read what they can't do without
+        except AdminError as error:  # other reads, which depend on the cluster, report a lost connection
             log.info("rates: %s", error.failure)
         finally:
             self._reads = False
@@ -85,16 +85,16 @@ class RateReader:
         if not brokers or Part.TOPICS not in reader.snapshot.read_at or not self._dirs.is_due():
             return
         at = reader.snapshot.read_at.get(Part.LOG_DIRS)
-        # The first read takes all brokers at once: sizes of some would look like those of the whole cluster.
+        # The first read covers all brokers at once: the sizes of some would look like those of the whole cluster.
         if at is None:
             with self._dirs:
                 await reader.read_log_dirs()
             self._dirs_at = reader.snapshot.read_at.get(Part.LOG_DIRS)
             return
         if at != self._dirs_at and timedelta() <= reader.clock.now() - at < OTHERS_EVERY:
-            return  # triage reads them too
+            return  # triage also reads them
         self._next_broker = next((each for each in brokers if each > self._next_broker), brokers[0])
-        # A turn asks one of n brokers, and each of them rests during the turns of the others: a turn's own rest is an
+        # A turn reads one of n brokers, and each of them rests during the turns of the others: a turn's own rest is an
         # n-th.
         self._dirs.pace = PACE._replace(rest=REST / len(brokers))
         with self._dirs:
@@ -102,13 +102,13 @@ class RateReader:
         self._dirs_at = reader.snapshot.read_at.get(Part.LOG_DIRS)
 
     def is_summed_up(self, snapshot: Snapshot) -> bool:
-        """Return whether the totals are of a snapshot's rates; of few topics they are made so at once."""
+        """Return whether the totals match a snapshot's rates; with few topics they are computed right here."""
         if len(snapshot.topics) <= MANY:
             self.totals = self.totals.after(snapshot.rates, snapshot.topics)
         return self.totals.rates is snapshot.rates and self.totals.made_of is snapshot.topics
 
     async def sum_up(self, snapshot: Snapshot) -> RateTotals:
-        """Return the totals of a snapshot's rates: those that were made last, with what has changed since."""
+        """Return the totals of a snapshot's rates: the last ones, updated with the differences."""
         async with self._summing:
             if not self.is_summed_up(snapshot):
                 self.totals = await asyncio.to_thread(self.totals.after, snapshot.rates, snapshot.topics)
@@ -122,7 +122,7 @@ class RateReader:
         self._ends.put_off(OTHERS_EVERY.total_seconds())
 
     def _turn(self) -> Iterator[Place]:
-        """Yield the next partitions in turn, whole topics at a time; all partitions where they are few."""
+        """Yield the next partitions in turn, whole topics at a time; all partitions if they are few."""
         topics = self._reader.snapshot.topics
         names, count = in_order(topics), 0
         start = bisect_right(names, self._next_topic)
@@ -146,7 +146,7 @@ def _some(places: Iterable[Place]) -> dict[Place, None]:
 
 
 def _by_leader(topics: Mapping[str, Topic], places: Iterable[Place]) -> dict[int, list[Place]]:
-    """Return broker -> the partitions that it leads; partitions without a leader are left out."""
+    """Return broker -> the partitions that it leads, without partitions that have no leader."""
     leaders: dict[int, list[Place]] = {}
     known: dict[str, dict[int, int]] = {}
     for name, number in places:

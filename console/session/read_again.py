@@ -1,5 +1,5 @@
-"""Reads into a session what edits touch: before they are staged, and after they were applied. Of topics, configs,
-quotas, ACLs and users more is read than what they touch; of other types what `describe_again` reads is kept."""
+"""Read the targets of edits into a session: before they are staged, and after they were applied. For topics, configs,
+quotas, ACLs and users it reads more than the targets; for other types it keeps the result of `describe_again`."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ log = logging.getLogger(__name__)
 
 
 async def read_again(session: Session, edits: Iterable[Edit]) -> None:
-    """Read into the session what edits touch; for the cluster default, the brokers too. Never raises: a failure to read
-    is in the snapshot's failures. Nothing is read from another cluster than before."""
+    """Read the targets of edits into the session; for the cluster default also the brokers. Never raises: failures to
+    read are in the snapshot. Nothing is read from another cluster than before."""
     from console.admin.errors import AdminError
 
     try:
-        # First, so that nothing is read from another cluster that has taken over the addresses.
+        # First, so that nothing is read from another cluster that took over the addresses.
         await session.read_cluster()
         for type_, targets in touched(edits).items():
             if type_ is TopicTarget:
@@ -39,7 +39,7 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
             elif type_ is ConfigResource:
                 await session.read_configs(_with_heirs(targets, session.snapshot))
             elif type_ is QuotaEntity:
-                # These alone if the others are known already: there may be a million.
+                # Only these if the others are known already: there may be a million.
                 if len(targets) <= SINGLY and Part.QUOTAS in session.snapshot.read_at:
                     await session.keep(
                         read_quotas_of(session.client, [filter_for_entity(entity) for entity in targets])
@@ -50,15 +50,15 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
                 await session.read_acls()
             elif type_ is ScramUser:
                 await session.read_whole(Part.SCRAM)
-            elif type_ is not Home:  # a topic that edits leave alone is not read
+            elif type_ is not Home:  # a topic that edits do not change is not read
                 session.learn(await READERS[type_](session.client, session.snapshot, targets))
     except (AdminError, Refused) as error:
         log.warning("could not read again what was touched: %s", error.failure)
 
 
 def _with_heirs(resources: Iterable[ConfigResource], known: Snapshot) -> list[ConfigResource]:
-    """Return resources, and with the cluster default the brokers, or the controllers where these are asked: those
-    without a value of their own inherit it, and show it in their own configs."""
+    """Return resources, and with the cluster default the brokers, or the controllers on a connection to controllers:
+    those without a value of their own inherit it, and show it in their own configs."""
     wanted = dict.fromkeys(resources)
     if any(resource.is_cluster_default for resource in wanted):
         nodes = known.cluster.brokers or known.cluster.controllers

@@ -1,4 +1,4 @@
-"""Reads into a session what statements need, and everything. Reads that do not depend on each other run at once."""
+"""Read the needs of statements, or everything, into a session. Independent reads run concurrently."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 
 NOTHING_NEEDED = Needs()
 TIMES = 2_000
-"""Committed offsets whose records' timestamps are read for a command."""
+"""Most committed offsets whose record timestamps are read for a command."""
 
 
 async def read_needs(session: Session, need: Needs, *, sparing: bool = False) -> Snapshot:
-    """Read what statements need, what depends on other parts after these.
+    """Read the needs of statements; parts that depend on others are read after these.
 
     Args:
-        sparing: of many quotas, only those that are needed.
+        sparing: if quotas are many, read only the needed ones.
 
     Returns:
-        The session's snapshot. What can't be read is in its failures.
+        The session's snapshot. Failures to read are in it.
 
     Raises:
-        Refused: it is not the cluster that is expected.
-        AdminError: the cluster is lost.
+        Refused: it is not the expected cluster.
+        AdminError: the connection to the cluster is lost.
     """
     await _read_first(session, need, sparing=sparing)
     if any(_may_be_controller(session.snapshot, each) for each in _named_brokers(need)):
         await session.read_quorum()
-    # Groups are chosen by patterns, so that the list of groups has to be there first.
+    # Groups are chosen by patterns, so the list of groups has to be read first.
     await session.poll_groups(_lagging(session.snapshot, need), times=TIMES if need.lag_times else 0)
     groups = {group for group, _ in need.group_positions} & session.snapshot.group_positions.keys()
     topics = {topic for group in groups for topic, _ in session.snapshot.group_positions[group].committed}
@@ -71,13 +71,13 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         await session.read_topics()
     listed = need.every & {*IN_RESOURCE_LISTS}
     resources = await session.list_resources(sorted(listed)) if listed else ()
-    # They are read for keys and inherited values; only what was named is shown with its documentation.
+    # These are read for keys and inherited values; only named resources are shown with documentation.
     await session.read_configs(sorted({*_dependent(session.snapshot, need), *resources} - need.resources))
     return session.snapshot
 
 
 async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
-    """Read what depends on nothing else, all at once."""
+    """Read the parts that depend on no other, all at once."""
     parts = set(need.parts)
     if sparing and Part.QUOTAS in parts:
         parts.remove(Part.QUOTAS)
@@ -85,7 +85,7 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
         if session.snapshot.quotas_sparse and not need.quotas_of:
             await session.read_quotas()
     if session.context.cluster_id or need != NOTHING_NEEDED:
-        parts.add(Part.CLUSTER)  # its id is checked: another cluster's answers must not be taken for this one's
+        parts.add(Part.CLUSTER)  # its id is checked: another cluster's answers must not count as this one's
     if TOPIC in need.every or (need.held and not session.context.settings.controllers):
         parts.add(Part.TOPICS)
     first = [session.read_whole(part_named(part)) for part in sorted(parts)]
@@ -93,7 +93,7 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
         first.append(session.keep(snapshot_reader.read_quotas_of(session.client, sorted(need.quotas_of, key=repr))))
     if need.acls_of and Part.ACLS not in parts:
         first.append(session.keep(snapshot_reader.read_acls_of(session.client, sorted(need.acls_of))))
-    # Partitions and leaders come with the topics; logs and replicas can't be asked for without them.
+    # Topics have the partitions and leaders that requests for logs and replicas need.
     topics = need.topics | need.replica_logs | need.log_ranges | {topic for topic, _ in need.offsets_at}
     if topics and Part.TOPICS not in parts:
         first.append(session.read_topics(sorted(topics)))
@@ -119,7 +119,8 @@ def _lagging(snapshot: Snapshot, need: Needs) -> list[str]:
 
 
 def _positions(snapshot: Snapshot, need: Needs) -> tuple[set[TopicPartition], dict[int, set[TopicPartition]]]:
-    """Return the partitions whose start and end offsets are needed, and time -> those whose offsets at it are."""
+    """Return the partitions whose start and end offsets are needed, and time -> those whose offsets at that time
+    are."""
     places: set[TopicPartition] = set()
     at: dict[int, set[TopicPartition]] = {}
     for topic in need.log_ranges:
@@ -136,13 +137,13 @@ def _positions(snapshot: Snapshot, need: Needs) -> tuple[set[TopicPartition], di
 
 
 def _named_brokers(need: Needs) -> Iterator[str]:
-    """Yield the ids of brokers that are named, in digits."""
+    """Yield the ids of the named brokers, as digits."""
     yield from map(str, need.nodes)
     yield from (each.name for each in need.resources if each.type.entity.at_broker and each.name.isdecimal())
 
 
 def _may_be_controller(snapshot: Snapshot, name: str) -> bool:
-    """Return whether no broker that is up has this id, so that a controller may have it."""
+    """Return whether no running broker has this id, so that a controller may have it."""
     return not is_broker(snapshot, name)
 
 
@@ -163,7 +164,7 @@ def _partitions(snapshot: Snapshot, topic: str) -> list[TopicPartition]:
 
 
 def _dependent(snapshot: Snapshot, need: Needs) -> Iterator[ConfigResource]:
-    """Yield the resources whose names are known only after the first reads, but those that brokers list."""
+    """Yield the resources whose names are known only after the first reads, except those that brokers list."""
     ids = [node.id for node in snapshot.cluster.brokers or snapshot.cluster.controllers]
     if BROKER in need.every:
         yield from map(broker_resource, ids)
@@ -178,16 +179,16 @@ def _dependent(snapshot: Snapshot, need: Needs) -> Iterator[ConfigResource]:
 
 
 async def read_everything(session: Session) -> Snapshot:
-    """Read every part of the cluster that files have, and what owns something of it: the running moves.
+    """Read every part of the cluster that files have, and the running moves, which own some of its values.
 
     Returns:
-        The session's snapshot. What can't be read is in its failures.
+        The session's snapshot. Failures to read are in it.
 
     Raises:
         Refused: it is the wrong cluster.
         AdminError: the cluster can't be reached.
     """
-    # Alone and first: if it is the wrong cluster, nothing else of it is read.
+    # Alone and first: if it is the wrong cluster, nothing else is read.
     await session.read_cluster()
     parts = (Part.QUORUM, Part.TOPICS, Part.QUOTAS, Part.ACLS, Part.REASSIGNMENTS)
     await asyncio.gather(*(session.read_whole(part) for part in parts))
@@ -202,7 +203,8 @@ async def read_everything(session: Session) -> Snapshot:
 
 
 def limits_copies(snapshot: Snapshot) -> bool:
-    """Return whether a rate limits copies between log directories: these have to be read then to know if it is used."""
+    """Return whether a rate limits copies between log directories; only the log directories show whether it is in
+    use."""
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
     limits = (
         (each, snapshot.configs[each].get(LOG_DIRS_RATE))

@@ -1,4 +1,5 @@
-"""Reads records for a statement, as the context allows it. Contents go to the caller alone: to no snapshot, no log."""
+"""Read records for a statement, as far as the context allows it. Contents go only to the caller: to no snapshot, no
+log."""
 
 from __future__ import annotations
 
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
     from console.admin.schema_registry import SchemaRegistry
 
 MOST_SECONDS = 20.0
-"""For making the records of one answer readable, decoding and masking."""
+"""Most seconds for decoding and masking the records of one answer."""
 
 
 class RecordReader:
-    """Reads records of one cluster, and keeps what the schema registry told."""
+    """A reader of records of one cluster, with a cache of schemas from the registry."""
 
     def __init__(self, client: Client, context: Context) -> None:
         self._client = client
@@ -42,16 +43,16 @@ class RecordReader:
             self._decoder = registry_decoder(context.mask, self._registry)
 
     async def read(self, statement: Records, more: records.Start | None = None) -> records.RecordsRead:
-        """Return the records that a statement asks for, as they were sent: what may be shown of them says `readable`.
+        """Return the records of a statement as the brokers sent them; `readable` masks and decodes them.
 
-        A filter sees what may be shown: what is masked is not found either.
+        A filter searches the masked form, so masked contents are not found.
 
         Args:
-            more: where to read on, instead of the statement's own start.
+            more: where to continue, instead of the statement's own start.
 
         Raises:
             Refused: the context says never, or a broker refuses it.
-            AdminError: the cluster is lost.
+            AdminError: the connection to the cluster is lost.
         """
         from console.admin.errors import BrokerError
         from console.admin.readable_records import find_records
@@ -66,22 +67,22 @@ class RecordReader:
                 return await self._client.run(find_records, query, wanted, self._decoder, self._registry)
             return await self._client.run(read_records, query, None)
         except BrokerError as error:
-            # This topic or group can't be read; the cluster is there.
+            # This topic or group can't be read; the connection is intact.
             raise Refused(error.failure) from error
 
     async def readable(self, read: records.RecordsRead) -> records.RecordsRead:
-        """Return what was read as it may be shown, by the schemas that are known now."""
+        """Return the records in the form that may be shown, decoded with the schemas known now."""
         allowance = Allowance()
         try:
             return await asyncio.to_thread(_readable, read, self._decoder, allowance)
         finally:
-            allowance.ended = True  # of a look that is given up nothing more is decoded
+            allowance.ended = True  # after a cancellation nothing more is decoded
 
     async def learn(self, read: records.RecordsRead) -> bool:
-        """Ask the registry for the schemas of what was read.
+        """Read the missing schemas of records from the registry.
 
         Returns:
-            Whether there were any to ask for, so that `readable` may tell more.
+            Whether any were missing, so that `readable` may decode more.
         """
         if self._registry is None:
             return False
@@ -95,7 +96,7 @@ class RecordReader:
 
 
 def _readable(read: records.RecordsRead, decoder: RecordDecoder, allowance: Allowance) -> records.RecordsRead:
-    """Return what was read with its records as they may be shown, up to `MOST_MADE` bytes of them, and MOST_SECONDS."""
+    """Return the records in the form that may be shown, up to `MOST_MADE` bytes of them, and MOST_SECONDS."""
     kept: list[records.Record] = []
     size, ends = 0, time.monotonic() + MOST_SECONDS
     for record in read.records:
@@ -130,7 +131,7 @@ def is_masked(context: Context, statement: Records) -> bool:
 
 
 def records_query(statement: Records, now: datetime, more: records.Start | None = None) -> records.RecordsQuery:
-    """Return the query of a statement. now: from which relative times count."""
+    """Return the query of a statement. now: the base of relative times."""
     start: records.Start
     match statement.start:
         case "first":
@@ -138,8 +139,7 @@ def records_query(statement: Records, now: datetime, more: records.Start | None 
         case "offset":
             start = records.FromOffset(int(statement.at))
         case "time":
-            # Negative timestamps are Kafka's words for the end and the beginning (ListOffsets): none may arise from a
-            # date.
+            # Kafka uses negative timestamps for the end and the beginning (ListOffsets): no date may become one.
             start = records.FromTime(max(0, int(moment(statement.at, now).timestamp() * 1000)))
         case "group":
             start = records.OfGroup(statement.at)

@@ -1,7 +1,7 @@
-"""A record as a session sees it: a client that answers from it, and the polls that were taken while it was recorded.
+"""Replay a flight record: a client that answers from it, and the polls that were taken while it was recorded.
 
-A part of a poll is read again where the record has another answer to what it asked; so the verdicts over a record are
-those that were seen live, however often the live console polled.
+A part of a poll is read again if the record has another answer to its requests; so the verdicts over a record are the
+live ones, however often the live console polled.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 PAUSE_MS = 100
-"""A poll ends where nothing arrives for so long."""
+"""Milliseconds without an answer that end a poll."""
 LONGEST_POLL_MS = 1000
-"""The longest for which arrivals count as those of one poll."""
+"""Most milliseconds for the answers of one poll."""
 MOST_MEMORIES = 512
 
 
 class _Memory(NamedTuple):
-    """The result of an operation. changes: how many different answers each API that it asked had by then. tracks: what
-    answered. chunks: what it called `on_chunk` with."""
+    """The result of an operation. changes: API key -> the number of its different answers by then. tracks: the answers
+    used. chunks: the arguments of its calls of `on_chunk`."""
 
     changes: Mapping[int, int]
     tracks: frozenset[Track]
@@ -52,10 +52,10 @@ class _Memory(NamedTuple):
 
 
 class RecordedClient:
-    """Runs operations of `console.admin` on a record, on the caller's own loop (an `InstantLoop`). What was asked
-    before, and would be answered by the same, is not done again.
+    """A client that runs operations of `console.admin` on a record, on the caller's own loop (an `InstantLoop`). An
+    operation whose answers did not change is not run again.
 
-    answered_ms: when the newest answer of the last operation came, milliseconds since 1970.
+    answered_ms: time of the newest answer of the last operation, milliseconds since 1970.
     """
 
     def __init__(self, tape: Tape, settings: ConnectionSettings) -> None:
@@ -66,31 +66,31 @@ class RecordedClient:
         self._memories: dict[Hashable, _Memory] = {}
 
     def go_to(self, at_ms: int) -> None:
-        """Set the time as of which requests are answered. Where it goes back, the brokers of the cluster are asked for
-        again."""
+        """Set the time whose answers the client returns. If it goes back, the link is replaced, and looks up the
+        brokers again."""
         if at_ms < self.tape.at_ms:
-            # A link remembers the brokers' addresses and versions, which may come later in the record than this time.
+            # A link caches the brokers' addresses and versions, which may come later in the record than this time.
             self._link = Link(self._settings, connections=RecordedConnections(self._settings, self.tape))
         self.tape.at_ms = self.answered_ms = at_ms
 
     async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
-        """Return the result of ``operation(link, *args, **options)`` on the record. Raises what it raises."""
+        """Return the result of ``operation(link, *args, **options)`` on the record. Raises as the operation does."""
         on_chunk = options.pop("on_chunk", None)
         key = _key(operation, args, options)
         memory = self._memories.get(key)
-        # The same answers give the same result: decoding them again at each of thousands of polls would take most of
-        # the time.
+        # The same answers give the same result: decoding them at each of thousands of polls would take most of the
+        # time.
         if memory is None or any(self.tape.changes(api) != count for api, count in memory.changes.items()):
             memory = await self._remember(key, operation, args, options, with_chunks=on_chunk is not None)
         outer = USED.get(None)
         if outer is not None:
-            # A part that calls several operations depends on what each of them asked.
+            # A part that calls several operations depends on the requests of each.
             outer.keys.update(memory.changes)
             outer.tracks.update(memory.tracks)
         at_ms = self.tape.at_ms
         self.answered_ms = max((track.time(at_ms) for track in memory.tracks), default=at_ms)
         if memory.error is not None:
-            # The same error is raised many times; its traceback would grow with each.
+            # The same error is raised many times, and its traceback would grow each time.
             raise memory.error.with_traceback(None)
         for chunk in memory.chunks if on_chunk is not None else ():
             on_chunk(chunk)
@@ -106,7 +106,7 @@ class RecordedClient:
         *,
         with_chunks: bool,
     ) -> _Memory:
-        # Nearly every operation depends on these, also where the link answers from what it remembers.
+        # Nearly every operation depends on these, even if the link answers from its cache.
         used = Used(set(OF_ALL), set())
         chunks: list[object] = []
         result: object = None
@@ -129,7 +129,7 @@ class RecordedClient:
         return memory
 
     def count_throttled(self) -> int:
-        """Return the answers by which brokers throttled kac, since they were counted last."""
+        """Return the number of answers in which brokers throttled kac since the last count."""
         return self._link.sender.count_throttled()
 
     async def close(self) -> None:
@@ -138,7 +138,7 @@ class RecordedClient:
 
 
 def _key(operation: object, args: Iterable[Any], options: Mapping[str, Any]) -> Hashable:
-    """Return a key that is equal for the same question."""
+    """Return a key that is equal for the same request."""
     return operation, _frozen(tuple(args)), _frozen(dict(sorted(options.items())))
 
 
@@ -151,12 +151,12 @@ def _frozen(value: Any) -> Hashable:
 
 
 def entries_of(reader: FlightReader) -> Iterator[Entry]:
-    """Yield the answers of a record for tapes, which may be used by several threads; an answer is read when it is asked
-    for, and one that is damaged was not recorded."""
+    """Yield the answers of a record for tapes; safe for several threads. An answer is read on first use, and a damaged
+    one counts as not recorded."""
     lock = Lock()
 
     def read(index: int) -> Answer:
-        # The reader and its cache are not for several threads; its diagnosis and the screen read at the same time.
+        # The reader and its cache are not thread-safe; the diagnosis and the screen read at the same time.
         with lock:
             try:
                 return reader.answer(index)
@@ -169,7 +169,7 @@ def entries_of(reader: FlightReader) -> Iterator[Entry]:
 
 
 def poll_ends(times: Iterable[int]) -> list[int]:
-    """Return when polls ended, by when answers arrived: milliseconds since 1970, in their order."""
+    """Return the end times of polls from the arrival times of answers: milliseconds since 1970, in order."""
     ends: list[int] = []
     began = last = -1
     for at in times:
@@ -192,7 +192,7 @@ def moment(at_ms: int) -> datetime:
 class Replay:
     """A record and a session on it, on the caller's own loop.
 
-    tape: at the time that is shown. times: when its polls ended, milliseconds since 1970.
+    tape: at the time that is shown. times: end times of its polls, milliseconds since 1970.
     """
 
     def __init__(self, tape: Tape, times: Sequence[int], context: Context) -> None:
@@ -213,7 +213,7 @@ class Replay:
         return moment(self._client.answered_ms)
 
     async def polls(self, times: Iterable[int]) -> AsyncIterator[Poll]:
-        """Yield the polls at these times, which ascend; those at which no broker answered are left out."""
+        """Yield the polls at these ascending times, without those at which no broker answered."""
         for at_ms in times:
             try:
                 yield await self.poll_at(at_ms)
@@ -221,13 +221,13 @@ class Replay:
                 log.info("at %s: %s", moment(at_ms), error.failure)
 
     async def poll_at(self, at_ms: int) -> Poll:
-        """Return the poll at a time, later than the last one. at_ms: milliseconds since 1970. Raises AdminError if no
+        """Return the poll at a time later than the last one. at_ms: milliseconds since 1970. Raises AdminError if no
         broker answered, and Refused."""
         self._client.go_to(at_ms)
         return await self._poller.poll()
 
     def count_throttled(self) -> int:
-        """Return the answers by which brokers throttled kac, since they were counted last."""
+        """Return the number of answers in which brokers throttled kac since the last count."""
         return self._client.count_throttled()
 
     async def close(self) -> None:
@@ -236,14 +236,14 @@ class Replay:
 
 
 def context_of(header: Header, tape: Tape, name: str) -> Context:
-    """Return the context of a record, in which nothing can be sent. name: of its file, where the record names no
-    context."""
+    """Return the context of a record, which can't send changes. name: of its file, if the record names no context."""
     settings = ConnectionSettings(tuple(tape.addresses()[:1]) or ((name, 0),), read_only=True)
     return Context(header.context or name, name, settings, read_only=True, journal=False, records=NEVER)
 
 
 def record_time(text: str, begins_ms: int, ends_ms: int) -> int:
-    """Return a time that an operator wrote, milliseconds since 1970: ``03:11`` is the last one before the record's end.
+    """Return the time that an operator wrote, milliseconds since 1970: ``03:11`` is the last one before the record's
+    end.
 
     Raises:
         ValueError: it is no time, or before the record; the text is for the operator.

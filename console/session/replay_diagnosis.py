@@ -1,6 +1,6 @@
-"""The diagnosis of a record, computed in a thread of its own: what was wrong at each of its polls, and what changed.
+"""The diagnosis of a record, computed in a thread of its own: the trouble at each of its polls, and the changes.
 
-What is equal from poll to poll is kept once; of a very long record every second, fourth, … quiet poll is kept.
+Equal parts of successive polls are kept once; of a very long record every second, fourth, … quiet poll is kept.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_MOMENTS = 8_000
-"""Polls that are kept: more than two hours of one a second."""
+"""Most polls that are kept: more than two hours at one a second."""
 
 
 class Moment(Struct, frozen=True):
-    """A poll of a record. at_ms: milliseconds since 1970. lost: why no broker answered, None if one did; the rest is of
-    the last poll that was answered. half_hour: the one before it. turned: the verdict is another; changed: something
-    else is."""
+    """A poll of a record. at_ms: milliseconds since 1970. lost: the failure if no broker answered; the other fields are
+    then those of the last answered poll. half_hour: the one before it. turned: the verdict differs; changed: something
+    else does."""
 
     at_ms: int
     observations: Observations | None
@@ -52,9 +52,9 @@ class Moment(Struct, frozen=True):
 
 
 class ReplayDiagnosis:
-    """Goes through a record once, from its beginning. `moments` grows meanwhile; it is replaced, never changed.
+    """A single pass through a record, from its beginning. `moments` grows meanwhile; it is replaced, never changed.
 
-    failed: why it ended before the end, ``""`` if it did not.
+    failed: the error that ended it early; ``""`` without one.
     """
 
     def __init__(self, replay: Replay) -> None:
@@ -68,12 +68,12 @@ class ReplayDiagnosis:
 
     @property
     def begins_ms(self) -> int:
-        """When the record's first poll ended, milliseconds since 1970."""
+        """The end of the record's first poll, milliseconds since 1970."""
         return self._replay.times[0]
 
     @property
     def ends_ms(self) -> int:
-        """When its last poll ended, milliseconds since 1970."""
+        """The end of its last poll, milliseconds since 1970."""
         return self._replay.times[-1]
 
     def start(self) -> None:
@@ -81,20 +81,20 @@ class ReplayDiagnosis:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread after the poll that it is at, and wait some seconds for that."""
+        """End the thread after its current poll, and wait some seconds for that."""
         self._stop.set()
         if self._thread.is_alive():
             # Not for longer: a poll of a large record may take a while, and the thread is a daemon.
             self._thread.join(5)
 
     def at(self, at_ms: int) -> Moment | None:
-        """Return the last moment by a time, None before the first. at_ms: milliseconds since 1970."""
+        """Return the last moment at or before a time; None before the first. at_ms: milliseconds since 1970."""
         index = bisect_right(self.moments, at_ms, key=_time)
         return self.moments[index - 1] if index else None
 
     def beside(self, at_ms: int, step: int, *, jump: bool = False) -> Moment | None:
-        """Return the moment after (step 1) or before (-1) a time, None if there is none. jump: the next one where
-        something changed."""
+        """Return the next (step 1) or previous (-1) moment of a time; None if the record ends there. jump: skip moments
+        without a change."""
         moments = self.moments
         index = bisect_right(moments, at_ms, key=_time) if step > 0 else bisect_left(moments, at_ms, key=_time) - 1
         while 0 <= index < len(moments):
@@ -108,7 +108,7 @@ class ReplayDiagnosis:
         try:
             with asyncio.Runner(loop_factory=InstantLoop) as runner:
                 runner.run(self._go_through())
-        except Exception:  # the screen has to be told, whatever a record holds
+        except Exception:  # the screen has to show the error, regardless of the record's contents
             log.exception("going through a record")
             self.failed = INTERNAL
         self.ended = True
@@ -128,7 +128,8 @@ class ReplayDiagnosis:
                     skipped = 0
                 if len(moments) >= MOST_MOMENTS:
                     moments, stride = _thinned(moments), stride * 2
-                # Copying the list at each poll would cost the square of their number; at first each one shows.
+                # Copying the list at each poll would cost the square of their number; the first ones are published one
+                # by one.
                 self.moments = tuple(moments) if len(moments) % 32 == 0 or len(moments) < 32 else self.moments
         finally:
             self.moments = tuple(moments)
@@ -165,7 +166,7 @@ def _time(each: Moment) -> int:
 
 
 def _thinned(moments: Sequence[Moment]) -> list[Moment]:
-    """Return the moments without every second quiet one; without every second of all where that saves too little."""
+    """Return the moments without every second quiet one; without every second of all if that saves too little."""
     kept = [each for index, each in enumerate(moments) if each.turned or each.changed or index % 2 == 0]
     return kept if len(kept) <= MOST_MOMENTS * 3 // 4 else kept[::2]
 
@@ -175,7 +176,7 @@ def _with_shared(before: Observations | None, poll: Poll) -> Observations:
     if before is None:
         return begin(poll)
     observations = after(before, poll)
-    # Thousands of moments are kept: what they share takes memory once.
+    # Thousands of moments are kept: shared parts take memory once.
     same = {name: value for name, value in asdict(before).items() if getattr(observations, name) == value}
     return replace(observations, **same)
 
@@ -187,7 +188,7 @@ def _shared(before: Verdict | None, now: Verdict) -> Verdict:
 
 
 def _names(verdict: Verdict | None) -> object:
-    """Return what a verdict names: where that differs, the verdict has turned."""
+    """Return the causes and symptoms of a verdict: if they differ, the verdict has turned."""
     if verdict is None:
         return None
     causes = frozenset((each.claim.cause, each.claim.subject) for each in verdict.causes)

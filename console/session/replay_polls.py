@@ -1,7 +1,8 @@
-"""The polls of a record: what was asked since the poll before is read, so that a verdict is the one that was seen live.
+"""The polls of a record: a part is read if its requests were answered since the last poll, so that each verdict equals
+the live one.
 
-What a live poll asks next depends on what it asked before, on its clock, and on what was slow. A replay asks for what
-is in the record instead.
+The next requests of a live poll depend on its former ones, on its clock and on delays. A replay repeats the requests of
+the record instead.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ if TYPE_CHECKING:
 LIST_OFFSETS, DESCRIBE_CONFIGS, LIST_TRANSACTIONS = 2, 32, 66
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 MOST_NAMED = 50
-"""Topics in a request for configs that was asked for by itself, as after a deletion."""
+"""Most topics of a request for configs that counts as a separate one, as after a deletion."""
 OF_ALL = frozenset({flight_tape.METADATA, flight_tape.API_VERSIONS, flight_tape.DESCRIBE_CLUSTER})
-"""What nearly every read asks besides: that it was answered again is no sign that a part was read again."""
+"""APIs that nearly every read also calls: a new answer to them does not show that a part was read again."""
 
 
 class OffsetsAsked(NamedTuple):
-    """A request of ListOffsets. stable: for what read_committed may read. timestamp: one of the special ones, or a
+    """A request of ListOffsets. stable: with the isolation level read_committed. timestamp: a special one, or a
     time."""
 
     node: int
@@ -56,7 +57,7 @@ class OffsetsAsked(NamedTuple):
 
 @lru_cache(4096)
 def offsets_asked(asked: Asked) -> OffsetsAsked | None:
-    """Return what a request of ListOffsets asks for, None if it can't be read or asks for several times."""
+    """Return the contents of a ListOffsets request; None if it can't be read or has several timestamps."""
     places: list[Place] = []
     kinds: set[tuple[bool, int]] = set()
     for part in asked_parts(asked.api_key, asked.version, asked.request) or ():
@@ -68,7 +69,7 @@ def offsets_asked(asked: Asked) -> OffsetsAsked | None:
 
 
 class RecordedSlowPolls(SlowPolls):
-    """Reads beside the snapshot what was read while the record was made."""
+    """The reads outside the snapshot, as the recorded console made them."""
 
     def __init__(self, session: Session, tape: flight_tape.Tape) -> None:
         super().__init__(session)
@@ -78,7 +79,7 @@ class RecordedSlowPolls(SlowPolls):
         self._pieces: dict[OffsetsAsked, flight_tape.Track] = {}
 
     def has_news(self, part: str) -> bool:
-        """Return whether something was answered that a part has not taken yet."""
+        """Return whether answers arrived that a part has not used yet."""
         if part == Part.LOGS:
             return bool(self._tape.answered_since(LIST_OFFSETS, self._logs_ms))
         if part == Part.NEWEST:
@@ -101,7 +102,7 @@ class RecordedSlowPolls(SlowPolls):
         for end in ends:
             if (stable := self._is_whole(end)) is not None:
                 self._taken[end] = self._tape.at_ms
-                # Just as it was asked: an answer that is put together from others takes a hundred times as long.
+                # With the same request: combining an answer from others takes a hundred times as long.
                 led = {end.node: end.places}
                 offsets |= await self._session.client.run(partitions.log_offsets, led, stable=stable)
         if offsets:
@@ -110,7 +111,7 @@ class RecordedSlowPolls(SlowPolls):
 
     def _is_whole(self, end: OffsetsAsked) -> bool | None:
         """Return whether the last stable offsets belong to a read with this end; None if the end belongs to no such
-        read: a group's lag reads ends, too."""
+        read: reading a group's lag also reads ends."""
         taken = self._taken.get(end, -1)
         start = self._pieces.get(end._replace(timestamp=EARLIEST))
         held = self._pieces.get(end._replace(stable=True))
@@ -121,15 +122,15 @@ class RecordedSlowPolls(SlowPolls):
         return True if held.time(self._tape.at_ms) > taken else None
 
     async def _read_named_configs(self) -> None:
-        """Read the configs of topics that were asked for by themselves, so that a change of their retention is known
-        with what it deleted."""
+        """Read the configs of topics from separate requests, so that a change of their retention is known together with
+        the records that it deleted."""
         since, self._configs_ms = self._configs_ms, self._tape.at_ms
         for track in self._tape.answered_since(DESCRIBE_CONFIGS, since):
             if resources := _topics_named(track.asked):
                 await self._session.read_configs(list(resources))
 
     async def _read_newest(self) -> None:
-        """Read the newest records' timestamps of the logs for which they were asked."""
+        """Read the timestamps of the newest records of the requested logs."""
         from console.admin import partitions
 
         since, self._newest_ms = self._newest_ms, self._tape.at_ms
@@ -139,21 +140,21 @@ class RecordedSlowPolls(SlowPolls):
                 self.keep_newest(await self._session.client.run(partitions.newest_records, led))
 
     async def _read_transactions(self) -> None:
-        """Read the transactions of the partitions whose last stable offset stands still, once that was answered."""
+        """Read the transactions of partitions whose last stable offset stands still, once that was answered."""
         read_ms = round(self.facts.logs.at * 1000)
         if self.facts.logs.standing(STANDS) and not self._tape.answered_since(LIST_TRANSACTIONS, read_ms):
             return
         await super()._read_transactions()
 
     async def _read_certificates(self) -> None:
-        """Take the certificates that listeners showed, of the brokers and voters of the cluster."""
+        """Keep the certificates that listeners of the cluster's brokers and voters presented."""
         arrived = self._tape.arrivals(HANDSHAKE)
         snapshot = self._session.snapshot
         nodes = {each.id for each in snapshot.cluster.brokers}
         nodes |= {each.id for each in snapshot.quorum.voters} if snapshot.quorum is not None else set()
         if not arrived:
             return
-        # A listener that was not seen for longer than a live poll waits is gone, or was not asked any more.
+        # A listener not seen for longer than a live poll waits is gone, or was no longer read.
         oldest = self._tape.at_ms - round((CERTIFICATES_AGAIN + UNREACHED_AGAIN) * 1000)
         shown = [each for each in self._tape.handshakes() if each.node in nodes and each.at_ms > oldest]
         read = [_certificate(each) for each in shown if each.problem is None]
@@ -178,13 +179,13 @@ def _topics_named(asked: Asked) -> tuple[ConfigResource, ...]:
 
 
 def _certificate(answer: Answer) -> Certificate | None:
-    """Return the certificate that a listener showed, None where the answer can't be read."""
+    """Return the certificate that a listener presented; None if the answer can't be read."""
     name = answer.request.decode("utf-8", "replace")
     listener = Listener(answer.node, answer.host, answer.port, name)
     try:
         shown = json_as(answer.body, Shown)
         return Certificate(listener, shown.subject, shown.issuer, _utc(shown.begins_ms), _utc(shown.ends_ms))
-    except (ValueError, OverflowError, OSError):  # the last two: no time
+    except (ValueError, OverflowError, OSError):  # the last two: an invalid time
         return None
 
 
@@ -193,8 +194,8 @@ def _utc(at_ms: int) -> datetime:
 
 
 class _Seen(NamedTuple):
-    """What the last read of a part used. times: when each answer that it used arrived. arrived: how many answers to its
-    questions had arrived. at_ms: of the poll."""
+    """The answers that the last read of a part used. times: their arrival times. arrived: the number of answers to its
+    requests. at_ms: of the poll."""
 
     used: flight_tape.Used
     times: tuple[int, ...]
@@ -206,7 +207,7 @@ _BY_WHAT_WAS_ASKED: Collection[str] = frozenset({Part.LOGS, Part.OPEN_TRANSACTIO
 
 
 class RecordedPoller(Poller):
-    """Takes the polls of a record, one part after the other. A part is read where what it asked was answered again."""
+    """A poller of a record, one part after the other. A part is read if its requests were answered again."""
 
     def __init__(self, session: Session, tape: flight_tape.Tape) -> None:
         slow = RecordedSlowPolls(session, tape)
@@ -219,7 +220,7 @@ class RecordedPoller(Poller):
         self.parts = tuple(each for each in self.parts if each.name != Part.VIEWS)
 
     async def poll(self, *, whole: bool = True) -> Poll:  # noqa: ARG002 - it waits for nothing
-        """Return the poll at the tape's time. whole: makes no difference, since a record is never slow.
+        """Return the poll at the tape's time. whole: ignored, as a record is never slow.
 
         Raises:
             Refused: another cluster answered than before.
@@ -232,12 +233,12 @@ class RecordedPoller(Poller):
             token = flight_tape.USED.set(used)
             before = self._session.snapshot, self._slow.facts, dict(self._turns), dict(self.problems)
             try:
-                # Pauses between reads were the live poll's own: here the record decides.
+                # The live poll paused between reads; here the record decides.
                 await self.read_part(part)
             finally:
                 flight_tape.USED.reset(token)
             if flight_tape.LATER in used.keys:
-                # It was under way, and what came of it is not known yet.
+                # It was under way, and its result is not known yet.
                 self._session.learn(lambda _, known=before[0]: known)  # type: ignore[misc]
                 _, self._slow.facts, self._turns, self.problems = before
             self._parts_seen[part.name] = _Seen(used, self._times(used), self._arrived(used), self._tape.at_ms)
@@ -246,7 +247,7 @@ class RecordedPoller(Poller):
         return self._seen(_utc(self._tape.at_ms))
 
     async def _compare_views(self) -> None:
-        """Compare the brokers' views of the topics for which they were asked since the last poll."""
+        """Compare the brokers' views of the topics in requests since the last poll."""
         snapshot = self._session.snapshot
         brokers = {(each.host, each.port): each.id for each in snapshot.cluster.brokers}
         for address, names, changes in self._tape.topics_asked(self._at_ms):
@@ -260,8 +261,8 @@ class RecordedPoller(Poller):
                     await self._slow.compare_view(broker, topics)
 
     def _is_due(self, name: str, every: float) -> bool:
-        """Return whether a part was answered again. Parts that ask in turn ask for something else next time: for these,
-        whether the time has come and other answers arrived."""
+        """Return whether a part was answered again. Parts that read in turn send other requests next time: these are
+        due once their interval has passed and other answers arrived."""
         if name in _BY_WHAT_WAS_ASKED:
             return self._recorded.has_news(name)
         seen = self._parts_seen.get(name)
@@ -283,5 +284,5 @@ class RecordedPoller(Poller):
 
 
 def _own(used: flight_tape.Used) -> set[int]:
-    """Return the keys of the APIs by which one sees that a part was read again."""
+    """Return the keys of the APIs whose answers show that a part was read again."""
     return (used.keys - OF_ALL) or used.keys

@@ -1,4 +1,4 @@
-"""Reads what the replicas of partitions hold."""
+"""Read the logs of partitions' replicas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from console.model.snapshot import Snapshot, TopicPartition
 async def replica_logs_of(
     run: Callable[..., Awaitable[Any]], snapshot: Snapshot, places: Iterable[TopicPartition]
 ) -> Callable[[Snapshot], Snapshot]:
-    """Read what the replicas of partitions hold. Returns a function that puts it into a snapshot. run: that of a
+    """Read the logs of partitions' replicas. Return a function that enters them into a snapshot. run: that of a
     client."""
     from console.admin.replicas import replica_logs
     from console.model.cluster import partition_in

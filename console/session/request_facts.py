@@ -1,4 +1,4 @@
-"""The facts on which the requests of a plan depend, asked of its brokers."""
+"""Read the facts that the requests of a plan depend on from its brokers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 async def read_facts(
     client: Client, plan: Plan, snapshot: Snapshot, configs: Mapping[ConfigResource, ConfigSet]
 ) -> Facts:
-    """Return the facts on which requests depend: which of the named brokers answer, whether they have
+    """Return the facts that requests depend on: which of the named brokers answer, and whether they have
     IncrementalAlterConfigs.
 
     Args:
-        configs: as they were described last; AlterConfigs has to repeat all of them.
+        configs: the last described ones; AlterConfigs has to repeat all of them.
 
     Raises:
         AdminError: no broker answers.

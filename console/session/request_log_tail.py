@@ -1,4 +1,4 @@
-"""Reads the ends of brokers' request logs while they are written: in bounded pieces, through rotations."""
+"""Readers of the ends of brokers' request logs while they are written: in bounded pieces, through rotations."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from console.lake.requests.lines import Form, Line
 
 MOST_BYTES = 8 << 20
-"""Read of a log at once: what lies further back is skipped."""
+"""Most bytes of a log that are read at once; older ones are skipped."""
 LONGEST_LINE = 1 << 20
-"""Bytes of a line that is kept until its end is written."""
+"""Most bytes of an incomplete line that are kept until its end is written."""
 CURRENT_SECONDS = 120.0
-"""A log that was not written for so long says nothing of now."""
+"""Seconds without a write after which a log is out of date."""
 
 
 def clients_requests(text: bytes) -> Iterator[Logged]:
-    """Yield the requests of clients from whole lines of a log, without replicas' requests and what brokers forward."""
+    """Yield the requests of clients in whole lines of a log, without requests of replicas and forwarded ones."""
     return _client_requests(_requests(text))
 
 
@@ -59,15 +59,15 @@ class _Tail:
         self.path = path
         self.known = LogThrottles()
         self.form: Form | None = None
-        """Of lines of which none can be read."""
+        """The form of lines that can't be read."""
         self._has_requests = False
         self._place: tuple[int, int] = (-1, -1)
         self._at = 0
         self._part = b""
 
     def read(self) -> float:
-        """Take in the lines that were added, and return when the log was written last, Unix seconds."""
-        # A named pipe would not return from open.
+        """Read the lines that were added, and return the log's last write time, Unix seconds."""
+        # Opening a named pipe would block.
         with os.fdopen(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             about = os.fstat(file.fileno())
             if not S_ISREG(about.st_mode):
@@ -96,18 +96,19 @@ class _Tail:
             self._has_requests, self.form = True, None
             self.known = self.known.after(_client_requests(chain([first], requests)))
         elif MESSAGE in lines or (lines.strip() and not self._has_requests):
-            # Other loggers' lines between requests are no form of their own.
+            # Other loggers' lines between requests don't count as a form.
             self.form = form_of(lines)
 
 
 class RequestLogTails:
-    """Request logs that are read again and again. paths: of plain files."""
+    """Request logs that are read repeatedly. paths: of plain files."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._tails = [_Tail(path) for path in paths]
 
     def read(self) -> RequestLogs:
-        """Return what the logs say now; why one says nothing is in `unread`. Blocks while files are read."""
+        """Return the current state of the logs; `unread` has the reason for each log without one. Blocks while files
+        are read."""
         unread: dict[str, Failure] = {}
         current: list[LogThrottles] = []
         now = time.time()

@@ -1,6 +1,5 @@
-"""Reads what edits of a plan delete that shorten retention or delete records: sizes from log directories, ages from
-offsets by time. At most `MOST` partitions are asked for; the texts count what was left out.
-"""
+"""Read the deletions by edits that shorten retention or delete records: sizes from log directories, ages from offsets
+by time. At most `MOST` partitions are read; the texts count those left out."""
 
 from __future__ import annotations
 
@@ -29,15 +28,15 @@ from console.session.session import RetentionReading, Session
 from console.session.snapshot_reader import Client, read_log_ranges
 
 GOOD_FOR = 30.0
-"""Seconds after which it is read again."""
+"""Seconds until the deletions are read again."""
 MOST = 2_000
-"""Partitions whose sizes and ages are read."""
+"""Most partitions whose sizes and ages are read."""
 
 
 def deletions_so_far(
     known: RetentionReading | None, staged: tuple[Staged, ...], snapshot: Snapshot
 ) -> dict[Slot, Deletion]:
-    """Return what each of these edits deletes, as far as it was read. Pure."""
+    """Return the known deletion of each of these edits. Pure."""
     if known is None:
         return {}
     cuts = tuple(known.found) if known.staged is staged else retention_cuts(staged, snapshot)
@@ -50,10 +49,10 @@ def _trims(staged: Iterable[Staged]) -> list[TrimLog]:
 
 
 async def read_deletions(session: Session) -> dict[Slot, Deletion]:
-    """Return what the edits of the plan delete that shorten retention or delete records, read unless that was done some
-    seconds ago.
+    """Return the deletions by edits of the plan that shorten retention or delete records; read them unless that was
+    done some seconds ago.
 
-    Never raises AdminError: the deletions say what could not be read, and the plan can be applied without.
+    Never raises AdminError: the deletions have the failure, and the plan can be applied without them.
     """
     from console.admin.errors import AdminError
 
@@ -61,7 +60,7 @@ async def read_deletions(session: Session) -> dict[Slot, Deletion]:
     trims = _trims(staged)
     try:
         if shortens_default(staged):
-            # Only topics without a value of their own are cut by a default, and only their configs say which these are.
+            # A default cuts only topics without a value of their own, and only their configs show which these are.
             if Part.TOPICS not in session.snapshot.read_at:
                 await session.read_topics()
             await session.read_configs(_inheriting(session.snapshot))
@@ -80,7 +79,7 @@ async def read_deletions(session: Session) -> dict[Slot, Deletion]:
             records = await _freed(session.client, session.snapshot, trims) if trims else {}
             session.retention = RetentionReading(staged, deletions, time.monotonic(), records)
     except AdminError as error:
-        # Shown as unknown, and kept for a while: a cluster that does not answer is not asked at each keystroke.
+        # Shown as unknown, and kept for a while: a cluster that does not answer gets no request at each keystroke.
         unknown = Deletion(unknown=1, why=error.failure)
         deletions = dict.fromkeys(retention_cuts(staged, session.snapshot), unknown)
         session.retention = RetentionReading(staged, deletions, time.monotonic(), dict.fromkeys(trims, unknown))
@@ -88,7 +87,7 @@ async def read_deletions(session: Session) -> dict[Slot, Deletion]:
 
 
 def _is_known(known: RetentionReading | None, cuts: Sequence[RetentionCut], trims: Sequence[TrimLog]) -> bool:
-    """Return whether nothing of these has to be read: undo and redo bring back edits whose deletions were read."""
+    """Return whether no read is needed: undo and redo bring back edits whose deletions were read."""
     if known is None or time.monotonic() - known.at >= GOOD_FOR:
         return not cuts and not trims
     return all(cut in known.found for cut in cuts) and all(edit in known.records for edit in trims)
@@ -107,7 +106,7 @@ def _inheriting(snapshot: Snapshot) -> list[ConfigResource]:
 
 
 async def _freed(client: Client, snapshot: Snapshot, trims: Sequence[TrimLog]) -> dict[TrimLog, Deletion]:
-    """Return the bytes that each deletion of records frees; partitions beyond `MOST` are not asked for."""
+    """Return the bytes that each deletion of records frees; partitions beyond `MOST` are not read."""
     from console.admin.cluster import describe_log_dirs
 
     asked = trims[:MOST]
@@ -132,7 +131,7 @@ async def _freed(client: Client, snapshot: Snapshot, trims: Sequence[TrimLog]) -
 
 
 async def _deletions(client: Client, snapshot: Snapshot, cuts: Sequence[RetentionCut]) -> dict[RetentionCut, Deletion]:
-    """Read the deletion of each cut; partitions beyond `MOST` are not asked for."""
+    """Read the deletion of each cut; partitions beyond `MOST` are not read."""
     from console.admin.cluster import describe_log_dirs
     from console.admin.partitions import log_spans
 
@@ -147,7 +146,8 @@ async def _deletions(client: Client, snapshot: Snapshot, cuts: Sequence[Retentio
     now = int(time.time() * 1000)
     listing = await client.run(describe_log_dirs, sorted(holding), named)
     ages = {place: max(0, now - cut.ms) if cut.ms >= 0 else 0 for place, cut in wanted.items()}
-    # Brokers delete whole segments, by the newest record in each: one that is being cut may begin a segment earlier.
+    # Brokers delete whole segments by the newest record in each: the last one deleted may begin a segment's time
+    # earlier.
     began = {place: max(0, ages[place] - cut.segment_ms) for place, cut in wanted.items()}
     spans, problems = await client.run(log_spans, ages, began)
     sizes = listing.replica_sizes()
@@ -160,7 +160,7 @@ async def _deletions(client: Client, snapshot: Snapshot, cuts: Sequence[Retentio
 
 
 def _wanted(cuts: Sequence[RetentionCut], snapshot: Snapshot) -> dict[TopicPartition, RetentionCut]:
-    """Return the partitions to ask for, each with the cut of its topic."""
+    """Return the partitions to read, each with the cut of its topic."""
     places: dict[TopicPartition, RetentionCut] = {}
     for cut in cuts:
         topic = snapshot.topics.get(cut.topic)

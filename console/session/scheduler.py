@@ -1,6 +1,6 @@
-"""Decides what is read when: how often something is read, how long it rests, and what comes first.
+"""Schedule reads: how often each part is read, how long it rests, and which comes first.
 
-A part that takes long rests, and delays no other.
+A slow part rests, and delays no other.
 """
 
 from __future__ import annotations
@@ -24,56 +24,55 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 STEP = 1.0
-"""Seconds after which it is looked again at the latest what may be read."""
+"""Most seconds until the scheduler checks again for due reads."""
 
 
 class Pace(NamedTuple):
-    """How often something is read."""
+    """The interval and the rest of a read."""
 
     every: float
     """Seconds between two reads."""
     rest: float = 10.0
-    """A read that took t seconds is followed by so many times t without one, so that brokers have a tenth of their time
-    with it at most."""
+    """A read that took t seconds is followed by this many times t without one, so that brokers spend at most a tenth of
+    their time on it."""
     longest_rest: float = inf
-    """Seconds, to which that is limited."""
+    """Upper limit of the rest, in seconds."""
     from_begin: bool = False
-    """Whether `every` counts from the beginning of a read, which then does not rest after a failure; otherwise it
-    counts from the end."""
+    """Whether `every` counts from the beginning of a read, which then does not rest after a failure; otherwise from its
+    end."""
     first: float | None = None
-    """Seconds which the first read counts at most; of later ones the shorter of the last two counts, so that one slow
-    answer alone makes nothing rest. None: each read counts with what it took."""
+    """Most seconds that the first read counts for; after it the shorter of the last two counts, so that a single slow
+    answer causes no rest. None: each read counts with its duration."""
 
 
 class Turn(NamedTuple):
-    """When something is read next, by its pace and by what the last reads took. Times are of the monotonic clock."""
+    """The next time of a read, from its pace and the duration of the last reads. Times are of the monotonic clock."""
 
     due: float = -inf
     began: float | None = None
-    """When the read began that goes on; None while there is no such read."""
+    """When the current read began; None if no read is under way."""
     ended: float = -inf
     took: float | None = None
-    """Seconds, of the last read that was measured; None before it."""
+    """Seconds that the last measured read took; None before it."""
     was_read: bool = False
     """Whether a read succeeded."""
     asked: bool = False
-    """Whether it is wanted now, and no read has begun since."""
+    """Whether a read was requested and none has begun since."""
 
     def is_due(self, now: float) -> bool:
         """Return whether a read may begin."""
         return self.began is None and now >= self.due
 
     def hurried(self) -> Turn:
-        """Return it due now: the operator asked, or what was known is out of date."""
+        """Return the turn, due now: the operator asked, or the known values are out of date."""
         return self._replace(due=-inf, asked=True)
 
     def begun(self, pace: Pace, now: float) -> Turn:
-        """Return it with a read that begins."""
+        """Return the turn with a read under way."""
         return self._replace(began=now, due=now + pace.every if pace.from_begin else self.due, asked=False)
 
     def ended_at(self, pace: Pace, now: float, *, failed: bool = False) -> Turn:
-        """Return it after the read. One that failed counts as long as others, unless its time counts from its
-        beginning: then it does not rest."""
+        """Return the turn after the read. A failed read rests as others do, unless `every` counts from its start."""
         over = self._replace(began=None, ended=now, was_read=self.was_read or not failed)
         if self.asked or (failed and pace.from_begin):
             return over
@@ -85,35 +84,35 @@ class Turn(NamedTuple):
         return over._replace(took=took, due=max(due, now + min(pace.longest_rest, pace.rest * counts)))
 
     def known(self, pace: Pace, now: float, age: float) -> Turn:
-        """Return it after something else read the same, so many seconds ago."""
-        # A clock that was set back gives a negative age: then it is read.
+        """Return the turn after another part read the same data, so many seconds ago."""
+        # A clock that was set back gives a negative age: the part is read then.
         if not self.is_due(now) or self.asked or not 0 <= age < pace.every or now - age <= self.ended:
             return self
         return self._replace(due=now + pace.every - age, was_read=True)
 
 
 class Turns:
-    """The turn of one thing, for who reads it. A read that runs in a ``with`` block is measured by it."""
+    """The turn of one thing, for its reader. As a context manager, it measures the read in the ``with`` block."""
 
     def __init__(self, pace: Pace) -> None:
         self.pace = pace
         self.turn = Turn()
 
     def is_due(self) -> bool:
-        """Return whether it may be read now."""
+        """Return whether a read may begin now."""
         return self.turn.is_due(time.monotonic())
 
     def hurry(self) -> None:
-        """Make it due now."""
+        """Make a read due now."""
         self.turn = self.turn.hurried()
 
     def note(self, age: float | None) -> None:
-        """Note that something else read the same, so many seconds ago; None: nothing did."""
+        """Note that another part read the same data, so many seconds ago; None: none did."""
         if age is not None:
             self.turn = self.turn.known(self.pace, time.monotonic(), age)
 
     def put_off(self, seconds: float) -> None:
-        """Make it due after a time: something else read the same."""
+        """Delay the next read: another part read the same data."""
         self.turn = self.turn._replace(due=time.monotonic() + seconds)
 
     def __enter__(self) -> None:
@@ -124,21 +123,21 @@ class Turns:
 
 
 class Scheduled(NamedTuple):
-    """What is read together."""
+    """Data that is read together."""
 
     name: str
     pace: Pace
     read: Callable[[], Awaitable[object]]
     after: tuple[str, ...] = ()
-    """What is read before it is read for the first time."""
+    """Parts that are read before its first read."""
     within: float | None = None
-    """Seconds that a read may take; None: as long as the client lets it."""
+    """Most seconds for a read; None: as long as the client allows."""
     in_view: bool = False
-    """Whether it is on the screen, so that it comes first."""
+    """Whether it is on the screen and therefore comes first."""
     is_shared: bool = False
-    """Whether a read of the same for something else counts as one of it."""
+    """Whether another part's read of the same data counts as its own."""
     may: Callable[[], bool] = lambda: True
-    """Whether it may be read now: what it needs is known, and nothing else reads the same."""
+    """Whether it may be read now: the values that it needs are known, and no other part reads the same data."""
 
 
 def next_reads(parts: Iterable[Scheduled], turns: Mapping[str, Turn], now: float) -> list[Scheduled]:
@@ -146,7 +145,7 @@ def next_reads(parts: Iterable[Scheduled], turns: Mapping[str, Turn], now: float
 
     Args:
         parts: those that may be read.
-        turns: part -> its turn, also of what comes before these.
+        turns: part -> its turn, also of the parts before these.
         now: monotonic seconds.
     """
     due = [
@@ -159,9 +158,9 @@ def next_reads(parts: Iterable[Scheduled], turns: Mapping[str, Turn], now: float
 
 
 class Scheduler:
-    """Reads parts when they are due, each in a task of its own.
+    """A scheduler of parts, each with its own pace and its own task.
 
-    parts: all, in the order in which they begin. problems: part -> why its last read failed.
+    parts: all, in the order in which they begin. problems: part -> the failure of its last read.
     """
 
     def __init__(
@@ -173,8 +172,8 @@ class Scheduler:
         """Create it; `step` and `run` read.
 
         Args:
-            may: whether parts may be read now, by their turns.
-            age: seconds since a part was read, also for something else; None if it never was.
+            may: whether a part may be read now, by its turn.
+            age: seconds since any read of a part; None if it was never read.
         """
         self.parts = tuple(parts)
         self.problems: dict[str, Failure] = {}
@@ -188,19 +187,19 @@ class Scheduler:
         return all(self._turns[name].was_read for name in names)
 
     def rests(self, name: str) -> bool:
-        """Return whether a part was read, or at least tried, and is neither being read nor asked for."""
+        """Return whether a part was read, or at least tried, and is neither being read nor requested."""
         turn = self._turns.get(name, Turn())
         return turn.ended > -inf and turn.began is None and not turn.asked
 
     def is_asked(self, name: str) -> bool:
-        """Return whether a part was asked for since its last read began."""
+        """Return whether a part was requested since its last read began."""
         return self._turns[name].asked
 
     def put(self, part: Scheduled, seconds: float = 0.0) -> None:
-        """Read a part, in place of one with its name, whose read is cancelled.
+        """Read a part, in place of the one with its name, whose read is cancelled.
 
         Args:
-            seconds: after which it is read for the first time.
+            seconds: delay of its first read.
         """
         if task := self._tasks.pop(part.name, None):
             task.cancel()
@@ -209,17 +208,17 @@ class Scheduler:
         self._woken.set()
 
     def hurry(self, *names: str) -> None:
-        """Make parts due now, or as soon as their reads under way have ended; names of others are ignored."""
+        """Make parts due now, or as soon as their current reads have ended; ignore unknown names."""
         for name in names:
             if (turn := self._turns.get(name)) is not None:
                 self._turns[name] = turn.hurried()
         self._woken.set()
 
     def step(self, names: Collection[str] | None = None) -> None:
-        """Begin to read what is due.
+        """Begin the reads that are due.
 
         Args:
-            names: of these parts alone; None for all.
+            names: these parts only; None for all.
         """
         now = time.monotonic()
         parts = [part for part in self.parts if names is None or part.name in names]
@@ -247,18 +246,18 @@ class Scheduler:
             await self.close()
 
     async def close(self) -> None:
-        """Cancel what is being read, and wait for its end."""
+        """Cancel the current reads, and wait for their end."""
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def _read_in_turn(self, part: Scheduled) -> None:
-        """Read a part, and then begin what waited for it."""
+        """Read a part, and then begin the parts that waited for it."""
         await self.read_part(part)
         self.step([each.name for each in self.parts if part.name in each.after and not self.was_read(each.name)])
 
     async def read_part(self, part: Scheduled) -> None:
-        """Read a part, and keep why it could not be read until it is."""
+        """Read a part; on failure, keep the reason until a read succeeds."""
         failed, began = True, self._turns[part.name].began
         try:
             async with asyncio.timeout(part.within):
@@ -270,16 +269,16 @@ class Scheduler:
         except (AdminError, Refused) as error:
             log.info("reading %s: %s", part.name, error.failure)
             self.problems[part.name] = await self._failed(part, error)
-        except Exception:  # a part that goes wrong must not end the others
+        except Exception:  # an unexpected error of one part must not end the others
             log.exception("reading %s", part.name)
             self.problems[part.name] = Failure("INTERNAL", INTERNAL)
         finally:
-            if (turn := self._turns[part.name]).began == began:  # otherwise another part took its place
+            if (turn := self._turns[part.name]).began == began:  # otherwise another part replaced it
                 self._turns[part.name] = turn.ended_at(part.pace, time.monotonic(), failed=failed)
             self._woken.set()
 
     async def _failed(self, part: Scheduled, error: Exception) -> Failure:
-        """Return why a part could not be read; here nothing else follows from it."""
+        """Return the reason why a part could not be read. A subclass may do more."""
         failure = error.failure if isinstance(error, AdminError | Refused) else None
         return failure or Failure("TIMED_OUT", f"{part.name} was not answered within {part.within:g} s")
 
@@ -295,10 +294,10 @@ def read_ago(snapshot: Snapshot, name: str) -> float | None:
 
 
 async def happens(event: asyncio.Event, seconds: float) -> None:
-    """Wait for an event, so many seconds at most."""
+    """Wait for an event, at most so many seconds."""
     waiting = asyncio.ensure_future(event.wait())
     try:
-        # Not `asyncio.timeout`: one of no time takes a cancellation from before it, as by Ctrl-C, for its own.
+        # Not `asyncio.timeout`: with no time left it takes an earlier cancellation, as by Ctrl-C, for its own.
         await asyncio.wait({waiting}, timeout=max(0.0, seconds))
     finally:
         waiting.cancel()

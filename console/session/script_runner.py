@@ -1,4 +1,4 @@
-"""Runs a script without a screen: parsed whole before anything runs, applied only when the script says so."""
+"""Run a script without a screen: parsed whole before anything runs, applied only if the script has an apply."""
 
 from __future__ import annotations
 
@@ -44,28 +44,28 @@ if TYPE_CHECKING:
 
 
 FLAGS = ("apply --yes", "apply --accept", "apply --force overwrites them")
-"""Of `console.session.apply_flow.Flags`."""
+"""Arguments of `console.session.apply_flow.Flags`."""
 DONE, FAILED, USAGE, UNAPPLIED = 0, 1, 2, 3
 LARGEST_SCRIPT = 64 << 20
-"""Bytes of a script."""
+"""Most bytes of a script."""
 HINTED = 20
-"""Errors of a run whose hint searches for the nearest name, which takes time for many names."""
+"""Errors of a run that search for the nearest name as a hint, which takes time if there are many names."""
 LONGEST_LINE = 1 << 20
-"""Characters of a script's line: some ten thousand statements. A file of another kind is refused before it becomes
+"""Most characters of a script's line: some ten thousand statements. A file of another kind is refused before it becomes
 gigabytes of words."""
 LONGEST_SHOWN = 2_000
-"""Characters; a longer line is not repeated with its error."""
+"""Characters above which an error does not repeat its line."""
 
 
 def read_script(texts: Sequence[str] | None, file: str | None) -> str | None:
     """Return the text of a script.
 
     Args:
-        texts: of ``-e`` options, a line each; None where there are none.
+        texts: of ``-e`` options, a line each; None without any.
         file: a path, ``-`` for standard input.
 
     Returns:
-        None where the file can't be read, is larger than LARGEST_SCRIPT, or is not in UTF-8.
+        None if the file can't be read, is larger than LARGEST_SCRIPT, or is not in UTF-8.
     """
     if texts is not None:
         return "\n".join(texts)
@@ -86,8 +86,8 @@ def run_script(
 
     Args:
         text: of the script.
-        context: chooses the context; called only for a valid script. None: it could not be chosen, which was reported.
-        connect: makes the client; called last.
+        context: chooses the context; called only for a valid script. None: no context, and the error was reported.
+        connect: creates the client; called last.
         output: the form of results: table, json, …
 
     Returns:
@@ -95,7 +95,7 @@ def run_script(
         done, 3 edits left unapplied.
     """
     try:
-        # Whole, before a context is chosen or a broker asked: a typing error in the last line must not leave half a
+        # Whole, before a context is chosen or a request sent: a typing error in the last line must not leave half a
         # script done.
         refuse_long_lines(text)
         statements = parse(text)
@@ -105,7 +105,7 @@ def run_script(
     chosen = context()
     if chosen is None:
         return USAGE
-    # Outside of `asyncio.run`: the client has a loop and a thread of its own.
+    # Outside of `asyncio.run`: the client has its own loop and thread.
     client = connect(chosen)
     try:
         runner = Runner(Session(client, chosen, "run"), text, Printer(output))
@@ -116,7 +116,7 @@ def run_script(
 
 
 def refuse_long_lines(text: str) -> None:
-    """Raise ParseError for a line of a script that is too long to be one."""
+    """Raise ParseError for a line of a script that is too long."""
     start = 0
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > LONGEST_LINE:
@@ -126,11 +126,11 @@ def refuse_long_lines(text: str) -> None:
 
 
 class Runner(Struct):
-    """Runs statements one after another. After a failed edit, the next apply sends nothing.
+    """A runner of statements, one after another. After a failed edit, the next apply sends nothing.
 
-    printer: where results go. operator: confirms an apply, and enters secrets. failed: how many statements failed;
-    warned: how many of these because warnings are not accepted. unread: whether something that was asked for could not
-    be read. hears_signals: whether an apply handles Ctrl-C, SIGTERM and SIGHUP itself.
+    printer: prints results. operator: confirms an apply, and enters secrets. failed: the number of failed statements;
+    warned: those of them that failed because warnings are not accepted. unread: whether requested data could not be
+    read. hears_signals: whether an apply handles Ctrl-C, SIGTERM and SIGHUP itself.
     """
 
     session: Session
@@ -144,7 +144,7 @@ class Runner(Struct):
     _read_up_to: int = 0
 
     async def run(self, statements: Sequence[Statement]) -> None:
-        """Show what former changes left open, then run all statements up to a ``q``.
+        """Show the open former changes, then run all statements up to a ``q``.
 
         Args:
             statements: of the whole script, already parsed.
@@ -153,11 +153,11 @@ class Runner(Struct):
         await self.carry_out(tuple(takewhile(lambda each: not isinstance(each, Quit), statements)))
 
     async def carry_out(self, statements: Sequence[Statement]) -> None:
-        """Run all statements. A statement that fails is reported and counted, and the next one runs; a lost cluster
-        ends the run. A file of offsets that can't be read stops it before the first statement.
+        """Run all statements. A failed statement is reported and counted, and the next one runs; a lost connection ends
+        the run. A file of offsets that can't be read stops it before the first statement.
 
         Args:
-            statements: of the whole script: what they need is read ahead, up to the next apply.
+            statements: of the whole script: their needs are read ahead, up to the next apply.
         """
         from console.language.offset_files import with_file
 
@@ -176,7 +176,8 @@ class Runner(Struct):
             except LanguageError as error:
                 self.failed += 1
                 say_error(error, self.text, search=self.failed <= HINTED)
-            # A refusal is about this statement; a lost cluster would fail each of the following ones after its timeout.
+            # A refusal concerns this statement; after a lost connection each of the next ones would fail with a
+            # timeout.
             except Refused as refused:
                 self.failed += 1
                 complain(refused.failure.told)
@@ -186,7 +187,7 @@ class Runner(Struct):
                 return
 
     async def _tell_outstanding(self) -> None:
-        """Show what former changes left open. If the cluster does not answer, the statements report it."""
+        """Show the open former changes. If the cluster does not answer, the statements report it."""
         from console.session.former_changes import former_lines
 
         try:
@@ -198,11 +199,11 @@ class Runner(Struct):
             complain(line)
 
     def exit_code(self) -> int:
-        """Return the exit code, and report edits that were left.
+        """Return the exit code, and report edits left unapplied.
 
         Returns:
-            FAILED if anything failed, but for warnings that are not accepted, else UNAPPLIED if edits are staged, else
-            FAILED if something that was asked for could not be read, else DONE.
+            FAILED if anything failed, except for warnings that are not accepted; else UNAPPLIED if edits are staged,
+            else FAILED if requested data could not be read, else DONE.
         """
         if self.failed:
             return FAILED if self.failed > self.warned else UNAPPLIED
@@ -214,11 +215,11 @@ class Runner(Struct):
         return FAILED if self.unread else DONE
 
     async def _read_ahead(self, statements: Sequence[Statement], index: int) -> None:
-        """Read what this statement and those up to the next apply need, at once."""
+        """Read the needs of this statement and of those up to the next apply, at once."""
         if index < self._read_up_to:
             return
         end = index + 1
-        # Not beyond an apply: it changes what the statements after it have to see.
+        # Not beyond an apply: it changes the values that the statements after it read.
         while end < len(statements) and not isinstance(statements[end - 1], Apply):
             end += 1
         self._read_up_to = end
@@ -318,7 +319,7 @@ class Runner(Struct):
         if not self.session.plan:
             self.printer.note("nothing is staged", {"outcomes": []})
             return
-        # Edits may depend on each other: half of a plan is sent only if the script says so.
+        # Edits may depend on each other: half of a plan is sent only if the script allows it.
         if self.failed and not statement.valid_only:
             raise CommandError(
                 "nothing was sent: something above failed", "mend it, or apply --valid-only", statement.span

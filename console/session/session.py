@@ -1,4 +1,4 @@
-"""The session that all front ends share: a client, what is known of its cluster, and a plan.
+"""The session that all front ends share: a client, the snapshot of its cluster, and a plan.
 
 Nothing else changes a cluster: `console.session.applying` sends the plan of a session.
 """
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 
 class Applied(Struct, frozen=True):
-    """What the last apply changed: its lines as they stood before, the outcomes (in `plan`), and when it was, UTC.
-    back: what reverting it does, ``""`` where nothing comes back."""
+    """The changes of the last apply: its lines with the former values, the outcomes (in `plan`), and its time, UTC.
+    back: the effect of reverting it; ``""`` if nothing can be reverted."""
 
     groups: tuple[DiffGroup, ...]
     plan: Plan
@@ -47,11 +47,11 @@ class Applied(Struct, frozen=True):
 
 
 class NoJournal(snapshot_reader.Refused):
-    """There can be no journal of the cluster."""
+    """The cluster can't have a journal."""
 
 
 class RiskReading(Struct, frozen=True):
-    """What was read for the warnings of a plan. at: by the monotonic clock."""
+    """The facts that were read for the warnings of a plan. at: by the monotonic clock."""
 
     staged: tuple[Staged, ...]
     facts: RiskFacts
@@ -59,7 +59,7 @@ class RiskReading(Struct, frozen=True):
 
 
 class RetentionReading(Struct, frozen=True):
-    """What each cut of a plan deletes, and each deletion of records. at: by the monotonic clock."""
+    """The records that each cut and each log trim of a plan deletes. at: by the monotonic clock."""
 
     staged: tuple[Staged, ...]
     found: Mapping[RetentionCut, Deletion]
@@ -68,10 +68,10 @@ class RetentionReading(Struct, frozen=True):
 
 
 class Work:
-    """The check or the apply that is under way; a session has one at a time.
+    """The check or the apply under way; a session has one at a time.
 
-    in_flight: the request that has no answer yet. stopping: nothing more is sent. committed: the change is being
-    recorded and sent, so that a stop waits for an answer.
+    in_flight: the request without an answer. stopping: nothing more is sent. committed: the change is being recorded
+    and sent, so that a stop waits for an answer.
     """
 
     def __init__(self) -> None:
@@ -86,15 +86,15 @@ class Work:
         return self._task is not None
 
     def begin(self, task: asyncio.Task[ApplyRun]) -> None:
-        """Take a check or an apply as what is under way, until it is over.
+        """Register the task of a check or an apply as the one under way, until it is done.
 
-        It is over before a caller that awaits the task goes on.
+        Its state is cleared before a caller that awaits the task continues.
 
         Args:
             task: nothing else may be under way.
         """
         self._task = task
-        # Callbacks run in the order in which they were added, so this one is before those of a task that awaits it.
+        # Callbacks run in the order in which they were added, so this one runs before those of a task that awaits it.
         task.add_done_callback(self._is_over)
 
     def _is_over(self, _task: asyncio.Task[ApplyRun]) -> None:
@@ -102,29 +102,29 @@ class Work:
         self.stopping = self.committed = False
 
     def stop(self) -> InFlight | None:
-        """Send nothing more of the plan. An apply that is not in the journal yet is cancelled, any other ends with the
+        """Send nothing more of the plan. An apply that is not in the journal yet is cancelled; any other ends with the
         answer that it waits for.
 
         Returns:
-            The request that has no answer yet, None if there is none.
+            The request without an answer; None without one.
         """
         flying = self.in_flight
         if self._task is not None:
             self.stopping = True
-            # Nothing was sent and nothing recorded, so there is nothing to report.
+            # Nothing was sent or recorded, so there is nothing to report.
             if not self.committed:
                 self._task.cancel()
         return flying
 
     async def wait(self) -> None:
-        """Wait until nothing is checked or applied."""
+        """Wait until no check or apply is under way."""
         while self._task is not None:
             await asyncio.wait({self._task})
-            await asyncio.sleep(0)  # who waited for it first writes down that it is over
+            await asyncio.sleep(0)  # earlier waiters first record that it is over
 
     def give_up(self) -> None:
-        """Cancel a check or an apply without waiting for the request on its way. Its outcome stays unknown until the
-        journal's next reader asks the cluster."""
+        """Cancel a check or an apply without waiting for the request in flight. Its outcome stays unknown until the
+        journal's next reader checks the cluster."""
         if self._task is not None:
             self._task.cancel()
 
@@ -132,11 +132,10 @@ class Work:
 class Session(snapshot_reader.SnapshotReader):
     """One operator's work on one cluster.
 
-    front_end: the front end through which changes come, for the journal: console, run, shell, … applied: what the last
-    apply changed. retention, risk_reading: what was read for the plan (see `plan_facts`). work: the check or the apply
-    that is under way. former_told: the operator has seen what former changes left open. recorder: keeps what brokers
-    answer, None where nothing is kept. operation: the number of the operation whose steps are applied, None for other
-    changes.
+    front_end: the source of changes, for the journal: console, run, shell, … applied: the changes of the last apply.
+    retention, risk_reading: reads for the plan (see `plan_facts`). work: the check or the apply under way. former_told:
+    the operator has seen the open former changes. recorder: keeps the brokers' answers; None without a flight record.
+    operation: the number of the operation whose steps are applied; None for other changes.
     """
 
     def __init__(
@@ -160,13 +159,12 @@ class Session(snapshot_reader.SnapshotReader):
         self.operation: int | None = None
 
     async def journal(self) -> JournalFile:
-        """Return this host's journal of the cluster. The brokers are asked for the cluster's id first if it is not
-        known.
+        """Return this host's journal of the cluster. Read the cluster's id first if it is unknown.
 
         Raises:
-            NoJournal: the cluster reports no id, or one by which no file can be named.
+            NoJournal: the cluster reports no id, or one that is no valid file name.
             Refused: another cluster answers.
-            AdminError: the cluster is lost.
+            AdminError: the connection to the cluster is lost.
         """
         from console.journal.file import JournalFile, journal_path
         from console.journal.segments import JournalError
@@ -182,14 +180,14 @@ class Session(snapshot_reader.SnapshotReader):
 
     @cached_property
     def rates(self) -> RateReader:
-        """Reads what rates are made from; begins when it is first asked for."""
+        """The reader of rates; created at first use."""
         from console.session.rate_reading import RateReader
 
         return RateReader(self)
 
     @cached_property
     def records(self) -> RecordReader:
-        """Reads records, and keeps their schemas; made when it is first asked for."""
+        """The reader of records, with a cache of their schemas; created at first use."""
         from console.session.record_reading import RecordReader
 
         return RecordReader(self.client, self.context)
@@ -198,31 +196,31 @@ class Session(snapshot_reader.SnapshotReader):
 
     @property
     def plan(self) -> Plan:
-        """What is staged. After staging it is made when it is first asked for."""
-        # Built only now: staging a script's lines one by one would otherwise build a plan for each of them.
+        """The staged edits. After staging it is built at first use."""
+        # Lazy: otherwise staging a script line by line would build a plan for each line.
         if self._staging is not None and self._staging.steps != self._made:
             self._plan, self._made = self._staging.plan(), self._staging.steps
         return self._plan
 
     def staging(self) -> planning.Staging:
-        """Return the plan as edits are staged into it, on the snapshot as it is now."""
+        """Return the staging area of the plan, on the current snapshot."""
         if self._staging is None or self._staging.snapshot is not self.snapshot:
             self._staging, self._made = planning.Staging(self.plan, self.snapshot), 0
         return self._staging
 
     def replan(self, plan: Plan) -> None:
-        """Replace the plan, and notify listeners if it is another one."""
+        """Replace the plan, and notify listeners if it is a different object."""
         if plan is not self.plan:
             old, self._plan, self._staging = self.plan, plan, None
             self.notify(snapshot_reader.PlanChanged(old, plan))
 
     def refuse_if_read_only(self) -> None:
-        """Raise Refused where nothing may be changed.
+        """Raise Refused if nothing may be changed.
 
         Raises:
             Refused: the context is read-only, or the session is a replay.
         """
-        # The context of a record is read-only as well; the remedy is another one here.
+        # The context of a record is also read-only; its remedy differs.
         if self.front_end == "replay":
             remedy = "Stage it in a console on the cluster: kac -b HOST:PORT."
             raise snapshot_reader.Refused(Failure("READ_ONLY", "a replay can't be changed", remedy))
@@ -240,19 +238,18 @@ class Session(snapshot_reader.SnapshotReader):
 
         Args:
             edits: later ones replace earlier ones of the same key.
-            lasts_ms: milliseconds for which they are to hold once applied, None for good.
+            lasts_ms: milliseconds that they last once applied; None: permanently.
 
         Returns:
-            What happened to each edit: staged, refused with a reason, or dropped since the cluster has the value
-            already.
+            The result of each edit: staged, refused with a reason, or dropped as the cluster already has the value.
 
         Raises:
             Refused: nothing may be changed in this session.
         """
         self.refuse_if_read_only()
-        # What the last apply did stays on the screen until the operator begins something else.
+        # The result of the last apply stays on the screen until the operator begins something else.
         self.applied = None
-        # A script has no listeners that would need a plan after each line.
+        # A script has no listeners that need a plan after each line.
         if not self._listeners:
             return self.staging().stage(edits, lasts_ms)
         report = planning.stage(self.plan, edits, self.snapshot, lasts_ms)
@@ -263,17 +260,17 @@ class Session(snapshot_reader.SnapshotReader):
         """Undo the last change of the plan; the cluster is not touched.
 
         Returns:
-            False where there is nothing to undo.
+            False if there is nothing to undo.
         """
         before = self.plan
         self.replan(planning.undo(self.plan))
         return self.plan is not before
 
     def redo(self) -> bool:
-        """Put back what was undone last.
+        """Redo the last undone change of the plan.
 
         Returns:
-            False where there is nothing to redo.
+            False if there is nothing to redo.
         """
         before = self.plan
         self.replan(planning.redo(self.plan))
@@ -283,11 +280,11 @@ class Session(snapshot_reader.SnapshotReader):
         """Drop staged edits.
 
         Args:
-            target: the edits of this target alone; None for all.
-            key: the edit of this key alone.
+            target: only edits of this target; None for all.
+            key: only the edit of this key.
 
         Returns:
-            The number of edits that were dropped.
+            The number of dropped edits.
         """
         before = len(self.plan.staged)
         self.replan(planning.discard(self.plan, target, key))
@@ -296,7 +293,7 @@ class Session(snapshot_reader.SnapshotReader):
     # -- checking and applying -------------------------------------------------------------------------------------
 
     def refuse_to_work(self) -> None:
-        """Raise Refused where the plan can't be checked or applied.
+        """Raise Refused if the plan can't be checked or applied.
 
         Raises:
             Refused: nothing may be changed in this session, or the plan is being checked or applied already.
@@ -308,11 +305,11 @@ class Session(snapshot_reader.SnapshotReader):
             )
 
     def progress(self, what: str, done: int, total: int) -> None:
-        """Notify listeners that long work goes on.
+        """Notify listeners of the progress of long work.
 
         Args:
             what: the work, in a word or two.
-            done: units that are done.
-            total: all units, 0 if unknown.
+            done: finished units.
+            total: all units; 0 if unknown.
         """
         self.notify(snapshot_reader.Progress(what, done, total))

@@ -1,4 +1,4 @@
-"""What triage reads beside the snapshot, and how often: how logs move, and what follows from it. All of it is
+"""Reads of triage outside the snapshot, and their intervals: log offsets, and reads based on them. All of them are
 bounded."""
 
 from __future__ import annotations
@@ -43,35 +43,35 @@ _INTERNAL = attrgetter("internal")
 log = logging.getLogger(__name__)
 
 LOGS_AT_ONCE, LOGS_IN_TURN, LOGS_FIRST = 4_000, 3_000, 1_000
-"""Partitions whose offsets are read at once; where there are more, those in turn, and those that
-stand still or are read by groups, so many of each."""
+"""Most partitions whose offsets are read at once; above it, the number in turn, and the number of those that stand
+still, and of those that groups read."""
 STANDS = 4.0
-"""Seconds for which a last stable offset has to stand still before its producers are asked for: two reads of it."""
+"""Seconds without progress of a last stable offset before its producers are read: two reads of it."""
 TRANSACTIONS_AT_ONCE = 200
 NEWEST_AT_ONCE, NEWEST_AGAIN = 2_000, 3_600.0
-"""Partitions whose newest records are read at once, and the seconds until one is read again."""
+"""Most partitions whose newest records are read at once, and the seconds until one is read again."""
 LOOKED_AT_ONCE = 20_000
-"""Logs that are looked through before keys and answers have their turn."""
+"""Logs per loop turn, so that key presses and responses are handled in between."""
 CERTIFICATES_AGAIN, UNREACHED_AGAIN = 3_600.0, 60.0
-"""Seconds until a certificate is read again, and until a listener that was not reached is."""
+"""Seconds until a certificate is read again, and until an unreachable listener is."""
 LEADERLESS_AT_ONCE = 200
-"""Partitions without a leader whose replicas are asked for what they hold at once."""
+"""Most partitions without a leader whose replicas are read at once."""
 JUMPED_AT_ONCE = 50
-"""Topics of which the beginning moved, and leaders of them, whose configs are read at once."""
+"""Most topics with a moved log start, and most of their leaders, whose configs are read at once."""
 AUTHORS = 500
-"""Changes of settings and of ACLs whose authors are kept, of each."""
+"""Changes of settings, and of ACLs, whose authors are kept."""
 BROKERS_AT_ONCE = 3
-"""Brokers that are asked at once what they know."""
+"""Brokers whose views are read at once."""
 VIEW_SECONDS = 3.0
 TOPICS_OF_VIEW, PARTITIONS_OF_VIEW, CHANGED_SECONDS = 50, 1_000, 60.0
-"""Topics that a broker is asked for in turn, of no more partitions if it is more than one topic; and seconds for which
-those that changed are asked for beside."""
+"""Most topics in one request for a broker's view; most partitions of them, if it is more than one topic; and seconds
+for which changed topics are also requested."""
 
 
 class SlowPolls:
-    """Reads what does not belong into a snapshot, and for triage alone.
+    """The reads that only triage needs and that are not in a snapshot.
 
-    facts: what is known so far. reads: part -> what reads it.
+    facts: the known facts. reads: part -> its read.
     """
 
     def __init__(self, session: Session, request_logs: Sequence[Path] = ()) -> None:
@@ -105,8 +105,7 @@ class SlowPolls:
             self.reads[Part.REQUEST_LOGS] = self._read_request_logs
 
     async def _read_acls(self) -> None:
-        """Read the ACLs, for what changes in them. A refusal (no authorizer, no right) is only logged: it is shown
-        where ACLs are asked for."""
+        """Read the ACLs to find changes. A refusal (no authorizer, no right) is only logged: views of ACLs show it."""
         from console.admin import acls
 
         try:
@@ -116,19 +115,19 @@ class SlowPolls:
             return
         await self._session.keep(all_acls(self._session.snapshot, bindings))
         before, known = self._settings or self._session.snapshot, self._session.snapshot
-        if Part.ACLS not in before.read_at:  # what changes from here on has an author
+        if Part.ACLS not in before.read_at:  # later changes have an author
             self._settings = with_acls(before, known.acls, known.read_at[Part.ACLS])
 
     def _may_ask_for_tokens(self) -> bool:
-        """Return whether this connection has a login of its own, without which brokers say nothing of tokens."""
+        """Return whether this connection has its own login, without which brokers return no tokens."""
         settings = self._session.context.settings
         if settings.sasl is not None:
             return "tokenauth" not in settings.sasl.options
         return settings.tls is not None and settings.tls.key_store is not None
 
     async def _read_tokens(self) -> None:
-        """Read the delegation tokens that may be seen. A refusal ends that: most clusters have none, and it is shown
-        where they are asked for."""
+        """Read the visible delegation tokens. A refusal stops further reads: most clusters have none, and views of
+        tokens show it."""
         if self._without_tokens:
             return
         try:
@@ -138,10 +137,10 @@ class SlowPolls:
             self._without_tokens = isinstance(error, BrokerError)
 
     async def _read_authors(self) -> None:
-        """Search the journal for who changed the settings and ACLs that were read again."""
+        """Search the journal for the authors of changed settings and ACLs."""
         from console.triage.events import setting_differences
 
-        # Taken before the first await: what changes meanwhile belongs to the next comparison.
+        # Taken before the first await: later changes belong to the next comparison.
         old, new = self._settings or self._session.snapshot, self._session.snapshot
         self._settings = new
         if not self._session.context.journal:
@@ -159,7 +158,7 @@ class SlowPolls:
         configs: dict[ConfigKey, Author] = {**self.facts.authors}
         acls: dict[AclKey, Author] = {**self.facts.acl_authors}
         for each in differing:
-            # The same change made once more, by an unknown user, is not that of the former author.
+            # The same change, repeated by an unknown user, is not the former author's.
             author = known.get(each.place)
             match each.place.about:
                 case ConfigResource() as resource:
@@ -171,27 +170,27 @@ class SlowPolls:
             self.facts = replace(self.facts, authors=latest[0], acl_authors=latest[1])
 
     async def _read_request_logs(self) -> None:
-        """Read what was added to brokers' request logs."""
+        """Read the lines added to brokers' request logs."""
         seen = await asyncio.to_thread(self._tails.read)
         self.facts = replace(self.facts, request_logs=seen)
 
     # -- logs ----------------------------------------------------------------------------------------------------------
 
     async def _read_logs(self) -> None:
-        """Read the start, end and last stable offsets of logs: of those that groups read, those that stand still, and
-        of the others the next ones in turn. Last stable offsets are read where the cluster has transactions."""
+        """Read the start, end and last stable offsets of logs: those that groups read, those that stand still, and the
+        next ones in turn. Last stable offsets are read if the cluster has transactions."""
         from console.admin import partitions
 
         topics = self._session.snapshot.topics
         places = self._next_logs()
-        # Without transactions the last stable offset is the end, and a third of the requests is saved. A principal that
+        # Without transactions the last stable offset is the end, which saves a third of the requests. A principal that
         # sees no internal topic can't know.
         stable = TRANSACTIONS_TOPIC in topics or not any(map(_INTERNAL, topics.values()))
         offsets = await self._session.client.run(partitions.log_offsets, self._led(places), stable=stable)
         self.keep_logs(offsets)
         jumped = {(each.topic, each.partition) for each in self.facts.logs.jumps if each.at == self.facts.logs.at}
         if jumped:
-            # Whether the retention was changed is to be known with the jump, also where a topic has it from a broker.
+            # A change of retention should be known together with the jump, also if a topic inherits it from a broker.
             names = sorted({name for name, _ in jumped})[:JUMPED_AT_ONCE]
             leaders = sorted(self._led(jumped))[:JUMPED_AT_ONCE]
             inherited = [CLUSTER_DEFAULT, *map(broker_resource, leaders)]
@@ -206,20 +205,20 @@ class SlowPolls:
         self.facts = replace(self.facts, logs=logs_after(known, logs, self._session.clock.now().timestamp()))
 
     def _next_logs(self) -> list[Place]:
-        """Return the partitions of the next read: all, or some in turn and those that matter most."""
+        """Return the partitions of the next read: all, or the most important and some in turn."""
         topics = self._session.snapshot.topics
         if sum(len(topic.partitions) for topic in topics.values()) <= LOGS_AT_ONCE:
             return [(name, each.number) for name, topic in topics.items() for each in topic.partitions]
-        # A log that stands still must be read often enough to see that it does.
+        # A log that stands still is read often enough to detect that.
         first = dict.fromkeys(self.facts.logs.standing(0)[:LOGS_FIRST])
         first |= dict.fromkeys(_group_places(self._session.snapshot, LOGS_FIRST))
-        # The same lists again and again: a record has the same questions then.
+        # The same lists each time, so that a flight record has the same requests.
         turn = places_after(topics, self._next_log, LOGS_IN_TURN) or places_after(topics, ("", -1), LOGS_IN_TURN)
         self._next_log = turn[-1]
         return list(dict.fromkeys((*first, *turn)))
 
     def _led(self, places: Iterable[Place]) -> dict[int, list[Place]]:
-        """Return leader -> its partitions; partitions without a leader are left out."""
+        """Return leader -> its partitions, without those that have no leader."""
         led: dict[int, list[Place]] = {}
         topics = self._session.snapshot.topics
         for place in places:
@@ -229,8 +228,8 @@ class SlowPolls:
         return led
 
     async def _read_leaderless(self) -> None:
-        """Read the replicas of partitions without a leader: which may lead, and what they hold."""
-        # Looking through a million partitions for the first time would block the screen.
+        """Read the replicas of partitions without a leader: those that may lead, and their logs."""
+        # A first pass over a million partitions would block the screen.
         out = await asyncio.to_thread(out_of_sync, self._session.snapshot.topics)
         places = [(name, each.number) for name, each in out if each.leader < 0]
         if places:
@@ -240,7 +239,7 @@ class SlowPolls:
     # -- transactions --------------------------------------------------------------------------------------------------
 
     async def _read_transactions(self) -> None:
-        """Read the transactions of the partitions whose last stable offset stands still, after each read of it."""
+        """Read the transactions of partitions whose last stable offset stands still, once per read of the offset."""
         from console.model.transactions import NOTHING_SEEN
 
         read_at = self.facts.logs.at
@@ -261,7 +260,7 @@ class SlowPolls:
     # -- newest records ------------------------------------------------------------------------------------------------
 
     async def _read_newest(self) -> None:
-        """Read the newest records' timestamps of logs that have records, for each log hourly."""
+        """Read the timestamps of the newest records of non-empty logs, each log once an hour."""
         from console.admin import partitions
 
         now, logs = self._session.clock.monotonic(), self.facts.logs.logs
@@ -271,7 +270,7 @@ class SlowPolls:
         left = iter(logs.items())
         while len(due) < NEWEST_AT_ONCE and (some := [*islice(left, LOOKED_AT_ONCE)]):
             due += [place for place, log in some if place not in self._newest_at and log.last.end > log.last.start]
-            await asyncio.sleep(0)  # keys and answers have their turn
+            await asyncio.sleep(0)  # lets key presses and responses be handled
         due = due[:NEWEST_AT_ONCE]
         if not due:
             return
@@ -287,7 +286,7 @@ class SlowPolls:
     # -- certificates --------------------------------------------------------------------------------------------------
 
     async def _read_certificates(self) -> None:
-        """Read the certificates of listeners that were not asked within the last hour."""
+        """Read the certificates of listeners that were not read within the last hour."""
         from console.admin import certificates
 
         now = self._session.clock.monotonic()
@@ -297,7 +296,7 @@ class SlowPolls:
         due = [each for each in listeners if each not in self._shown_at]
         if not due:
             return
-        # Before they are asked: if that fails, they are asked again after a minute, not after an hour, nor at once.
+        # Set before the read: after a failure they are due in a minute, not in an hour or at once.
         self._shown_at |= dict.fromkeys(due, again + UNREACHED_AGAIN)
         shown = await self._session.client.run(certificates.shown_certificates, due)
         self._shown_at |= {each.listener: now for each in shown}
@@ -307,11 +306,12 @@ class SlowPolls:
     # -- brokers' views ------------------------------------------------------------------------------------------------
 
     async def _read_views(self) -> None:
-        """Ask the next brokers for topics that changed, for those that they showed outdated, and for others in turn."""
+        """Read the views of the next brokers: topics that changed, topics that they showed outdated, and others in
+        turn."""
         topics = self._session.snapshot.topics
         self._note_changes(topics)
         brokers = [each.id for each in self._session.snapshot.cluster.brokers if not each.fenced]
-        # The one broker has answered the snapshot itself, so its view can't differ.
+        # A single broker answered the snapshot itself, so its view can't differ.
         if len(brokers) < 2:
             return
         views = views_of(self.facts.views, brokers)
@@ -326,13 +326,13 @@ class SlowPolls:
         late = [each.topic for each in self.facts.views.late.get(broker_id, ())][:TOPICS_OF_VIEW]
         lately = [name for name in reversed(self._changed_at) if name in topics]
         changed = dict.fromkeys((*late, *reversed(_few(topics, lately))))
-        # In lists of their own: a record has the same questions again then, and not another one with each change.
+        # In separate lists: a flight record then has the same requests again, not other ones after each change.
         for names in (turn, changed):
             if asked := [topics[name] for name in names if name in topics]:
                 await self.compare_view(broker_id, asked)
 
     async def compare_view(self, broker_id: int, asked: Sequence[Topic]) -> None:
-        """Ask a broker for topics, and keep where it differs from what is known of them."""
+        """Read topics from a broker, and keep the differences from the known ones."""
         from console.admin.link import broker
         from console.admin.topics import describe_topics
 
@@ -341,12 +341,12 @@ class SlowPolls:
                 describe_topics, [each.name for each in asked], to=broker(broker_id), within=VIEW_SECONDS
             )
         except AdminError:
-            return  # that a broker is silent is another part's
+            return  # another part reports a silent broker
         views = views_after(self.facts.views, broker_id, asked, answer, self._session.clock.now().timestamp())
         self.facts = replace(self.facts, views=views)
 
     def _note_changes(self, topics: Mapping[str, Topic]) -> None:
-        """Keep the names of topics that changed lately."""
+        """Keep the names of topics that changed recently."""
         now, known = self._session.clock.monotonic(), self._known
         if topics is not known:
             if known:
@@ -356,7 +356,7 @@ class SlowPolls:
         self._changed_at = {name: at for name, at in self._changed_at.items() if at > now - CHANGED_SECONDS}
 
     def _next_topics(self, topics: Mapping[str, Topic]) -> list[str]:
-        """Return the next topics in turn: the same lists each time round, as long as the topics are the same."""
+        """Return the next topics in turn: the same lists in each round while the topics stay the same."""
         names = in_order(topics)
         first = bisect_right(names, self._next_topic)
         turn = _few(topics, names[first : first + TOPICS_OF_VIEW] or names[:TOPICS_OF_VIEW])
@@ -365,14 +365,14 @@ class SlowPolls:
 
 
 def _keep(known: dict[K, Author], key: K, author: Author | None) -> None:
-    """Keep the author of the last change of a key; a change without a known author removes the former one."""
+    """Keep the author of the last change of a key; a change with an unknown author removes the former one."""
     known.pop(key, None)
     if author is not None:
         known[key] = author
 
 
 def _few(topics: Mapping[str, Topic], names: Sequence[str]) -> list[str]:
-    """Return the first of these topics, as many as a broker is asked for at once."""
+    """Return the first of these topics, as many as one request to a broker may have."""
     chosen: list[str] = []
     partitions = 0
     for name in names[:TOPICS_OF_VIEW]:
@@ -384,8 +384,7 @@ def _few(topics: Mapping[str, Topic], names: Sequence[str]) -> list[str]:
 
 
 def _listeners(snapshot: Snapshot, context: Context) -> list[Listener]:
-    """Return the listeners with TLS: those that brokers advertise, those of the voters, and the one that is connected
-    to."""
+    """Return the listeners with TLS: those that brokers advertise, those of the voters, and that of the connection."""
     listeners: dict[str, Listener] = {}
     for broker in snapshot.cluster.brokers:
         configs = snapshot.configs.get(broker_resource(broker.id))
@@ -403,7 +402,7 @@ def _listeners(snapshot: Snapshot, context: Context) -> list[Listener]:
 
 
 def _group_places(snapshot: Snapshot, most: int) -> list[Place]:
-    """Return the first partitions for which groups have offsets, so many at most."""
+    """Return the first partitions with group offsets, so many at most."""
     found: dict[Place, None] = {}
     for lag in snapshot.lags.values():
         found |= dict.fromkeys((each.topic, each.partition) for each in lag.partitions)
@@ -413,10 +412,10 @@ def _group_places(snapshot: Snapshot, most: int) -> list[Place]:
 
 
 def places_after(topics: Mapping[str, Topic], last: Place, most: int) -> list[Place]:
-    """Return the first partitions after one, by name and number; of 300,000 only those that are returned are looked at.
+    """Return the first partitions after one, by name and number; of 300,000 only the returned ones are visited.
 
     Args:
-        last: after which they come; it need not exist.
+        last: the partition before them; it need not exist.
         most: how many at most.
     """
     names = in_order(topics)

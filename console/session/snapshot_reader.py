@@ -1,7 +1,7 @@
-"""Reads a cluster into a snapshot, and notifies listeners of what changed.
+"""Read a cluster into a snapshot, and notify listeners of changes.
 
-A snapshot is replaced, never changed. All methods run on the caller's own loop and thread: the client works in another
-one (console.admin.client).
+A snapshot is replaced, never changed. All methods run on the caller's loop and thread; the client has its own
+(console.admin.client).
 """
 
 from __future__ import annotations
@@ -45,48 +45,49 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 PUBLISH_EVERY = 0.25
-"""Seconds between snapshots during a long read: with 100,000 topics one for each chunk would copy them 1,000 times."""
+"""Seconds between snapshots during a long read: with 100,000 topics, one per chunk would copy them 1,000 times."""
 
 
 MANY = 5_000
-"""With more topics, ACLs or quotas, what looks at all of them runs in another thread: it would hold up keys."""
+"""Above this number of topics, ACLs or quotas, a pass over all of them runs in a thread: it would delay key presses."""
 
 
 MOST_NAMED = 1_000
-"""Topics that a listing lacks and that are asked for by name. Of more, as of a plan that deletes many, all are gone."""
+"""Topics missing from a listing that are described by name. If more are missing, as after a plan that deletes many, all
+count as deleted."""
 
 
 GROUPS_AT_ONCE = 5_000
-"""Groups that are described before the result is published."""
+"""Groups described per published result."""
 
 
 TIMES_WITHIN = 3.0
-"""Seconds for which records' timestamps are waited for, before what is known is shown."""
+"""Seconds to wait for the timestamps of records before the known values are shown."""
 
 
 SINGLE_QUOTAS = tuple(
     quota.QuotaFilter((quota.QuotaMatch(type_, quota.Match.ANY_NAME),), strict=True)
     for type_ in (quota.USER, quota.CLIENT_ID, quota.IP)
 )
-"""The filters that find users, clients and addresses with quotas of their own."""
+"""The filters that match users, clients and addresses with quotas of their own."""
 
 
 class SnapshotChanged(Struct, frozen=True):
-    """The snapshot was replaced."""
+    """An event: the snapshot was replaced."""
 
     old: Snapshot
     new: Snapshot
 
 
 class PlanChanged(Struct, frozen=True):
-    """The plan was replaced: edits were staged, discarded, checked or applied."""
+    """An event: the plan was replaced, as edits were staged, discarded, checked or applied."""
 
     old: Plan
     new: Plan
 
 
 class Progress(Struct, frozen=True):
-    """Progress of long work. what: the work. done: how many of `total` are done; total: 0 if unknown."""
+    """An event: progress of long work. what: the work. done: finished items of `total`. total: 0 if unknown."""
 
     what: str
     done: int
@@ -97,14 +98,14 @@ SessionEvent = SnapshotChanged | PlanChanged | Progress
 
 
 class Client(Protocol):
-    """Runs operations of `console.admin`."""
+    """A client that runs operations of `console.admin`."""
 
     def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> Awaitable[T]:
-        """Run `operation(link, *args, **options)` on the client's loop. Cancelling cancels a read."""
+        """Run `operation(link, *args, **options)` on the client's loop. Cancellation cancels a read."""
 
 
 class Refused(Exception):
-    """The session refuses an operation. failure: why, and what to do instead."""
+    """A refusal of an operation by the session. failure: the reason, and what to do instead."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(str(failure))
@@ -112,7 +113,7 @@ class Refused(Exception):
 
 
 class Clock(NamedTuple):
-    """Where the time comes from: the wall, or a record that is replayed. now: UTC. monotonic: seconds."""
+    """The source of the time: the system clock, or a replayed record. now: UTC. monotonic: seconds."""
 
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
@@ -125,12 +126,12 @@ def _now() -> datetime:
 WALL = Clock(_now, time.monotonic)
 
 Learned = Callable[[Snapshot, datetime], Snapshot]
-"""Puts what was read into a snapshot: (snapshot as it is now, time of the answer) -> snapshot."""
+"""Enters an answer into a snapshot: (current snapshot, time of the answer) -> snapshot."""
 
 
 async def _with_hidden(client: Client, known: Iterable[str], listing: TopicListing) -> TopicListing:
-    """Return a listing with the reason why it lacks known topics that were not deleted: a session may go on as another
-    principal, or lose a right, and brokers tell that only of a topic that is named."""
+    """Return a listing with the reasons for known topics that it lacks although they exist. After a change of principal
+    or the loss of a right, brokers report that only for a topic requested by name."""
     from console.admin import topics
 
     lacking = [name for name in known if name not in listing.topics]
@@ -141,10 +142,10 @@ async def _with_hidden(client: Client, known: Iterable[str], listing: TopicListi
 
 
 class SnapshotReader:
-    """Reads a cluster into a snapshot, part by part.
+    """A reader of a cluster into a snapshot, part by part.
 
-    Methods that read raise AdminError where the cluster is lost. What brokers refuse is in the snapshot's failures; a
-    method whose docstring has `Raises` may raise that, too.
+    Methods that read raise AdminError if the connection to the cluster is lost. Refusals of brokers are in the
+    snapshot's failures; a method whose docstring has `Raises` may also raise them.
     """
 
     def __init__(self, client: Client, context: Context, clock: Clock = WALL) -> None:
@@ -158,10 +159,10 @@ class SnapshotReader:
         """Call a listener for each event, on the caller's thread.
 
         Args:
-            listener: must not raise; it may read the snapshot, which is replaced already.
+            listener: must not raise; it may read the snapshot, which is already the new one.
 
         Returns:
-            A function that ends this.
+            A function that unsubscribes it.
         """
         self._listeners.append(listener)
 
@@ -171,25 +172,25 @@ class SnapshotReader:
         return unsubscribe
 
     def notify(self, event: SessionEvent) -> None:
-        """Call all listeners with an event, in the order in which they subscribed."""
+        """Call all listeners with an event, in the order of their subscription."""
         for listener in tuple(self._listeners):
             listener(event)
 
     def learn(self, update: Callable[[Snapshot], Snapshot]) -> None:
-        """Keep what was read, and notify listeners if that changes the snapshot.
+        """Keep the result of a read, and notify listeners if it changes the snapshot.
 
         Args:
-            update: puts what was read into the snapshot as it is now, which other reads may have replaced meanwhile.
+            update: enters the result into the current snapshot, which other reads may have replaced meanwhile.
         """
         self._learn(update(self.snapshot))
 
     async def keep(self, read: Awaitable[Learned]) -> None:
-        """Wait for one of the reads below the class, and learn what it read."""
+        """Wait for one of the module's reads, and keep its result."""
         update = await read
         self._learn(update(self.snapshot, self.clock.now()))
 
     def _learn(self, snapshot: Snapshot) -> None:
-        # Updates return the same object where nothing is new, so that an unchanged cluster costs no redraw.
+        # Updates return the same object if nothing changed, so that an unchanged cluster causes no redraw.
         if snapshot is not self.snapshot:
             old, self.snapshot = self.snapshot, snapshot
             self.notify(SnapshotChanged(old, snapshot))
@@ -219,16 +220,16 @@ class SnapshotReader:
         """Read the brokers, the controller and the cluster id.
 
         Raises:
-            Refused: it is not the cluster that the context expects, or not the one that answered before.
+            Refused: it is not the cluster that the context expects, or not the cluster of earlier reads.
             AdminError: no broker answers.
         """
-        # Before anything is kept: what another cluster answers must not be staged on.
+        # Before anything is kept: no edit may be staged on the answer of another cluster.
         info = await describe_same_cluster(self.client, self.context, self.snapshot)
         self._learn(refresh.with_cluster(self.snapshot, info, self.clock.now()))
 
     async def read_quorum(self) -> None:
-        """Read the KRaft quorum. It is None without the API, unknown where brokers refuse to describe it, and stays as
-        it is known where no answer comes."""
+        """Read the KRaft quorum. It is None without the API, unknown if brokers refuse to describe it, and unchanged if
+        no answer arrives."""
         from console.admin import cluster
 
         self._learn(refresh.asking_quorum(self.snapshot, self.clock.now()))
@@ -238,9 +239,9 @@ class SnapshotReader:
             self._fail(Part.QUORUM, [(Part.QUORUM, await self._with_voters(error.failure))])
             if isinstance(error, Unsupported):
                 if Part.VERSIONS not in self.snapshot.read_at:
-                    await self.read_whole(Part.VERSIONS)  # they say whether ZooKeeper is in its place
+                    await self.read_whole(Part.VERSIONS)  # they report whether the cluster uses ZooKeeper
                 self._learn(refresh.with_quorum(self.snapshot, None, self.clock.now()))
-            # The brokers are there and refuse: what was known is out of date from now on. A lost answer says nothing.
+            # The brokers refuse: the known quorum is out of date from now on. A lost answer proves nothing.
             elif isinstance(error, BrokerError):
                 self._learn(refresh.without_quorum(self.snapshot))
         else:
@@ -248,7 +249,7 @@ class SnapshotReader:
             self._learn(refresh.with_quorum(self.snapshot, quorum, self.clock.now()))
 
     async def _with_voters(self, failure: Failure) -> Failure:
-        """Return why the quorum was not described, with who votes as far as controllers know that without a leader."""
+        """Return the failure to describe the quorum, with the voters that controllers know without a leader."""
         from console.admin.errors import AdminError
 
         nodes = [broker_resource(each.id) for each in self.snapshot.cluster.controllers]
@@ -264,17 +265,17 @@ class SnapshotReader:
         """Read topics: their partitions, leaders and replicas.
 
         Args:
-            names: these alone, the others stay as they are known; None for all, and those that are not listed are
-                removed.
+            names: these topics only, the others stay unchanged; None for all topics, which removes those that the
+                brokers no longer list.
 
         Raises:
-            AdminError: the cluster is lost, or the brokers refuse all of it.
+            AdminError: the connection is lost, or the brokers refuse the whole request.
         """
         from console.admin import topics
 
         listing = await self.client.run(topics.describe_topics, names)
-        # Brokers leave out topics that the principal may not describe, without an error: empty may mean not allowed.
-        # The disks show whether there is none.
+        # Brokers leave out topics that the principal may not describe, without an error: an empty list may mean missing
+        # rights. The log directories show whether topics exist.
         if names is None and not listing.topics and not listing.failures:
             from console.model.visibility import unseen_topics
 
@@ -288,8 +289,8 @@ class SnapshotReader:
         self._learn(refresh.with_topics(self.snapshot, listing, whole=names is None, at=self.clock.now()))
 
     async def read_placements(self) -> None:
-        """Read the configs of topics that lack replicas, where some of these may be observers by design. What can't be
-        read stays unknown, and such a replica counts as missing."""
+        """Read the configs of topics that lack replicas, as some of these may be observers by design. If a config can't
+        be read, the replica counts as missing."""
         from console.admin import configs
 
         asked: set[str] = set()
@@ -300,7 +301,7 @@ class SnapshotReader:
             except AdminError:
                 return
             if not described.sets:
-                return  # the user may not see them: one topic after another would be asked for nothing
+                return  # the user may not see them: a read of each further topic would return nothing
             listing, at = replace(described, failures={}), self.clock.now()
             known = refresh.with_configs(self.snapshot, listing, at, described_by=described.described_by)
             self._learn(known)
@@ -308,14 +309,14 @@ class SnapshotReader:
     async def read_configs(
         self, resources: Sequence[ConfigResource], documentation: bool = False, *, at_once: bool = False
     ) -> None:
-        """Read the configs of resources. They are published as they arrive.
+        """Read the configs of resources, and publish them as they arrive.
 
         Args:
-            documentation: with Kafka's text on each config, which makes the answers much longer.
+            documentation: include Kafka's text on each config, which makes responses much longer.
             at_once: publish them together at the end.
 
         Raises:
-            AdminError: the cluster is lost.
+            AdminError: the connection to the cluster is lost.
         """
         from console.admin import configs
 
@@ -352,7 +353,7 @@ class SnapshotReader:
             documentation=documentation,
             on_chunk=lambda part: loop.call_soon_threadsafe(arrived, part),
         )
-        # The chunks were queued on this loop before the result was; one turn lets the last of them arrive.
+        # The chunks were queued on this loop before the result; one turn delivers the last of them.
         await asyncio.sleep(0)
         publish()
 
@@ -365,8 +366,8 @@ class SnapshotReader:
             self._learn(refresh.with_quotas(self.snapshot, listed, self.clock.now()))
 
     async def poll_quotas(self, filters: Sequence[quota.QuotaFilter] = ()) -> None:
-        """Read quotas for a screen: all of them if they are few. If they are many, those that the filters match, and at
-        first those of users, clients and addresses alone."""
+        """Read quotas for a screen: all of them if they are few; otherwise those that the filters match, after a first
+        read of those of single users, clients and addresses."""
         if Part.QUOTAS not in self.snapshot.read_at and not await self.survey_quotas():
             return
         if not self.snapshot.quotas_sparse:
@@ -375,11 +376,11 @@ class SnapshotReader:
             await self.keep(read_quotas_of(self.client, filters))
 
     async def survey_quotas(self) -> bool:
-        """Read the quotas of users, clients and addresses alone. They are kept only if they are many; if they are few,
-        all quotas are read instead.
+        """Read the quotas of single users, clients and addresses. They are kept only if they are many; if they are few,
+        the caller reads all quotas instead.
 
         Returns:
-            False where the brokers refuse it.
+            False if the brokers refuse.
         """
         from console.admin import quotas
 
@@ -418,29 +419,28 @@ class SnapshotReader:
             self._learn(refresh.with_failures(known, Part.GROUPS, failures.items()))
 
     async def why_no_groups(self) -> Mapping[str, Failure]:
-        """Return the failure of an empty list of groups by the entity ``""``, none where the principal sees all
-        groups."""
+        """Return the failure that explains an empty list of groups, by the entity ``""``; empty if the principal sees
+        all groups."""
         from console.model.visibility import unseen_groups
 
         if Part.CLUSTER not in self.snapshot.read_at:
-            await self.read_cluster()  # its answer has the rights
+            await self.read_cluster()  # the response includes the authorized operations
         unseen = unseen_groups(self.snapshot, self.context.kafka_principal)
         return {"": unseen} if unseen is not None else {}
 
     async def poll_groups(self, names: Sequence[str], *, times: int = 0) -> None:
-        """Read the members and the lag of groups, with as few requests as possible; of more than GROUPS_AT_ONCE, some
-        at a time.
+        """Read the members and the lag of groups, with as few requests as possible, GROUPS_AT_ONCE groups at a time.
 
         Args:
-            times: of so many committed offsets at most the record's timestamp is read, where the polls so far don't
-                say for how long it has waited; of the largest lags first.
+            times: most committed offsets whose record timestamps are read, largest lags first, if the polls so far
+                don't show how long a record has waited.
         """
         from console.admin import groups
 
         for start in range(0, len(names), GROUPS_AT_ONCE):
             some = names[start : start + GROUPS_AT_ONCE]
             known = self.snapshot.groups
-            # Each type of group has an API of its own; of an unknown group it has to be tried.
+            # Each type of group has its own API; for a group of unknown type all are tried.
             types = {name: known[name].type for name in some if name in known}
             polls = await self._part(Part.LAGS, self.client.run(groups.poll_groups, some, types))
             if polls is None:
@@ -459,7 +459,7 @@ class SnapshotReader:
             self._learn(refresh.with_group_polls(self.snapshot, polls, trends, at))
 
     async def read_tiered(self, name: str) -> None:
-        """Read what of a topic is on disk and what in remote storage, where its configs say that it is tiered."""
+        """Read the offsets of a topic on disk and in remote storage, if its configs enable tiered storage."""
         from console.admin import partitions
 
         if topic_resource(name) not in self.snapshot.configs:
@@ -477,7 +477,7 @@ class SnapshotReader:
         """Read the disk use of every broker; one that does not answer is in the failures.
 
         Args:
-            broker: of this one alone; what is known of the others stays.
+            broker: this broker only; the others stay unchanged.
         """
         from console.admin import cluster as log_dirs
 
@@ -486,7 +486,7 @@ class SnapshotReader:
         if listing is None:
             return
         at, before, known = self.clock.now(), self.snapshot.rates, self.snapshot.log_dirs
-        # A broker that does not answer keeps its last sizes; one that has left the cluster does not.
+        # A broker that does not answer keeps its last sizes; one that left the cluster does not.
         kept = known if broker is not None else {id_: dirs for id_, dirs in known.items() if id_ in listing.failures}
         dirs = await asyncio.to_thread(refresh.share, known, {**kept, **listing.dirs})
         after = await asyncio.to_thread(with_dirs, before, self.snapshot.topics, listing.dirs, at)
@@ -501,8 +501,7 @@ class SnapshotReader:
         self._learn(refresh.with_failures(learned, Part.LOG_DIRS, failures))
 
     async def list_resources(self, types: Iterable[int]) -> tuple[ConfigResource, ...]:
-        """Return resources with configs that no other API lists, and groups that have some; empty where brokers refuse
-        it.
+        """Return resources with configs that no other API lists, and groups with configs; empty if brokers refuse.
 
         Args:
             types: Kafka's numbers of config resource types (ConfigResource.Type).
@@ -513,7 +512,8 @@ class SnapshotReader:
         return listed or ()
 
     async def _part(self, part: str, read: Awaitable[T]) -> T | None:
-        """Return what was read of a part, or None after recording the brokers' refusal. A lost cluster is raised."""
+        """Return the result of reading a part, or None after recording the brokers' refusal. Raise other
+        AdminErrors."""
         try:
             result = await read
         except BrokerError as error:
@@ -527,7 +527,7 @@ class SnapshotReader:
 
 
 def _shared(known: Mapping[str, Topic], listed: Mapping[str, Topic]) -> Mapping[str, Topic]:
-    """Return listed topics, equal ones as the known objects; and have their order known."""
+    """Return the listed topics, with known objects in place of equal ones, and cache their order."""
     topics = refresh.share(known, listed)
     in_order(topics)
     return topics
@@ -537,17 +537,17 @@ async def describe_same_cluster(client: Client, context: Context, known: Snapsho
     """Return the brokers, the controller and the cluster id.
 
     Args:
-        known: what was read before.
+        known: the snapshot of earlier reads.
 
     Raises:
-        Refused: it is not the cluster that the context expects, or not the one that answered before.
+        Refused: it is not the cluster that the context expects, or not the cluster of earlier reads.
         AdminError: no broker answers.
     """
     from console.admin import cluster
 
     info = await client.run(cluster.describe_cluster)
     other = not_expected(context.name, context.cluster_id, info.cluster_id) if context.cluster_id else None
-    # Without cluster_id in the context the first answer decides: addresses may lead elsewhere later.
+    # If the context has no cluster_id, the first answer decides: addresses may lead elsewhere later.
     if other is None and Part.CLUSTER in known.read_at:
         other = not_the_one_before(known.cluster.cluster_id, info.cluster_id)
     if other is not None:
@@ -556,16 +556,15 @@ async def describe_same_cluster(client: Client, context: Context, known: Snapsho
 
 
 def _once(results: Iterable[object]) -> list[tuple[str, Failure]]:
-    """Return the failures among the results, each without an entity, equal ones (a missing right) once."""
+    """Return the failures among the results, each without an entity; equal ones (a missing right) once."""
     return [("", failure) for failure in dict.fromkeys(each for each in results if isinstance(each, Failure))]
 
 
-# -- reads of some of a part, for `SnapshotReader.keep`: they need a client, and no reader -----------------------------
-# They raise AdminError where the cluster is lost. What brokers refuse is in the failures of what they return.
+# -- reads of a part's members, for `SnapshotReader.keep`: they need a client, but no reader ---------------------------
 
 
 async def _read(read: Awaitable[T]) -> tuple[T | None, list[tuple[str, Failure]]]:
-    """Return what is read, and no failures; None where the brokers refuse it, with that."""
+    """Return the result without failures, or None with the failure if the brokers refuse."""
     try:
         return await read, []
     except BrokerError as error:
@@ -573,8 +572,8 @@ async def _read(read: Awaitable[T]) -> tuple[T | None, list[tuple[str, Failure]]
 
 
 async def read_quotas_of(client: Client, filters: Sequence[quota.QuotaFilter]) -> Learned:
-    """Read the quotas that filters match: in one request, or one for each filter, as the brokers support it. Quotas of
-    a filter that failed stay as they are known."""
+    """Read the quotas that filters match, in one request or one per filter, as the brokers support it. Quotas of a
+    failed filter stay unchanged."""
     from console.admin import quotas
 
     found, failures = await _read(client.run(quotas.describe_quotas_of, filters))
@@ -590,14 +589,14 @@ async def read_quotas_of(client: Client, filters: Sequence[quota.QuotaFilter]) -
 
 
 async def all_acls(known: Snapshot, listed: Sequence[Acl]) -> Learned:
-    """Put all ACLs that were listed in order."""
-    # To sort and compare a hundred thousand would hold up keys. An equal list is replaced by the known one.
+    """Return the update that enters all listed ACLs, sorted."""
+    # Sorting and comparing a hundred thousand would delay key presses. The known list replaces an equal one.
     acls = (await asyncio.to_thread(refresh.with_acls, known, listed, datetime.now(UTC))).acls
     return lambda snapshot, at: refresh.with_acls(replace(snapshot, acls=acls), acls, at)
 
 
 async def read_acls_of(client: Client, principals: Sequence[str]) -> Learned:
-    """Read the ACLs of principals: in one request, or one for each principal, as the brokers support it.
+    """Read the ACLs of principals, in one request or one per principal, as the brokers support it.
 
     Args:
         principals: as ``User:NAME``.
@@ -614,8 +613,7 @@ async def read_acls_of(client: Client, principals: Sequence[str]) -> Learned:
 
 
 async def read_group_positions(client: Client, names: Sequence[str]) -> Learned:
-    """Read the members and the committed offsets of groups; a group that does not exist is removed from the
-    snapshot."""
+    """Read the members and the committed offsets of groups; remove a missing group from the snapshot."""
     from console.admin import groups
 
     found, failures = await client.run(groups.group_positions, names)
@@ -627,7 +625,7 @@ async def read_group_positions(client: Client, names: Sequence[str]) -> Learned:
 
 
 async def read_log_ranges(client: Client, places: Sequence[TopicPartition]) -> Learned:
-    """Read the start and end offsets of partitions; those of which none is found become unknown.
+    """Read the start and end offsets of partitions; those that are not found become unknown.
 
     Args:
         places: (topic, partition) each.
@@ -641,11 +639,10 @@ async def read_log_ranges(client: Client, places: Sequence[TopicPartition]) -> L
 
 
 async def read_log_starts(client: Client, ends: Mapping[TopicPartition, int]) -> Learned:
-    """Read the start offsets of partitions, whose ends were read a moment ago; those of which none is found become
-    unknown.
+    """Read the start offsets of partitions whose ends were just read; those that are not found become unknown.
 
     Args:
-        ends: (topic, partition) -> the offset of its end.
+        ends: (topic, partition) -> its end offset.
     """
     from console.admin import partitions
 
@@ -657,7 +654,7 @@ async def read_log_starts(client: Client, ends: Mapping[TopicPartition, int]) ->
 def _with_ranges(
     asked: Iterable[TopicPartition], found: Mapping[TopicPartition, LogRange], failures: Iterable[Failure]
 ) -> Learned:
-    """Return what ranges of logs change, with the failures of those that were not found."""
+    """Return the update of log ranges, with the failures of those that were not found."""
     failed = [("", failure) for failure in failures]
     return lambda known, _at: refresh.with_failures(
         refresh.with_log_ranges(known, asked, found), Part.LOG_RANGES, failed
@@ -665,7 +662,7 @@ def _with_ranges(
 
 
 async def read_offsets_at(client: Client, places: Sequence[TopicPartition], at: int) -> Learned:
-    """Read the offsets of the first records that are not older than a time.
+    """Read the offsets of the first records at or after a time.
 
     Args:
         places: (topic, partition) each.
@@ -680,8 +677,8 @@ async def read_offsets_at(client: Client, places: Sequence[TopicPartition], at: 
 
 
 async def read_end_offsets(client: Client, leaders: Mapping[int, Sequence[TopicPartition]]) -> Learned:
-    """Read the end offsets of partitions from their leaders, for the rates. Nothing is known of a partition for which
-    its leader does not answer.
+    """Read the end offsets of partitions from their leaders, for the rates. A partition whose leader does not answer
+    becomes unknown.
 
     Args:
         leaders: broker id -> the partitions that it leads.
@@ -694,7 +691,7 @@ async def read_end_offsets(client: Client, leaders: Mapping[int, Sequence[TopicP
 
 
 async def read_replica_logs(client: Client, snapshot: Snapshot, places: Iterable[TopicPartition]) -> Learned:
-    """Read what the replicas of partitions hold; what their brokers don't answer is missing.
+    """Read the logs of partitions' replicas; those that their brokers don't return are missing.
 
     Args:
         snapshot: has the partitions' replicas.
@@ -707,8 +704,8 @@ async def read_replica_logs(client: Client, snapshot: Snapshot, places: Iterable
 
 
 async def read_transactions(client: Client, places: Sequence[TopicPartition]) -> Learned:
-    """Read the open transactions of partitions, and what says whether they hang; where brokers refuse it, none is known
-    of these.
+    """Read the open transactions of partitions, and the facts that show whether they hang; these become unknown if
+    brokers refuse.
 
     Args:
         places: (topic, partition) each.
@@ -722,15 +719,15 @@ async def read_transactions(client: Client, places: Sequence[TopicPartition]) ->
 
 
 class Listed(NamedTuple):
-    """A part that one operation describes, and with which nothing else is kept."""
+    """A part that one operation describes and that has no other state."""
 
     module: str
-    """Of `console.admin`, which is imported when the part is read for the first time."""
+    """A module of `console.admin`, imported when the part is first read."""
     operation: str
     enter: Callable[[Snapshot, Any, datetime], Snapshot] | None = None
-    """Puts the answer into a snapshot, as of a time; None: as it is."""
+    """Enters the response into a snapshot, with its time; None: unchanged, as the part."""
     may_be_refused: bool = True
-    """Whether it is a failure of the part if the brokers refuse it, and no error of the read."""
+    """Whether a refusal by the brokers is a failure of the part, and no error of the read."""
 
 
 LISTED: Mapping[Part, Listed] = {
@@ -743,7 +740,7 @@ LISTED: Mapping[Part, Listed] = {
 
 
 async def read_listed(client: Client, part: Part) -> Learned:
-    """Read a part of `LISTED`. Raises AdminError, also if the brokers refuse it."""
+    """Read a part of `LISTED`. Raises AdminError, also if the brokers refuse."""
     listed = LISTED[part]
     found = await client.run(getattr(import_module(f"console.admin.{listed.module}"), listed.operation))
     return partial(_entered, listed.enter or partial(refresh.with_part, part), found)
@@ -758,8 +755,8 @@ def _entered(
 async def _record_times(
     client: Client, context: Context, snapshot: Snapshot, trends: Iterable[LagTrend], most: int
 ) -> Mapping[Spot, Written]:
-    """Return when the records that groups read next were written, of so many at most, where the polls so far don't say
-    for how long they wait; nothing where no records may be read."""
+    """Return the write times of the records that groups read next, so many at most, if the polls so far don't show how
+    long they wait; empty if the context forbids reading records."""
     from console.admin.record_times import record_times
     from console.contexts.context import NEVER
     from console.model.lag_trend import times_to_read

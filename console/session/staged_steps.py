@@ -1,4 +1,4 @@
-"""What a next step of triage stages, as its key does it: the command and its risks. Nothing is read for it."""
+"""The edits that a next step of triage stages with its key: the command and its risks. Nothing is read for it."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from console.present.triage import Staging
 from console.triage.cause import Next
 
 MOST = 50
-"""Edits of which risks are named; a step may have one for each partition."""
+"""Most edits whose risks are named; a step may have one for each partition."""
 MOST_RISKS = 2
 
 
 def first_step(steps: Sequence[Next]) -> Next | None:
-    """Return the step that a key stages: the first one with edits or a command. The others are alternatives, or come
-    after it."""
+    """Return the step that a key stages: the first one with edits or a command. The others are alternatives or later
+    steps."""
     return next((step for step in steps if step.edits or step.command), None)
 
 
 def staging_of(steps: Sequence[Next], snapshot: Snapshot) -> Staging | None:
-    """Return what the first step that changes or shows something stages, None where no step does. Its risks are judged
-    by what is known of the cluster; applying reads the rest."""
+    """Return the staging of the first step that changes or shows something; None without one. Its risks are based on
+    the known state of the cluster; applying reads the rest."""
     step = first_step(steps)
     if step is None:
         return None
@@ -43,7 +43,7 @@ def staging_of(steps: Sequence[Next], snapshot: Snapshot) -> Staging | None:
 
 
 def _edits(command: str, snapshot: Snapshot) -> list[Edit] | None:
-    """Return the edits of a command: none where it needs what was not read, None where it only shows something."""
+    """Return the edits of a command: empty if it needs unread data, None if it only shows something."""
     edits: list[Edit] = []
     try:
         statements = parse(command, Where.BAR)

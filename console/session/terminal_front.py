@@ -1,4 +1,4 @@
-"""Asks the operator at a terminal: lines, secrets, and the questions of the apply flow."""
+"""Prompts at a terminal: lines, secrets, and the questions of the apply flow."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 
 class Operator(Protocol):
-    """The operator, who may be there to answer."""
+    """The operator, if there is one to answer."""
 
     @property
     def answers(self) -> bool:
-        """Whether questions are answered."""
+        """Whether an operator answers questions."""
 
     @property
     def keeps_secrets(self) -> bool:
-        """Whether a secret can be typed."""
+        """Whether an operator can type a secret."""
 
     async def line(self, prompt: str) -> str:
         """Ask for a line.
 
         Returns:
-            The line without blanks around it, ``""`` at the end of the input.
+            The line, stripped; ``""`` at the end of the input.
         """
 
     async def secret(self, prompt: str) -> Secret:
@@ -48,22 +48,22 @@ class Terminal:
 
     @property
     def answers(self) -> bool:
-        """Both what is asked and what is answered go through the terminal."""
+        """Whether both the questions and the answers go through the terminal."""
         return sys.stdin.isatty() and sys.stderr.isatty()
 
     @property
     def keeps_secrets(self) -> bool:
-        """Typing comes from the terminal."""
+        """Whether input comes from the terminal."""
         return sys.stdin.isatty()
 
     async def line(self, prompt: str) -> str:
-        """Return a line of standard input, asked for on standard error."""
+        """Prompt on standard error, and return a line of standard input."""
         ask(prompt)
         with _interruptible():
             return sys.stdin.readline().strip()
 
     async def secret(self, prompt: str) -> Secret:
-        """Return a secret that is typed without echo."""
+        """Prompt for a secret without echo, and return it."""
         with _interruptible():
             return Secret(ask_secret(f"{prompt}: "))
 
@@ -84,14 +84,14 @@ def _interruptible() -> Iterator[None]:
 
 
 MOST_LINES = 10
-"""Lines of one kind before a question."""
+"""Most lines of one kind before a question."""
 
 
 class TerminalFront(Struct):
     """A front end of the apply flow that asks on a terminal, if there is one.
 
-    context: its name, for the questions. show: prints a report. say: prints a line, made harmless, apart from results.
-    before: lines that a question begins with.
+    context: its name, for the questions. show: prints a report. say: prints a cleaned line, apart from results. before:
+    lines at the beginning of a question.
     """
 
     context: str
@@ -106,10 +106,10 @@ class TerminalFront(Struct):
         return self.operator.answers
 
     async def confirm(self, question: Question) -> str:
-        """Print what the plan means, and ask for each thing to type.
+        """Print the effects of the plan, and ask for each text to type.
 
         Returns:
-            ``""`` if all was typed, else what was not, for the operator.
+            ``""`` if all was typed, else the missing answer, for the operator.
         """
         from console.answers.plan_results import deletion_lines, effect_lines, loss_lines, risk_lines
         from console.present.names import plural
@@ -160,7 +160,7 @@ class TerminalFront(Struct):
             self.say(line)
 
     def report(self, report: ApplyReport) -> None:
-        """Print what an apply did."""
+        """Print the result of an apply."""
         self.show(report)
         self._show_tokens(report)
         if report.unrecorded is not None:
@@ -169,7 +169,7 @@ class TerminalFront(Struct):
             self.say(f"the journal does not say how it went: {failure_text(report.unrecorded)}")
 
     def _show_tokens(self, report: ApplyReport) -> None:
-        """Print what proves the tokens that were made, once, and to a terminal alone."""
+        """Print the HMACs of new tokens, once, and only to a terminal."""
         from console.present.text import clean
 
         for token_id, hmac in report.made_tokens:
@@ -182,8 +182,8 @@ class TerminalFront(Struct):
 
 
 def _asked(typed: Typed) -> str:
-    """Return what to type, for the question: a name is not shown, so that the operator has to know it; a warning's
-    subject is."""
+    """Return the text to type, for the question: a name is not shown, so that the operator has to know it; a warning's
+    subject is shown."""
     from console.present.text import clean
 
     return f"{clean(typed.text, 250)}, {typed.what}," if typed.warns else typed.what

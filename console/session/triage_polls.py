@@ -1,7 +1,4 @@
-"""Reads what triage needs: brokers, quorum and partitions all the time, the rest now and then.
-
-A part for which a broker is slow delays no poll: its read goes on, and its result counts in a later poll.
-"""
+"""Polls for triage: brokers, quorum and partitions continuously, other parts at longer intervals."""
 
 from __future__ import annotations
 
@@ -41,31 +38,31 @@ log = logging.getLogger(__name__)
 EVERY = 1.0
 """Seconds from one poll to the next."""
 POLL_SECONDS, NOTICED_SECONDS = 1.0, 0.1
-"""The longest that a poll waits for its parts; and where brokers just fell silent, since they do not answer what they
-were asked."""
+"""Longest wait of a poll for its parts; the shorter one applies after brokers fell silent, as their requests stay
+unanswered."""
 ANSWER_SECONDS, FIRST_ANSWER_SECONDS = 1.2, 5.0
-"""The time in which a broker has to answer ApiVersions on a new connection; and before it is known how long they take,
-the most."""
+"""Least and most seconds for a broker to answer ApiVersions on a new connection; the most applies until a round was
+measured."""
 ASK_REST, LONGEST_ASK_REST = 5.0, 0.6
-"""A round of asking all brokers that took t seconds is followed by so many times t without one, to a limit in seconds:
-with the time to answer this is less than two seconds where logins are quick."""
+"""A round of probes to all brokers that took t seconds is followed by this many times t without one, up to a limit in
+seconds: with the time to answer this is less than two seconds if logins are quick."""
 USUAL_TIMES = 3
-"""Times what the slowest broker took last in which all have to answer: over a slow line a login takes its time."""
+"""Factor on the duration of the last round that limits the next one: over a slow line a login takes longer."""
 CONFIGS_AT_ONCE = 10_000
-"""Topics whose configs are read and kept together: to keep those of 100,000 at once would hold up keys."""
+"""Topics whose configs are read and kept together: keeping those of 100,000 at once would delay key presses."""
 MOST_GROUPS = 500
-"""Groups whose offsets are read in a round; of more, the next round reads others."""
+"""Groups whose offsets are read in a round; the next round reads other ones."""
 
 
 class Poller(Scheduler):
-    """Takes one poll after another of a session's cluster; use as an async context manager."""
+    """A poller of a session's cluster, an async context manager."""
 
     def __init__(self, session: Session, request_logs: Sequence[Path] = (), slow: SlowPolls | None = None) -> None:
-        """Poll a session's cluster. request_logs: those of brokers, as files on this host. slow: what is read beside
-        the snapshot; for a record another one."""
+        """Poll a session's cluster. request_logs: brokers' request logs as files on this host. slow: reads outside the
+        snapshot; a replay passes its own."""
         self._session = session
         self.asked = session.context.settings.asked
-        """What is polled, in a word: brokers or controllers."""
+        """The polled nodes as a word: brokers or controllers."""
         self._next_group = ""
         self._silence = Silence()
         self._limit = FIRST_ANSWER_SECONDS
@@ -103,13 +100,13 @@ class Poller(Scheduler):
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Cancel what is still being read."""
+        """Cancel the current reads."""
         if self._asking is not None:
             self._asking.cancel()
         await self.close()
 
     async def poll(self, *, whole: bool = False) -> Poll:
-        """Read what is due, and return what is known.
+        """Read the parts that are due, and return the known state.
 
         Args:
             whole: wait for every part, not only POLL_SECONDS.
@@ -122,18 +119,18 @@ class Poller(Scheduler):
         self._noticed.clear()
         self._began = time.monotonic()
         self.step()
-        if not self.was_read(Part.CLUSTER):  # of nothing at all nothing can be said
+        if not self.was_read(Part.CLUSTER):  # nothing can be reported before the cluster was described
             await asyncio.wait({self._tasks[Part.CLUSTER]})
         await self._wait(None if whole else limit)
         return self._seen(datetime.now(UTC))
 
     def _ask_on(self) -> None:
-        """Ask the brokers between polls, too, for as long as these go on."""
+        """Probe the brokers also between polls, while polls continue."""
         if time.monotonic() - self._began < EVERY + POLL_SECONDS:
             self.step((Part.SILENCE,))
 
     def _seen(self, at: datetime) -> Poll:
-        """Return what is known at a time. Raises as `poll` does."""
+        """Return the known state at a time. Raises as `poll` does."""
         if (why := self._refused or self._lost) is not None:
             raise why
         silent, refusing = self._silence
@@ -142,11 +139,11 @@ class Poller(Scheduler):
         return Poll(at, snapshot, silent, refusing, unread, self._slow.facts, self._own.held)
 
     async def rest(self) -> None:
-        """Wait until the next poll is due: at once where brokers fell silent, or answer again."""
+        """Wait until the next poll is due: at once if brokers fell silent, or answer again."""
         await happens(self._noticed, self._began + EVERY - time.monotonic())
 
     async def _wait(self, seconds: float | None) -> None:
-        """Wait until all parts are read, the brokers' silence changes, or the time is over."""
+        """Wait until all parts are read, the set of silent brokers changes, or the time is over."""
         read = asyncio.ensure_future(self._at_rest())
         noticed = asyncio.ensure_future(self._noticed.wait())
         until = {read} if seconds is None else {read, noticed}
@@ -157,12 +154,12 @@ class Poller(Scheduler):
             noticed.cancel()
 
     async def _at_rest(self) -> None:
-        """Wait until nothing is being read, nor what waited for that."""
+        """Wait until no part is being read, including the parts that waited for another."""
         while running := [each for each in self._tasks.values() if not each.done()]:
             await asyncio.wait(running)
 
     async def _failed(self, part: Scheduled, error: Exception) -> Failure:
-        """Return why a part could not be read, and note if no broker answers at all."""
+        """Return the reason why a part could not be read, and note if no broker answers at all."""
         if isinstance(error, AdminError | Refused):
             # A wrong password fails on every connection: it is shown at once, and not as a broken cluster.
             if isinstance(error, AuthenticationFailed | Refused):
@@ -182,7 +179,7 @@ class Poller(Scheduler):
 
             if not self.was_read(part.name):
                 self._lost = RequestTimedOut(self._no_brokers())
-            # What is asked on a connection waits for what was asked there before. The poll need not wait for that.
+            # Requests on a connection queue behind earlier ones. A new connection avoids that wait.
             await self._session.client.run(cluster.reconnect)
         return failure
 
@@ -199,8 +196,8 @@ class Poller(Scheduler):
         return Failure("TIMED_OUT", text, f"Name more of the {self.asked}s, or look at those: they may hang.")
 
     async def _ask_brokers(self) -> None:
-        """Find out which brokers do not answer. What was asked of one that fell silent may never be answered: it is
-        asked again, of others. Raises AdminError if no broker answers."""
+        """Find the brokers that do not answer. Requests to a broker that fell silent may stay unanswered: they are sent
+        again, to other brokers. Raises AdminError if no broker answers."""
         from console.admin import cluster
 
         began = time.monotonic()
@@ -220,7 +217,7 @@ class Poller(Scheduler):
             self._limit = min(FIRST_ANSWER_SECONDS, max(ANSWER_SECONDS, USUAL_TIMES * took))
         was_lost, self._lost = self._lost is not None, None
         if self._silence.brokers - silence.brokers:
-            await self._session.read_cluster()  # it answers again, or was fenced and is asked no more
+            await self._session.read_cluster()  # a broker answers again, or was fenced and is no longer probed
         fell_silent = silence.brokers - self._silence.brokers
         if was_lost or fell_silent or silence != self._silence:
             self._noticed.set()
@@ -233,15 +230,15 @@ class Poller(Scheduler):
                     self.hurry(name)
 
     def _ask_again(self, at: float) -> None:
-        """Schedule the next round of asking the brokers. at: monotonic seconds."""
+        """Schedule the next round of probes. at: monotonic seconds."""
         self._turns[Part.SILENCE] = self._turns[Part.SILENCE]._replace(due=at)
         if self._asking is not None:
             self._asking.cancel()
         self._asking = asyncio.get_running_loop().call_later(max(0.0, at - time.monotonic()) + 0.001, self._ask_on)
 
     async def _read_offsets(self) -> None:
-        """Read the lags of the next groups, in turn where there are many, and the start offsets of the logs that they
-        still have to read."""
+        """Read the lags of the next groups, in turn if there are many, and the log start offsets of partitions with
+        lag."""
         chosen = next_names(in_order(self._session.snapshot.groups), self._next_group, MOST_GROUPS)
         self._next_group = chosen[-1] if chosen else ""
         await self._session.poll_groups(chosen)
@@ -249,13 +246,13 @@ class Poller(Scheduler):
             await self._session.keep(read_log_starts(self._session.client, ends))
 
     async def _read_reassignments(self) -> None:
-        """Read the reassignments, and then which operations work on them."""
+        """Read the reassignments, and then the operations that they belong to."""
         await self._session.read_whole(Part.REASSIGNMENTS)
         await self._read_operations()
 
     async def _read_configs(self) -> None:
-        """Read the configs of all topics, and of the brokers that can be asked; then the journal: an operation is there
-        before its throttles are set, and ends after they are taken off."""
+        """Read the configs of all topics and of the brokers that answer; then the journal: an operation is recorded
+        before its throttles are set, and ends after they are removed."""
         over = self._own.over
         snapshot = self._session.snapshot
         silent = self._silence.brokers
@@ -269,12 +266,12 @@ class Poller(Scheduler):
         self._own.forget(over)
 
     async def _read_roles(self) -> None:
-        """Read the configs of the controllers that can be asked, for the roles of their processes."""
+        """Read the configs of the controllers that answer, for the roles of their processes."""
         asked = [each.id for each in self._session.snapshot.cluster.controllers if each.id not in self._silence.brokers]
         await self._session.read_configs([*map(broker_resource, asked)], at_once=True)
 
     async def _read_operations(self) -> None:
-        """Read the open operations from the journal. Where it can't be read, what is known stays. Raises AdminError."""
+        """Read the open operations from the journal. If it can't be read, the known ones stay. Raises AdminError."""
         session = self._session
         if session.front_end == "replay" or not session.context.journal or not any_journal(os.environ):
             return
@@ -287,7 +284,7 @@ class Poller(Scheduler):
             log.warning("operations are not known: %s", error.failure)
             return
         lines = [each for each in contents.records if isinstance(each, OperationLine)]
-        if lines:  # it brings the plan's kinds, a megabyte, and most journals have none
+        if lines:  # it imports the plan's kinds, a megabyte, and most journals have no operations
             from console.journal.operations import operations
 
             self._own.take(each for each in operations(lines).values() if each.ended is None)
@@ -296,7 +293,7 @@ class Poller(Scheduler):
 
     def _with_failures(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the failures of parts that could not be read. The session's own snapshot stays
-        without them: no other reader would take them out again."""
+        without them, as no other reader would remove them."""
         for name, why in self.problems.items():
             known = [(each.entity, each.failure) for each in snapshot.failures if each.part == name]
             if why not in [failure for _, failure in known]:
@@ -305,8 +302,7 @@ class Poller(Scheduler):
 
 
 def _behind(snapshot: Snapshot, groups: Iterable[str]) -> dict[tuple[str, int], int]:
-    """Return the ends of the partitions where groups have records to read: only there can a log begin behind their
-    offset."""
+    """Return the ends of the partitions with lag: only there can a log start be past a committed offset."""
     ends = {
         (each.topic, each.partition): each.end
         for name in groups
