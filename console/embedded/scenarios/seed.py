@@ -268,7 +268,7 @@ _IN_MEMORY = 2**16
 
 
 async def write_as_producers(cluster: Cluster, topics: Sequence[str]) -> None:
-    """Write to topics as their producers would, each at its own rate, and keep their groups up, until it is cancelled."""
+    """Write to topics as their producers would, each at its own rate, with groups that keep up, until cancelled."""
     turn = 0
     while True:
         await cluster.clock.sleep(TRAFFIC_EVERY)
