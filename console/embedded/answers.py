@@ -52,8 +52,7 @@ def group_operations(context: RequestContext) -> tuple[str, ...]:
 
 def advertised_controller(context: RequestContext) -> int:
     """Return the controller id for clients: a random live broker if brokers forward requests
-    (KRaftMetadataCache.getRandomAliveBrokerId), otherwise the controller.
-    """
+    (KRaftMetadataCache.getRandomAliveBrokerId), otherwise the controller."""
     view = context.view
     if not context.cluster.forwarding:
         return view.controller_id

@@ -1,6 +1,5 @@
 """The embedded cluster: brokers, and optionally separate controllers, that listen on their own sockets and share one
-state.
-"""
+state."""
 
 from __future__ import annotations
 
@@ -115,8 +114,7 @@ async def _frame(reader: asyncio.StreamReader, session: Session, login_by: float
 
 def _need_a_file() -> None:
     """Raise the OSError of a process that has no file descriptors left. asyncio skips a socket that it can't create: it
-    listens on no socket, or (since Python 3.13) raises an error without a number.
-    """
+    listens on no socket, or (since Python 3.13) raises an error without a number."""
     socket.socket().close()
 
 
@@ -376,9 +374,7 @@ class EmbeddedCluster(Cluster):
 
     async def controller_down(self, node: int) -> None:
         """Crash a controller. If it led, another voter becomes leader, or no node without a majority. Do nothing if it
-        is
-        down.
-        """
+        is down."""
         if self.state.controllers[node].alive:
             self.propagation.stopped(node)
             self.loggers.forget(node)
@@ -404,8 +400,7 @@ class EmbeddedCluster(Cluster):
 
     async def broker_up(self, broker_id: int) -> None:
         """Restart a broker that is down, on its old port. Do nothing if it is up. An unregistered broker registers
-        again.
-        """
+        again."""
         if self._is_up(broker_id):
             return
         listener = self._listeners[broker_id]
@@ -456,8 +451,7 @@ def _cluster_id() -> str:
 
 class ThreadedCluster:
     """A running cluster in another thread. bootstrap: addresses of the brokers. bootstrap_controllers: of the
-    controllers.
-    """
+    controllers."""
 
     def __init__(self, cluster: EmbeddedCluster, loop: asyncio.AbstractEventLoop) -> None:
         self._cluster = cluster

@@ -94,8 +94,7 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
     """Run until SIGTERM or SIGINT, and return the exit code.
 
     Once all brokers listen, print the bootstrap addresses as one line. Each further cluster of a fleet has a line with
-    its
-    name, and separate controllers have one.
+    its name, and separate controllers have one.
 
     until_input_ends: also stop at the end of standard input, which comes when the parent process dies.
     """

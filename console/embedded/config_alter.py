@@ -35,8 +35,7 @@ Records = dict[str, str | None]
 
 _BROKERS_DECIDE_FROM = _GROUPS_JUDGED_FROM = (4, 4)
 """First release whose brokers decide on their own configs before they forward to the controller, and in which
-`check_group` has its newer rules.
-"""
+`check_group` has its newer rules."""
 
 
 class Altering:

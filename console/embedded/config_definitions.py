@@ -58,16 +58,13 @@ class ReleaseConfigs(Struct, frozen=True):
     broker: keys of a broker's file. broker_dynamic_only: keys that can only be set at run time (KIP-73's rates).
         others:
     keys of the remaining resource types, by type; empty if the release has no such types. topic_synonyms: topic key ->
-    the
-    broker key that it inherits from. group_synonyms: the same for group keys; None for a key without a broker key.
+    the broker key that it inherits from. group_synonyms: the same for group keys; None for a key without a broker key.
     broker_synonyms: broker key -> all its synonyms, strongest first. checked: broker keys in the order in which a
         change is
     validated; 3.9 has its own order. dynamic: broker keys that are not read-only in DescribeConfigs. not_dynamic: keys
-    that
-    can't be changed at run time. per_broker: keys that can't be set as cluster defaults. per_listener: keys that can
-    only
-    be set with a listener's prefix. listener_mechanism: keys that also have a mechanism's name. cluster_level_listener:
-    listener keys that can be cluster defaults. loggers: all logger names, including the root's.
+    that can't be changed at run time. per_broker: keys that can't be set as cluster defaults. per_listener: keys that
+    can only be set with a listener's prefix. listener_mechanism: keys that also have a mechanism's name.
+    cluster_level_listener: listener keys that can be cluster defaults. loggers: all logger names, including the root's.
     """
 
     topic: Definitions
@@ -178,8 +175,7 @@ class InvalidConfig(ValueError):
 
 def checked_value(definition: ConfigDefinition, text: str) -> ConfigValue:
     """Parse a value by type, and check its rule (ConfigDef.parseType and its validators). Raises InvalidValue or
-    InvalidConfig.
-    """
+    InvalidConfig."""
     value = parsed_value(definition, text)
     rule = definition.rule
     if rule:
@@ -306,8 +302,7 @@ def _check_metadata_version(name: str, value: ConfigValue, rule: Mapping[str, An
 
 def _check_offset_reset(name: str, value: ConfigValue, rule: Mapping[str, Any]) -> None:
     """Check a value as ShareGroupAutoOffsetResetStrategy does. The message of 4.0, which names earliest first, has an
-    extra dot.
-    """
+    extra dot."""
     text = str(value)
     kind, colon, duration = text.partition(":")
     if text in ("earliest", "latest") or (kind == "by_duration" and colon and _DURATION.fullmatch(duration)):

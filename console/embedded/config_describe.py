@@ -104,8 +104,7 @@ UNDOCUMENTED = ""
 
 def described_entries(cluster: Cluster, broker_id: int, resource: ConfigResource) -> list[ConfigEntry]:
     """Return all entries of a resource with their synonyms, as this broker knows them (ConfigHelper). Raises
-    ConfigProblem.
-    """
+    ConfigProblem."""
     view = cluster.view_of(broker_id)
     layers = layers_of(cluster, broker_id, view)
     own = view.configs.get(resource, config_definitions.NOTHING)

@@ -40,8 +40,7 @@ _session_numbers = count(1)
 
 class CloseConnection(Exception):
     """Raised to close the connection without a response, as Kafka does for a request that it can't read or refuses
-    (Processor.close). The text is the log line.
-    """
+    (Processor.close). The text is the log line."""
 
 
 class Authorizer(Protocol):
@@ -72,8 +71,7 @@ class Session:
         is
     a token without a request header (SaslHandshake v0). ending: the reason to close the connection after the current
     response; ``""`` while it stays open. mute: pause before the next request is read, seconds. software: the client's
-    name
-    and version from ApiVersions.
+    name and version from ApiVersions.
     """
 
     broker_id: int
@@ -125,8 +123,7 @@ class Cluster(ABC):
         of
     brokers. at_controllers: the same for controllers that are not brokers. authorizer: None without ACLs. loggers: log
     levels by broker. mechanisms: enabled SASL mechanisms. copies: replica (topic, partition, broker) under copy ->
-    start in
-    Unix time, duration in seconds.
+    start in Unix time, duration in seconds.
     """
 
     def __init__(
@@ -254,8 +251,7 @@ class RequestContext:
     broker_id: the node that received the request, a broker or a controller. principal: ``User:name``. client_host:
         address
     of the client. messages: the API and version of the request, with their classes. view: the state as the receiving
-    node
-    knows it, for responses to reads. state: the controller's state, for all changes.
+    node knows it, for responses to reads. state: the controller's state, for all changes.
     """
 
     broker_id: int

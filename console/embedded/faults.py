@@ -27,8 +27,7 @@ class Fail(Struct, frozen=True):
 
 class FailSome(Struct, frozen=True):
     """Fail some items of a batch, and process the others. every: fail each n-th item, counted from 1. names: fail these
-    items instead.
-    """
+    items instead."""
 
     code: int
     message: str | None = None
@@ -38,9 +37,7 @@ class FailSome(Struct, frozen=True):
 
 class FailFor(Struct, frozen=True):
     """Answer every item of the request with an error if one of these names occurs anywhere in it, like a server that
-    fails
-    internally because of one member of a batch.
-    """
+    fails internally because of one member of a batch."""
 
     code: int
     names: frozenset[str]
@@ -78,8 +75,7 @@ class Garbage(Struct, frozen=True):
 
 class Throttle(Struct, frozen=True):
     """Handle the request, report a throttle time if the version has the field, and read no more requests of this
-    connection until it is over (KIP-219).
-    """
+    connection until it is over (KIP-219)."""
 
     seconds: float
 
@@ -224,8 +220,7 @@ def parse_fault(text: str) -> Fault:
 
 def _api(text: str) -> str:
     """Parse kio's name of an API. ``CreateTopics`` and ``create-topics`` are equal; ``kip4_alter_acls`` is a
-    proposal's.
-    """
+    proposal's."""
     from console.wire.proposals.table import PROPOSED
 
     wanted = text.replace("_", "").replace("-", "").lower()

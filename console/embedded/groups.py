@@ -152,8 +152,7 @@ class Group:
     gathering: end of the rebalance's wait for members. for_more: the rebalance also waits for new members, as a group's
     first one does. changed: set when `next_deadline` may have changed. watched: a task calls `pass_time`. written: the
     coordinator's log has the group, because it had assignments or committed an offset. newer: state of a group of a
-    newer
-    protocol; None for a classic group.
+    newer protocol; None for a classic group.
     """
 
     id: str
@@ -218,8 +217,7 @@ class Group:
         same = member.protocols == wish.protocols
         steady = (self.state == GroupState.STABLE and member.id != self.leader) or self.state == GroupState.COMPLETING
         # Nothing changes, so the group does not rebalance: the response is that of the current generation. A leader
-        # that
-        # joins again requests a rebalance, as its subscription's partitions may have changed.
+        # that joins again requests a rebalance, as its subscription's partitions may have changed.
         if same and steady:
             return _joined(self, member)
         return self._rejoin(member, wish, now)
@@ -229,8 +227,7 @@ class Group:
         if was is not None:
             return self._replace(was, wish, now)
         # KIP-394: the coordinator assigns the id first. Otherwise clients that reconnect without an id would leave
-        # members
-        # behind that stay until their sessions expire.
+        # members behind that stay until their sessions expire.
         if wish.needs_id:
             self.pending[wish.new_id] = now + wish.session_timeout
             self.changed.set()
@@ -285,8 +282,7 @@ class Group:
         if led and wish.skips_assignment:
             return answer._replace(skip_assignment=True)
         # Before KIP-814, a leader could not skip the assignment: the response names its old id as the leader, so it
-        # behaves
-        # as a follower.
+        # behaves as a follower.
         return answer._replace(leader=old_leader or "", members=())
 
     def sync(
@@ -351,8 +347,7 @@ class Group:
     def committed(self, member_id: str, instance_id: str | None, generation: int, now: float) -> int:
         """Return the error code of an offset commit by a member; 0 if allowed (ClassicGroup.validateOffsetCommit)."""
         # A consumer that assigns itself partitions and an admin client are not members: they may commit while the group
-        # has
-        # no members.
+        # has no members.
         if generation < 0 and not member_id and instance_id is None:
             return ErrorCode.unknown_member_id if self.has_members else 0
         code = self.unknown(member_id, instance_id)
@@ -417,8 +412,7 @@ class Group:
                 member.end_sync(Synced(ErrorCode.rebalance_in_progress))
         longest = max((member.rebalance_timeout for member in self.members.values()), default=0.0)
         # Only the first rebalance of an empty group waits for more members (group.initial.rebalance.delay.ms), so that
-        # a
-        # starting group does not rebalance for each member.
+        # a starting group does not rebalance for each member.
         self.for_more = self.state == GroupState.EMPTY and self.initial_delay > 0
         self.last_moment = now + longest
         self.gathering = now + min(self.initial_delay, longest) if self.for_more else self.last_moment

@@ -19,9 +19,8 @@ class PartitionLog:
     start: first readable offset. end: offset of the next record. size: bytes in memory. older_bytes: bytes that a
         scenario
     declares as on disk, which can't be read. cleaned_at: when retention was last applied, Unix seconds. behind: replica
-    out
-    of sync -> end of its own log. tiered_to: last offset in remote storage. local_start: first offset that is still on
-    disk; None for the start.
+    out of sync -> end of its own log. tiered_to: last offset in remote storage. local_start: first offset that is still
+    on disk; None for the start.
     """
 
     def __init__(self, start: int = 0, older_bytes: int = 0) -> None:
@@ -87,9 +86,7 @@ class PartitionLog:
 
     def since(self, timestamp: int) -> tuple[int, int, int] | None:
         """Return timestamp, offset and leader epoch of the first record not older than a time, in milliseconds; None if
-        all
-        are older.
-        """
+        all are older."""
         for batch in self._batches:
             if batch.max_timestamp >= timestamp:
                 moment, offset = first_since(batch, timestamp)

@@ -118,8 +118,7 @@ def apply_retention(context: RequestContext, held: LedPartition) -> None:
     """Drop batches beyond the topic's retention.ms and retention.bytes (LogManager.cleanupLogs).
 
     Runs at most once per log.retention.check.interval.ms. Drops whole batches, as Kafka drops whole segments. A topic
-    that
-    is only compacted keeps all records.
+    that is only compacted keeps all records.
     """
     cluster, name = context.cluster, held.topic.name
     now = context.clock.time()

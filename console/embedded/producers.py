@@ -1,6 +1,5 @@
 """The producers of a partition (ProducerStateManager), idempotent (KIP-98) and transactional, and transactional ids as
-their coordinators store them.
-"""
+their coordinators store them."""
 
 from __future__ import annotations
 
@@ -32,8 +31,7 @@ class FencedCoordinator(ValueError):
 
 class AbortedTransaction(NamedTuple):
     """An aborted transaction in the log (AbortedTxn). last: offset of its marker. stable: last stable offset after the
-    marker.
-    """
+    marker."""
 
     producer_id: int
     first: int
@@ -92,8 +90,7 @@ class Producers:
 
     def duplicate(self, batch: Batch) -> Batch | None:
         """Return the duplicate of a batch that was appended before; None for a new one. Raises FencedProducer,
-        OutOfOrderSequence.
-        """
+        OutOfOrderSequence."""
         known = self._producers.get(batch.producer_id) if batch.producer_id > NO_PRODUCER else None
         if known is None:
             return None
@@ -105,8 +102,7 @@ class Producers:
                 raise OutOfOrderSequence(f"a new epoch begins with sequence {batch.base_sequence}, not 0")
             return None
         # A batch that the producer retries after a lost response is acknowledged, not appended twice; a broker keeps
-        # the
-        # last five.
+        # the last five.
         for was in known.batches:
             if (was.base_sequence, was.last_sequence) == (batch.base_sequence, batch.last_sequence):
                 return was
@@ -170,9 +166,7 @@ STATES = (EMPTY, ONGOING, *PREPARE.values(), *COMPLETE.values(), "Dead", "Prepar
 @dataclass(slots=True, eq=False)
 class Transaction:
     """A transactional id. state: Kafka's name. started: Unix milliseconds; -1 without a transaction. partitions:
-    partitions
-    without a marker yet.
-    """
+    partitions without a marker yet."""
 
     id: str
     producer_id: int

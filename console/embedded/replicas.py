@@ -74,8 +74,7 @@ def reassigned(
     fresh = tuple(sorted(set(target) - set(partition.replicas)))
     moving = partition._replace(
         # The target's order counts, as its first replica is the preferred leader; removed replicas stay until the
-        # copies
-        # are complete.
+        # copies are complete.
         replicas=(*target, *gone),
         adding=fresh or partition.adding,
         removing=gone or partition.removing,
@@ -95,8 +94,7 @@ def cancelled(partition: Partition, alive: Collection[int]) -> Partition:
 
 def caught_up(partition: Partition, replica: int, alive: Collection[int], *, waits: bool = False) -> Partition:
     """Return the partition after a replica has copied all records. The last added replica completes the reassignment.
-    waits: see `waits_for_all`.
-    """
+    waits: see `waits_for_all`."""
     if replica not in partition.replicas or replica in partition.isr:
         return partition
     isr = tuple(each for each in partition.replicas if each in partition.isr or each == replica)
@@ -105,8 +103,7 @@ def caught_up(partition: Partition, replica: int, alive: Collection[int], *, wai
 
 def completed(partition: Partition, alive: Collection[int], *, waits: bool = False) -> Partition:
     """Return the partition without the removed replicas if all added ones are in sync; otherwise unchanged. waits: see
-    `waits_for_all`.
-    """
+    `waits_for_all`."""
     if not is_moving(partition):
         return partition
     replicas = tuple(replica for replica in partition.replicas if replica not in partition.removing)
@@ -258,9 +255,7 @@ def _fenced(partition: int, replicas: Replicas, alive: Collection[int]) -> Refus
 
 def new_topic_refusal(given: Sequence[tuple[int, Replicas]], state: ClusterState) -> Refusal | None:
     """Return why a new topic can't have these replicas; None if it can. given: partition id and replicas, in the order
-    of
-    the request.
-    """
+    of the request."""
     alive = state.alive()
     before: int | None = None
     numbers: set[int] = set()
@@ -279,8 +274,7 @@ def new_topic_refusal(given: Sequence[tuple[int, Replicas]], state: ClusterState
 
 def more_partitions_refusal(given: Sequence[Replicas], first: int, before: int, state: ClusterState) -> Refusal | None:
     """Return why added partitions, from id `first` on, can't have these replicas; None if they can. before: number of
-    replicas of the topic's other partitions.
-    """
+    replicas of the topic's other partitions."""
     alive = state.alive()
     for replicas in given:
         if (refusal := replicas_refusal(replicas, state, before)) is not None:
@@ -298,8 +292,7 @@ def more_partitions_refusal(given: Sequence[Replicas], first: int, before: int, 
 _CORDONED_FROM = (4, 3)
 MOST_PARTITIONS = 100_000
 """Maximum number of partitions of a topic in a proposal's request. Kafka has no limit: a real broker would be busy for
-minutes.
-"""
+minutes."""
 
 
 def place_replicas(
@@ -444,8 +437,7 @@ def copied_share(cluster: Cluster, name: str, index: int, replica: int) -> float
 
 def _seconds(cluster: Cluster, name: str, size: int, replica: int) -> float:
     """Return the seconds that a broker takes to copy this number of bytes of a topic, limited by a replication throttle
-    (KIP-73).
-    """
+    (KIP-73)."""
     state = cluster.state
     throttled = state.configs.get(topic_resource(name), {}).get(_THROTTLED_REPLICAS)
     rate = state.configs.get(broker_resource(replica), {}).get(_THROTTLED_RATE)

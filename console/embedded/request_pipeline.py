@@ -42,8 +42,7 @@ _PRODUCE, _SASL_HANDSHAKE, _SASL_AUTHENTICATE = 0, 17, 36
 _BEFORE_AUTHENTICATION = (API_VERSIONS, _SASL_HANDSHAKE)
 _OLDEST_ADVERTISED = frozenset({_PRODUCE})
 """APIs whose lowest versions are advertised but not served, as in Kafka 4: librdkafka compresses only if Produce v0 is
-advertised (KAFKA-18659).
-"""
+advertised (KAFKA-18659)."""
 _BY_A_FAULT = "a declared fault"
 _HEADER = 8
 """Bytes of length and correlation id at the start of a response frame."""

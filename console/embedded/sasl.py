@@ -65,8 +65,7 @@ MAX_TOKEN = 512 * 1024
 
 class SaslFailure(Exception):
     """Authentication failed, and the connection closes. The text is the message for the client
-    (SaslServerAuthenticator).
-    """
+    (SaslServerAuthenticator)."""
 
 
 def enabled_mechanisms(spec: SaslSpec | None) -> tuple[str, ...]:
@@ -116,8 +115,7 @@ class ScramExchange:
     """The SCRAM exchange: the client's first message, and its proof (ScramSaslServer).
 
     If the client sends the extension tokenauth=true, the name is the id of a delegation token, and the client acts as
-    its
-    owner (KIP-48). delegated: delegation tokens by id.
+    its owner (KIP-48). delegated: delegation tokens by id.
     """
 
     def __init__(self, mechanism: ScramHash, delegated: Mapping[str, Token]) -> None:
@@ -173,8 +171,7 @@ class ScramExchange:
             raise self._failure()
         auth_message = f"{self._auth_message},{before}".encode()
         # RFC 5802: the stored key verifies the client's key, but does not reveal it, so a reader of the metadata log
-        # can't
-        # log in with it.
+        # can't log in with it.
         signature = mac(self._credential.stored_key, auth_message, self._mechanism)
         proof = b64decode(encoded, validate=True)
         if len(proof) != len(signature):
@@ -195,8 +192,7 @@ class ScramExchange:
 
 Exchange = PlainExchange | ScramExchange
 """The broker's side of one authentication. user: name of the client once it is authenticated. token: delegation token
-of the login; None without one.
-"""
+of the login; None without one."""
 
 
 def begin(spec: SaslSpec, mechanism: str, delegated: Mapping[str, Token]) -> Exchange:

@@ -77,11 +77,9 @@ Answer = Callable[[Any], Any]
 
 class Profile(msgspec.Struct, frozen=True):
     """The behavior of a server for its clients. release: the Kafka release that it resembles. apis: kio's names of its
-    APIs,
-    with their versions; None for all of the release. unserved: API key -> versions that it reports in addition, such as
-    those between brokers, by which clients recognize ZooKeeper. refused: API -> error with which it always responds.
-    answers: API -> function that changes its responses.
-    """
+    APIs, with their versions; None for all of the release. unserved: API key -> versions that it reports in addition,
+    such as those between brokers, by which clients recognize ZooKeeper. refused: API -> error with which it always
+    responds. answers: API -> function that changes its responses."""
 
     release: str
     apis: Mapping[str, Range] | None = None
@@ -92,8 +90,7 @@ class Profile(msgspec.Struct, frozen=True):
 
 class SaslSpec(msgspec.Struct, frozen=True):
     """Users and their passwords. plain: for PLAIN. scram: for SCRAM-SHA-256 and -512, stored as credentials that
-    AlterUserScramCredentials can change.
-    """
+    AlterUserScramCredentials can change."""
 
     plain: Mapping[str, Secret] = msgspec.field(default_factory=dict)
     scram: Mapping[str, Secret] = msgspec.field(default_factory=dict)
@@ -107,17 +104,12 @@ class ClusterSpec:
     `FIRST_CONTROLLER` and their own listeners; 0 if the brokers are also the controllers, which then have no listeners.
     observers: number of further controllers that do not vote. versions: Kafka release, one of RELEASE_NAMES. proposals:
     also advertise the proposals' own formats. port: port of the first broker; the other brokers and then the
-    controllers
-    follow; 0 for free ports. authorizer: store and enforce ACLs. super_users: principals that may do everything. sasl:
-    None
-    for no authentication; then every client is ANONYMOUS. propagation_delay: seconds until a change reaches brokers
-    other
-    than the controller. forwarding: these brokers forward requests to the controller, which brokers without a quorum do
-    not. racks: by broker id. static_configs: configs of each broker's file. scenario: name of the initial content.
-    live:
-    the scenario's other clients are active. state_file: file that keeps the state over restarts. profile: another
-    server
-    than Kafka, or an older one, whose release then replaces `versions`.
+    controllers follow; 0 for free ports. authorizer: store and enforce ACLs. super_users: principals that may do
+    everything. sasl: None for no authentication; then every client is ANONYMOUS. propagation_delay: seconds until a
+    change reaches brokers other than the controller. forwarding: these brokers forward requests to the controller,
+    which brokers without a quorum do not. racks: by broker id. static_configs: configs of each broker's file. scenario:
+    name of the initial content. live: the scenario's other clients are active. state_file: file that keeps the state
+    over restarts. profile: another server than Kafka, or an older one, whose release then replaces `versions`.
     """
 
     brokers: int = 3
@@ -224,8 +216,7 @@ def clusters_of(name: str, spec: ClusterSpec) -> dict[str, ClusterSpec]:
 
     Scenarios about the quorum have separate controllers. The clusters of `fleet` do not, and differ: production has an
     incident, staging is Kafka 4.0, and old is 3.9 with one broker. Their first ports are 100 apart, and each has its
-    own
-    state file.
+    own state file.
     """
     racks = spec.racks or RACKS
     if name in WITH_CONTROLLERS:

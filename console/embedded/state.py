@@ -25,9 +25,7 @@ from console.model.quota import QuotaEntity, QuotaValues
 
 MAX_RECORDS = 10_000
 """Maximum number of metadata records in one change (QuorumController.MAX_RECORDS_PER_USER_OP): one record per ACL,
-config
-or quota key. ZooKeeper has no such limit.
-"""
+config or quota key. ZooKeeper has no such limit."""
 
 
 Overrides = Mapping[str, str]
@@ -128,12 +126,10 @@ class ClusterState:
     groups, logs, transactions: state of single brokers, not replicated; their handlers maintain it. tokens: by id, not
         in
     state files. replica_dirs: replicas that moved to another directory. dir_copies: replicas that are being copied ->
-    target
-    directory, start in Unix time, duration in seconds. controllers: controllers that are not brokers, by id; empty if
-    the
-    brokers are also the controllers. no_voters: nodes that could vote, but do not. stopped_at: node that is down ->
-    when it
-    stopped, Unix time. last_controller: id of the last active controller, also while no controller is active.
+    target directory, start in Unix time, duration in seconds. controllers: controllers that are not brokers, by id;
+    empty if the brokers are also the controllers. no_voters: nodes that could vote, but do not. stopped_at: node that
+    is down -> when it stopped, Unix time. last_controller: id of the last active controller, also while no controller
+    is active.
     """
 
     def __init__(self, cluster_id: str, release: Release, clock: Clock | None = None) -> None:
@@ -356,8 +352,7 @@ def _altered(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
 
 class Propagation:
     """The changes that each broker has applied. The controller has applied all; other brokers apply them after `delay`
-    seconds; a broker that is down applies none.
-    """
+    seconds; a broker that is down applies none."""
 
     def __init__(self, state: ClusterState, delay: float = 0.0) -> None:
         self.delay = delay

@@ -149,8 +149,7 @@ def _unlogged(state: ClusterState) -> dict[str, Any]:
 
 def encode_unlogged(state: ClusterState) -> Any:
     """Return the state outside the tables as plain values: logs with offsets and their newest records, groups with
-    offsets and the members without a client.
-    """
+    offsets and the members without a client."""
     return msgspec.to_builtins(_Unlogged(**_unlogged(state)))
 
 

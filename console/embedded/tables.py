@@ -207,8 +207,7 @@ class PastTable(Mapping[K, V], Generic[K, V]):
 
 class IndexedTable(Table[K, V]):
     """A table with an index from the parts of a key to its keys, for up to a million keys. version: grows with each
-    change.
-    """
+    change."""
 
     __slots__ = ("_by_part", "_parts_of", "version")
 
@@ -277,8 +276,7 @@ class BrokerNode:
 @dataclass(frozen=True, slots=True)
 class ControllerNode:
     """A controller that is not a broker. port: 0 until it listens. alive: its process runs. behind: number of records
-    that its log lacks. behind_since: start of the lag, Unix time.
-    """
+    that its log lacks. behind_since: start of the lag, Unix time."""
 
     id: int
     host: str = "127.0.0.1"

@@ -67,8 +67,7 @@ class Rate:
 
 class TokenBucket:
     """Tokens that the quota refills, limited to eleven seconds' worth
-    (org.apache.kafka.common.metrics.stats.TokenBucket, KIP-599). One change may take more tokens than are left.
-    """
+    (org.apache.kafka.common.metrics.stats.TokenBucket, KIP-599). One change may take more tokens than are left."""
 
     def __init__(self, quota: float, now: float) -> None:
         self._quota = quota
@@ -92,9 +91,7 @@ class TokenBucket:
 
     def wait(self) -> float:
         """Return the seconds until the number of tokens is no longer negative; eleven windows for a quota of 0, which
-        2.8
-        accepts.
-        """
+        2.8 accepts."""
         if self._tokens >= 0:
             return 0.0
         return -self._tokens / self._quota if self._quota > 0 else WINDOWS * WINDOW
@@ -198,8 +195,7 @@ class Throttling:
             wait = max(wait, self._record(requester, model_quota.CONSUMER_BYTE_RATE, carried))
             if wait:  # an empty response with the throttle time; its records do not count
                 # Kafka measures before it sends: a throttled client gets no records, and its next request must not pay
-                # for them
-                # again.
+                # for them again.
                 self._record(requester, model_quota.CONSUMER_BYTE_RATE, -carried)
                 payload = replace(payload, responses=())
         return payload, wait
@@ -211,9 +207,7 @@ class Throttling:
 
     def mutations_allowed(self, requester: Requester) -> float:
         """Return the seconds until the controller accepts further partition changes (THROTTLING_QUOTA_EXCEEDED); 0 if
-        it
-        accepts them now.
-        """
+        it accepts them now."""
         bucket = self._bucket(requester)
         return 0.0 if bucket is None else bucket.wait()
 

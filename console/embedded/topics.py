@@ -65,9 +65,7 @@ DEFAULT = -1
 
 class WantedTopic(Struct, frozen=True):
     """A topic as requested. partitions, replication: counts; DEFAULT for the cluster's default. assignments: partition
-    and
-    replicas of each, instead of counts.
-    """
+    and replicas of each, instead of counts."""
 
     name: str
     partitions: int = DEFAULT
@@ -229,8 +227,7 @@ class MutationQuota:
     """Counts the partition changes of one request against the client's quota (controller_mutation_rate, KIP-599).
 
     From the version with THROTTLING_QUOTA_EXCEEDED on, the controller refuses changes above the quota. In older
-    versions it
-    makes them, and throttles the client (StrictControllerMutationQuota, PermissiveControllerMutationQuota).
+    versions it makes them, and throttles the client (StrictControllerMutationQuota, PermissiveControllerMutationQuota).
     """
 
     def __init__(self, context: RequestContext, strict_from: int) -> None:

@@ -1,6 +1,5 @@
 """The transaction coordinators (TransactionCoordinator, TransactionStateManager): transactional ids, their
-transactions,
-and the markers that end them.
+transactions, and the markers that end them.
 
 Synchronous: the end of a transaction writes its markers at once to all partitions with a live leader.
 """
@@ -24,8 +23,7 @@ LAST_EPOCH = 2**15 - 2
 MAX_TIMEOUT, MAX_TIMEOUT_DEFAULT = "transaction.max.timeout.ms", "900000"
 _CLEANUP_MS = 10_000
 """Milliseconds between two checks for transactions that have timed out
-(transaction.abort.timed.out.transaction.cleanup.interval.ms).
-"""
+(transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
 _VERIFICATION = "transaction.partition.verification.enable"
 _FORGETS_FROM = (4, 1)
 """First release in which a restarted producer has no start time of its last transaction (measured)."""
@@ -158,8 +156,7 @@ def coordinator_epoch(cluster: Cluster, id_: str) -> int:
 
 def expire(cluster: Cluster) -> None:
     """Abort transactions that have timed out, and write missing markers
-    (TransactionCoordinator.abortTimedOutTransactions).
-    """
+    (TransactionCoordinator.abortTimedOutTransactions)."""
     now = int(cluster.clock.time() * 1000)
     for found in tuple(cluster.state.transactions.values()):
         if found.state == producers.ONGOING and now > found.started + found.timeout_ms + _CLEANUP_MS:

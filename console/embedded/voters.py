@@ -1,6 +1,5 @@
 """The voters of the quorum and its leader. The voters are the controllers or, if there are none, the brokers, without
-the removed ones (KIP-853).
-"""
+the removed ones (KIP-853)."""
 
 from __future__ import annotations
 
@@ -55,8 +54,7 @@ def observers(state: ClusterState) -> list[BrokerNode | ControllerNode]:
 
 def elect(state: ClusterState) -> None:
     """Elect a live voter if the leader is not one; without a majority of live voters, there is no leader. Only separate
-    controllers are elected.
-    """
+    controllers are elected."""
     if not state.controllers:
         return
     there = voters(state)

@@ -273,8 +273,7 @@ async def describe_topic_partitions(request: Any, context: RequestContext) -> An
     The cursor continues an earlier response; its topic must be one of the requested topics.
 
     Omits topics that may not be described, unless the request names them. Reports eligible leader replicas, which
-    Metadata
-    does not.
+    Metadata does not.
     """
     schema, view, cursor = context.schema, context.view, request.cursor
     everything = not request.topics

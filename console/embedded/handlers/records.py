@@ -36,8 +36,7 @@ async def produce(request: Any, context: RequestContext) -> Any:
     Append the batches, and return an offset or an error for each partition. With acks=0 there is no response.
 
     Needs WRITE on the topic, and on the transactional id. ApiVersions has v0 as the lowest version, as brokers do for
-    old
-    clients.
+    old clients.
 
     Version notes:
     - v3: batches of format v2, transactions (KIP-98).
@@ -149,8 +148,7 @@ def timestamp_limits(config: Callable[[str], str]) -> TimestampLimits:
 
 def out_of_range(batch: record_batch.Batch, allowed: TimestampLimits, now: int) -> tuple[tuple[int, str], ...]:
     """Return the records out of range, by position, with Kafka's messages (LogValidator.validateTimestamp). now:
-    milliseconds since 1970.
-    """
+    milliseconds since 1970."""
     first, last = now - allowed.before, now + allowed.after
     if batch.max_timestamp <= last and allowed.before == _FOREVER:
         return ()
@@ -364,9 +362,7 @@ MAX_BYTES = 55 * 2**20
 
 class Read(NamedTuple):
     """The data of one partition. refusal: reason for no data. aborted: aborted transactions in it; None if the
-    isolation
-    level is read_uncommitted.
-    """
+    isolation level is read_uncommitted."""
 
     place: int
     refusal: partitions.NotServed | None
@@ -587,9 +583,8 @@ _NO_EPOCH = -1
 async def offset_for_leader_epoch(request: Any, context: RequestContext) -> Any:
     """OffsetForLeaderEpoch (23), v2-4: the end offset of a leader epoch (KIP-320).
 
-    Return the end offset or an error for each partition.
-    Consumers and followers use it to find where their log differs from the leader's after an unclean election. Needs
-    DESCRIBE on the topic, or CLUSTER_ACTION.
+    Return the end offset or an error for each partition. Consumers and followers use it to find where their log differs
+    from the leader's after an unclean election. Needs DESCRIBE on the topic, or CLUSTER_ACTION.
 
     Version notes:
     - v4: flexible.

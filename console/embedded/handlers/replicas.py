@@ -166,8 +166,7 @@ def elect(state: ClusterState, kind: int, name: str, index: int) -> Refusal:
     state.put_topic(replace(topic, partitions=partitions))
     if led.leader not in partition.isr and (log := state.logs.get((name, index))) is not None:
         # An unclean election: records that the new leader had not copied are lost, and the other replicas truncate
-        # their
-        # logs to its end.
+        # their logs to its end.
         log.truncate(log.end_of(led.leader))
         log.behind.pop(led.leader, None)
     return DONE
@@ -222,8 +221,7 @@ async def describe_log_dirs(request: Any, context: RequestContext) -> Any:
     Topics without replicas here are omitted.
 
     Each broker only knows its own replicas. Needs DESCRIBE on the cluster. The response is encoded directly, because it
-    may
-    have 300,000 replicas.
+    may have 300,000 replicas.
 
     Version notes:
     - v2: flexible.

@@ -160,8 +160,7 @@ class NewTopicConfig(NamedTuple):
 
 class NewTopicConfigs:
     """The configs of new topics in the response (ConfigurationControlManager). Inherited configs are computed once per
-    request.
-    """
+    request."""
 
     def __init__(self, cluster: Cluster) -> None:
         state, configs = cluster.state, release_configs(cluster.release.name)

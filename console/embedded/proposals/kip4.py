@@ -152,8 +152,7 @@ async def list_acls(request: wire.ListAclsRequest, context: RequestContext) -> w
     """Answer ListAcls: the ACLs of one principal or all, on one resource or all.
 
     A principal without permission for ALL on the cluster sees only its own Allow entries. The format has no pattern
-    types,
-    so it omits ACLs on prefixes, which would look like ACLs on a name.
+    types, so it omits ACLs on prefixes, which would look like ACLs on a name.
     """
     if context.cluster.authorizer is None:
         return wire.ListAclsResponse(responses=(), error_code=ErrorCode.security_disabled)
@@ -198,8 +197,7 @@ async def alter_acls(request: wire.AlterAclsRequest, context: RequestContext) ->
     """Answer AlterAcls: delete first, then add, with a result for each action.
 
     A repeated resource has one result, an error, and no action is applied. Deleting a missing ACL and adding an
-    existing
-    one succeed.
+    existing one succeed.
     """
     refusal = _alter_refusal(context)
     twice = repeated_keys(request.requests, lambda item: _key(item.resource))

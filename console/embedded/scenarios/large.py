@@ -1,7 +1,5 @@
 """A cluster of the largest size, computed instead of stored: 100,000 topics, 1,000,000 quota entities, 100,000 ACLs.
-Its
-10,000 groups are stored.
-"""
+Its 10,000 groups are stored."""
 
 from __future__ import annotations
 
@@ -112,9 +110,7 @@ class LargeTopics:
 
     def _places(self) -> tuple[tuple[Partition, ...], ...]:
         """Return the possible partitions of a topic, by its number modulo the number of brokers. Equal partitions share
-        one
-        object.
-        """
+        one object."""
         alive = self._state.alive()
         if self._laid is None or self._laid[0] != alive:
             self._laid = (alive, tuple(self._place(start, alive) for start in range(len(self._brokers))))

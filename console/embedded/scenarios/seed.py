@@ -180,8 +180,7 @@ def seed_records(cluster: Cluster, topic: str) -> None:
 
 def seed_poison(cluster: Cluster, topic: str, partition: int) -> int:
     """Replace the oldest readable record with bytes that are not JSON, as from a producer with another serializer, and
-    return its offset.
-    """
+    return its offset."""
     log, now = cluster.state.logs[topic, partition], int(cluster.clock.time() * 1000)
     first = log.end - _READABLE
     values = [_POISON, *(_value(topic, number) for number in range(first + 1, log.end))]
