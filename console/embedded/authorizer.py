@@ -14,7 +14,7 @@ _PRINCIPALS = 1000
 
 
 class StandardAuthorizer:
-    """Decides based on the ACLs (org.apache.kafka.metadata.authorizer.StandardAuthorizer).
+    """An authorizer based on the ACLs (org.apache.kafka.metadata.authorizer.StandardAuthorizer).
 
     super_users: principals that may do everything. open_by_default: allow everything on resources without any ACL
     (allow.everyone.if.no.acl.found). ranges: hosts of ACLs may be ranges of addresses.

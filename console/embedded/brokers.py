@@ -134,8 +134,7 @@ class Listener:
     """A node's listening socket and its open connections.
 
     most: limit of open connections; the broker closes further ones without a response. idle_seconds: the broker closes
-        a
-    connection after this time without a request.
+    a connection after this time without a request.
     """
 
     def __init__(
@@ -306,8 +305,7 @@ class EmbeddedCluster(Cluster):
 
         Raises:
             OSError: a port is in use, or the limit of open files is too low; the message has the number needed. No
-                socket
-                stays open.
+                socket stays open.
             StateFileError: the state file is unreadable. No socket stays open.
         """
         if self.spec.alter_config_policy is not None:

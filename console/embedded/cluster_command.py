@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Indented(logging.Formatter):
-    """Formats log records with indented continuation lines, so that no text in them can look like a record."""
+    """A log formatter that indents continuation lines, so that no text in them can look like a record."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the lines of a record."""

@@ -39,7 +39,7 @@ _BROKERS_DECIDE_FROM = _GROUPS_JUDGED_FROM = (4, 4)
 
 
 class Altering:
-    """Processes one request: the receiving broker checks it, then the controller.
+    """The processing of one request: the receiving broker checks it, then the controller.
 
     Each resource is changed as a whole or not at all, independently of the others. Only a change with too many records
     fails all of them (ConfigAdminManager, ControllerApis, ConfigurationControlManager).

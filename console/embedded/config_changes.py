@@ -20,8 +20,7 @@ class ConfigProblem(Exception):
     """A refused config change with its error code. message: None for no message.
 
     An invalid value is a ValueError instead, because its error code depends on who refuses it: an ApiException keeps
-        its
-    code, a ConfigException is INVALID_CONFIG from a controller and INVALID_REQUEST from a broker.
+    its code, a ConfigException is INVALID_CONFIG from a controller and INVALID_REQUEST from a broker.
     """
 
     def __init__(self, code: int, message: str | None = None) -> None:

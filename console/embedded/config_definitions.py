@@ -24,8 +24,7 @@ class ConfigDefinition(Struct, frozen=True):
     """The definition of one key (ConfigDef.ConfigKey).
 
     default: as Kafka writes it; None for null, and for a required key. rule: name and bounds of the check in addition
-        to
-    the type's; empty without one. internal: described only if it is set.
+    to the type's; empty without one. internal: described only if it is set.
     """
 
     name: str
@@ -56,15 +55,14 @@ class ReleaseConfigs(Struct, frozen=True):
     """All definitions of a release by key, in the order in which Kafka validates values.
 
     broker: keys of a broker's file. broker_dynamic_only: keys that can only be set at run time (KIP-73's rates).
-        others:
-    keys of the remaining resource types, by type; empty if the release has no such types. topic_synonyms: topic key ->
-    the broker key that it inherits from. group_synonyms: the same for group keys; None for a key without a broker key.
-    broker_synonyms: broker key -> all its synonyms, strongest first. checked: broker keys in the order in which a
-        change is
-    validated; 3.9 has its own order. dynamic: broker keys that are not read-only in DescribeConfigs. not_dynamic: keys
-    that can't be changed at run time. per_broker: keys that can't be set as cluster defaults. per_listener: keys that
-    can only be set with a listener's prefix. listener_mechanism: keys that also have a mechanism's name.
-    cluster_level_listener: listener keys that can be cluster defaults. loggers: all logger names, including the root's.
+    others: keys of the remaining resource types, by type; empty if the release has no such types. topic_synonyms: topic
+    key -> the broker key that it inherits from. group_synonyms: the same for group keys; None for a key without a
+    broker key. broker_synonyms: broker key -> all its synonyms, strongest first. checked: broker keys in the order in
+    which a change is validated; 3.9 has its own order. dynamic: broker keys that are not read-only in DescribeConfigs.
+    not_dynamic: keys that can't be changed at run time. per_broker: keys that can't be set as cluster defaults.
+    per_listener: keys that can only be set with a listener's prefix. listener_mechanism: keys that also have a
+    mechanism's name. cluster_level_listener: listener keys that can be cluster defaults. loggers: all logger names,
+    including the root's.
     """
 
     topic: Definitions

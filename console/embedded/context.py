@@ -44,7 +44,7 @@ class CloseConnection(Exception):
 
 
 class Authorizer(Protocol):
-    """Decides which principals may do which operations (org.apache.kafka.server.authorizer.Authorizer)."""
+    """An authorizer of operations of principals (org.apache.kafka.server.authorizer.Authorizer)."""
 
     def allows(
         self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, name: str, view: View
@@ -68,8 +68,7 @@ class Session:
 
     principal: ``User:name``; None until the client has authenticated. token: the delegation token of the login.
     mechanism: the mechanism chosen by SaslHandshake. exchange: the SASL exchange under way. raw_tokens: the next frame
-        is
-    a token without a request header (SaslHandshake v0). ending: the reason to close the connection after the current
+    is a token without a request header (SaslHandshake v0). ending: the reason to close the connection after the current
     response; ``""`` while it stays open. mute: pause before the next request is read, seconds. software: the client's
     name and version from ApiVersions.
     """
@@ -120,9 +119,8 @@ class Cluster(ABC):
 
     spec: its specification. state: the controller's state. propagation: the changes that each broker has applied.
     forwarding: brokers forward requests to the controller. advertised: API key -> versions in the ApiVersions response
-        of
-    brokers. at_controllers: the same for controllers that are not brokers. authorizer: None without ACLs. loggers: log
-    levels by broker. mechanisms: enabled SASL mechanisms. copies: replica (topic, partition, broker) under copy ->
+    of brokers. at_controllers: the same for controllers that are not brokers. authorizer: None without ACLs. loggers:
+    log levels by broker. mechanisms: enabled SASL mechanisms. copies: replica (topic, partition, broker) under copy ->
     start in Unix time, duration in seconds.
     """
 
@@ -249,9 +247,8 @@ class RequestContext:
     """A request's origin, and the objects that its handler may use.
 
     broker_id: the node that received the request, a broker or a controller. principal: ``User:name``. client_host:
-        address
-    of the client. messages: the API and version of the request, with their classes. view: the state as the receiving
-    node knows it, for responses to reads. state: the controller's state, for all changes.
+    address of the client. messages: the API and version of the request, with their classes. view: the state as the
+    receiving node knows it, for responses to reads. state: the controller's state, for all changes.
     """
 
     broker_id: int

@@ -51,7 +51,7 @@ class Delay(Struct, frozen=True):
 
 
 class Moment(Enum):
-    """When to cut a connection: before the request takes effect, or after."""
+    """The time of a cut: before the request takes effect, or after."""
 
     BEFORE = "before"
     AFTER = "after"

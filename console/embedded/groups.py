@@ -113,7 +113,7 @@ class Member:
 
 
 def chosen_protocol(members: list[Member]) -> str | None:
-    """Return the protocol that all members support and most prefer (ClassicGroup.selectProtocol); None if empty."""
+    """Return the protocol that all members have and most prefer (ClassicGroup.selectProtocol); None if empty."""
     if not members:
         return None
     common = set.intersection(*({name for name, _ in member.protocols} for member in members))

@@ -68,8 +68,7 @@ class NewerGroup(Struct, frozen=True):
     """The state of a group that the classic protocol does not have.
 
     subtopologies: of a streams group, by id. nodes: nodes of each subtopology; None if no plugin stores them.
-        acknowledged:
-    number of processed records after the start offset of a share group, in each partition.
+    acknowledged: number of processed records after the start offset of a share group, in each partition.
     """
 
     type: Literal["consumer", "share", "streams"]

@@ -17,10 +17,9 @@ class PartitionLog:
     """The records of a partition (UnifiedLog). In-sync replicas have all of them, so the high watermark is the end.
 
     start: first readable offset. end: offset of the next record. size: bytes in memory. older_bytes: bytes that a
-        scenario
-    declares as on disk, which can't be read. cleaned_at: when retention was last applied, Unix seconds. behind: replica
-    out of sync -> end of its own log. tiered_to: last offset in remote storage. local_start: first offset that is still
-    on disk; None for the start.
+    scenario declares as on disk, which can't be read. cleaned_at: when retention was last applied, Unix seconds.
+    behind: replica out of sync -> end of its own log. tiered_to: last offset in remote storage. local_start: first
+    offset that is still on disk; None for the start.
     """
 
     def __init__(self, start: int = 0, older_bytes: int = 0) -> None:

@@ -155,7 +155,7 @@ def broker_lost(state: ClusterState, broker_id: int) -> int:
 def broker_back(state: ClusterState, broker_id: int) -> int:
     """Unfence a broker, and return the log's end.
 
-    Its replicas are in sync at once, and become leaders of partitions without a leader.
+    Its replicas join the ISRs at once, and an in-sync one becomes the leader of a partition without a leader.
     """
     broker: BrokerNode = state.brokers[broker_id]
     state.put_broker(replace(broker, alive=True, epoch=state.log.end + 1))
@@ -224,7 +224,7 @@ def replicas_refusal(replicas: Replicas, state: ClusterState, before: int | None
     """Return why the controller refuses the replicas of a partition; None if it accepts them.
 
     before: number of replicas of the preceding partitions
-        (ReplicationControlManager.validateManualPartitionAssignment).
+    (ReplicationControlManager.validateManualPartitionAssignment).
     """
     if not replicas:
         return _bad("The manual partition assignment includes an empty replica list.")

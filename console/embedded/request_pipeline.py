@@ -364,7 +364,7 @@ def _throttled(payload: Any, found: Messages, seconds: float) -> Any:
 
 
 class Dispatcher:
-    """Decodes the requests on one node's connections, and answers them through the pipeline."""
+    """The dispatcher of one node: it decodes requests, and answers them through the pipeline."""
 
     def __init__(self, cluster: Cluster, pipeline: RequestPipeline, broker_id: int) -> None:
         self._cluster = cluster

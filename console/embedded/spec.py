@@ -55,7 +55,7 @@ Range = tuple[int, int]
 
 
 class AlterConfigPolicy(Protocol):
-    """Refuses config changes by its own rules (org.apache.kafka.server.policy.AlterConfigPolicy)."""
+    """A policy that refuses config changes by its own rules (org.apache.kafka.server.policy.AlterConfigPolicy)."""
 
     def configure(self, configs: Mapping[str, str]) -> None:
         """Set the configs of the brokers' files. Called once, before the cluster starts."""
@@ -72,7 +72,7 @@ class AlterConfigPolicy(Protocol):
 
 
 Answer = Callable[[Any], Any]
-"""Turns one response into another."""
+"""A function that turns one response into another."""
 
 
 class Profile(msgspec.Struct, frozen=True):

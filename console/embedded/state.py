@@ -124,9 +124,8 @@ class ClusterState:
     returns its offset in the log.
 
     groups, logs, transactions: state of single brokers, not replicated; their handlers maintain it. tokens: by id, not
-        in
-    state files. replica_dirs: replicas that moved to another directory. dir_copies: replicas that are being copied ->
-    target directory, start in Unix time, duration in seconds. controllers: controllers that are not brokers, by id;
+    in state files. replica_dirs: replicas that moved to another directory. dir_copies: replicas that are being copied
+    -> target directory, start in Unix time, duration in seconds. controllers: controllers that are not brokers, by id;
     empty if the brokers are also the controllers. no_voters: nodes that could vote, but do not. stopped_at: node that
     is down -> when it stopped, Unix time. last_controller: id of the last active controller, also while no controller
     is active.
@@ -154,7 +153,7 @@ class ClusterState:
         self._past: tuple[tuple[int, int], View] | None = None
         self.tables.controller.put(0, -1)
 
-    # Reading: what the controller knows.
+    # Reads of the current and past state.
 
     @property
     def view(self) -> View:
@@ -219,7 +218,7 @@ class ClusterState:
         """Return the ids of the live brokers, sorted."""
         return tuple(sorted(broker.id for broker in self.brokers.values() if broker.alive))
 
-    # Changing.
+    # Changes.
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Register a function that is called after every change of a table.

@@ -324,7 +324,7 @@ LONG_PAUSE = 2.0
 
 
 class StateKeeper:
-    """Keeps a state in a file. A failed write is logged, and repeated with the next change."""
+    """The writer of a state file. A failed write is logged, and repeated with the next change."""
 
     def __init__(self, state: ClusterState, path: Path, scenario: str | None) -> None:
         self._state = state

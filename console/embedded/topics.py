@@ -94,7 +94,7 @@ class PlannedTopic(Struct, frozen=True):
 
 
 class Planner:
-    """Validates the topics of one request in the order of the release's brokers, without changes.
+    """A validator of the topics of one request, in the order of the release's brokers. It changes nothing.
 
     ReplicationControlManager.createTopics.
     """
@@ -224,7 +224,7 @@ async def wait_for_leaders(state: ClusterState, clock: Clock, names: Collection[
 
 
 class MutationQuota:
-    """Counts the partition changes of one request against the client's quota (controller_mutation_rate, KIP-599).
+    """A counter of the partition changes of one request against the client's quota (controller_mutation_rate, KIP-599).
 
     From the version with THROTTLING_QUOTA_EXCEEDED on, the controller refuses changes above the quota. In older
     versions it makes them, and throttles the client (StrictControllerMutationQuota, PermissiveControllerMutationQuota).

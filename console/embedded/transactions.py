@@ -67,7 +67,7 @@ def begin(context: RequestContext, id_: str, timeout_ms: int) -> tuple[int, int,
     """Return error code, producer id and epoch for a producer that starts (handleInitProducerId).
 
     It fences the previous producer: if that one left a transaction open, this call aborts it, and the next call
-        succeeds.
+    succeeds.
     """
     found = coordinated(context, id_)
     if isinstance(found, int):

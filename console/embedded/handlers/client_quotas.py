@@ -149,7 +149,7 @@ def encoded_entries(
 
 
 class _Encoder:
-    """Encodes entries, and caches repeated parts: a million entities have few components and few sets of quotas."""
+    """An encoder of entries that caches repeated parts: a million entities share few components and sets of quotas."""
 
     def __init__(self, flexible: bool, client_first: bool) -> None:
         self._form = WireFormat(flexible)

@@ -24,11 +24,11 @@ _TYPES = {_BROKERS: "BROKER", _CONTROLLERS: "CONTROLLER"}
 async def describe_cluster(request: Any, context: RequestContext) -> Any:
     """DescribeCluster (60), v0-2: the cluster's id, controller and brokers (KIP-700).
 
-    Return the brokers, or the controllers if the node is a controller. The listener's other endpoint type is an error.
+    Return the brokers, or the controllers if the node is a controller. A different endpoint type than the listener's is
+    an error.
 
     With KRaft, brokers name a random live broker as the controller: clients don't reach the quorum. Controllers name
-        the
-    active one.
+    the active one.
 
     Version notes:
     - v1: the endpoint type, brokers or controllers (KIP-919).

@@ -100,8 +100,7 @@ async def offset_fetch(request: Any, context: RequestContext) -> Any:
     - v10: topics have ids instead of names.
 
     Differences from Kafka: offsets are never pending in a transaction, so UNSTABLE_OFFSET_COMMIT does not occur
-        (KIP-447);
-    the member and its epoch of v9 are not checked.
+    (KIP-447); the member and its epoch of v9 are not checked.
     """
     if context.version >= _SEVERAL_FROM:
         return context.answer(groups=tuple(_group(context, group) for group in request.groups))

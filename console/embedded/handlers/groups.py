@@ -262,9 +262,8 @@ async def streams_group_describe(request: Any, context: RequestContext) -> Any:
     - v1: the assignor; the topology with its nodes, for brokers with a plugin that stores it.
 
     Differences from Kafka: the plugin stores the scenario's topology, without global stores; topics between
-        subtopologies
-    have no number of partitions; members have no endpoint, tags or task offsets, and their client id is their process
-    id.
+    subtopologies have no number of partitions; members have no endpoint, tags or task offsets, and their client id is
+    their process id.
     """
     return each_item(
         context, request, partial(_newer_group, context, request, "streams", partial(_streams, request, context))

@@ -88,7 +88,7 @@ def _impossible(request: Any, context: RequestContext) -> Any:
 
 
 class _Maker:
-    """Builds the topics of one response."""
+    """A builder of the topics of one response."""
 
     def __init__(self, context: RequestContext, alive: frozenset[int], operations: bool) -> None:
         self._context = context
@@ -216,7 +216,7 @@ def _create(context: RequestContext, name: str) -> int:
 
 
 Describe = Callable[[Topic], Any]
-"""Builds kio's entity of a topic."""
+"""A function that returns kio's entity of a topic."""
 
 _FLEXIBLE_FROM, _IDS_FROM, _ERROR_FROM = 9, 10, 13
 _OPERATIONS = range(8, 11)

@@ -101,8 +101,7 @@ async def add_raft_voter(request: Any, context: RequestContext) -> Any:
     - v1: whether the response waits until the new voters have committed the change; here they always have.
 
     Differences from Kafka: only a known node can be added, a controller or, if the brokers are the controllers, a
-        broker
-    that was removed before; and at once. Its listeners are ignored, and state files do not store the voters.
+    broker that was removed before; and at once. Its listeners are ignored, and state files do not store the voters.
     """
     refusal = embedded_voters.refused(request, context, "add") or _add(request, context)
     return context.answer(error_code=refusal.code, error_message=refusal.message)

@@ -180,8 +180,7 @@ class Appended(NamedTuple):
     """The result for a batch.
 
     offset: of its first record. append_time: milliseconds since 1970, if the broker set the timestamps. rejected:
-        positions
-    of invalid records, with messages.
+    positions of invalid records, with messages.
     """
 
     code: int
@@ -476,7 +475,7 @@ ANY_REPLICA = -2
 READ_COMMITTED = 1
 """Isolation level at which a log ends at its last stable offset."""
 _NEVER = 1000
-"""A version higher than that of any request."""
+"""A version above all versions of requests."""
 _NO_TIME = _NO_EPOCH = -1
 
 
@@ -547,7 +546,7 @@ def _place(context: RequestContext, named: partitions.AskedTopic, part: Any, *, 
 
 
 def _place_of_replica(context: RequestContext, named: partitions.AskedTopic, part: Any) -> _Place:
-    """Return the offset in this broker's log, even if it is a follower. Followers differ only in the end offset."""
+    """Return the offset in this broker's log, even if it is a follower. Only the end is stored per replica."""
     topic, index = named.topic, part.partition_index
     if topic is None or not 0 <= index < len(topic.partitions):
         return _Place(named.code or ErrorCode.unknown_topic_or_partition)

@@ -101,7 +101,7 @@ async def renew_delegation_token(request: Any, context: RequestContext) -> Any:
 
 
 Check = Callable[[RequestContext, Token], ErrorCode]
-"""Returns why the expiry of a token can't be changed; ErrorCode.none if it can."""
+"""A check before the expiry of a token changes: it returns an error code, ErrorCode.none to allow the change."""
 
 
 def _with_expiry(context: RequestContext, proof: bytes, period: int, checks: Sequence[Check]) -> Any:

@@ -97,7 +97,7 @@ def _unacceptable(context: RequestContext, wanted: Sequence[topics.WantedTopic])
 
 
 class _Answer:
-    """Builds the response to one request."""
+    """A builder of the response to one request."""
 
     def __init__(self, context: RequestContext, wanted: Sequence[topics.WantedTopic]) -> None:
         self._context = context

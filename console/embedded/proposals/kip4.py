@@ -196,8 +196,8 @@ _PERMISSIONS = frozenset(wire.PermissionType)
 async def alter_acls(request: wire.AlterAclsRequest, context: RequestContext) -> wire.AlterAclsResponse:
     """Answer AlterAcls: delete first, then add, with a result for each action.
 
-    A repeated resource has one result, an error, and no action is applied. Deleting a missing ACL and adding an
-    existing one succeed.
+    A repeated resource has one result, with errors, and its actions are not applied. Deleting a missing ACL and adding
+    an existing one succeed.
     """
     refusal = _alter_refusal(context)
     twice = repeated_keys(request.requests, lambda item: _key(item.resource))

@@ -41,8 +41,7 @@ class Scenario(Struct, frozen=True):
     """The initial content of a cluster.
 
     seed: fills the state. sources: gives tables values that are computed on request and never stored. live: the
-        activity
-    of other clients while the cluster runs, until it is cancelled.
+    activity of other clients while the cluster runs, until it is cancelled.
     """
 
     seed: Callable[[Cluster], None]
