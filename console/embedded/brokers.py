@@ -39,9 +39,9 @@ from console.model.quorum import KRAFT_VERSION
 log = logging.getLogger("console.embedded")
 
 MAX_REQUEST = 100 * 1024 * 1024
-"""Bytes (socket.request.max.bytes)."""
+"""Maximum size of a request in bytes (socket.request.max.bytes)."""
 MAX_EARLY_REQUEST = 512 * 1024
-"""Bytes of a request before authentication (sasl.server.max.receive.size)."""
+"""Maximum size of a request before authentication in bytes (sasl.server.max.receive.size)."""
 LOGIN_SECONDS = 30.0
 """Seconds that a client has for authentication."""
 _SIZE = struct.Struct(">i")

@@ -51,7 +51,7 @@ def node_file(cluster: Cluster, node: int) -> dict[str, str]:
     if spec.sasl is not None:
         file["sasl.enabled.mechanisms"] = ",".join(cluster.mechanisms)
         file["security.inter.broker.protocol"] = cluster.listener_name
-    if spec.brokers < _FEWEST_FOR_DEFAULTS:  # else groups could not work in a small cluster
+    if spec.brokers < _FEWEST_FOR_DEFAULTS:  # otherwise groups could not work in a small cluster
         file |= dict.fromkeys(_STATE_FACTORS, str(spec.brokers))
     return file | dict(spec.static_configs)
 

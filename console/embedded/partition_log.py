@@ -168,7 +168,7 @@ class PartitionLog:
         if len(later) < len(self._epochs):
             self._epochs = [(self._epochs[-len(later) - 1][0], self.start), *later]
 
-    # Waiting for appends.
+    # Ends of replicas, and waits for appends.
 
     def end_of(self, replica: int) -> int:
         """Return the end of a replica's own log."""

@@ -399,7 +399,7 @@ class Propagation:
             return True
         enough = within is None or wait <= within
         await self._state.clock.sleep(wait if enough else max(within or 0.0, 0.0))
-        while enough and self._behind(offset):  # rounding may leave a rest
+        while enough and self._behind(offset):  # rounding may leave some time
             await asyncio.sleep(0)
             await self._state.clock.sleep(0.001)
         return enough

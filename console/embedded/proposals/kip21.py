@@ -35,7 +35,7 @@ Result = tuple[int, dict[str, str]]
 async def describe_config(request: wire.DescribeConfigRequest, context: RequestContext) -> wire.DescribeConfigResponse:
     """Answer DescribeConfig: the effective values of each entity: dynamic, or from the broker's file, or the default.
 
-    Without secrets.
+    Secrets are omitted.
     """
     return wire.DescribeConfigResponse(entities=tuple(_described(item, context) for item in request.entities))
 

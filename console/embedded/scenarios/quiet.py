@@ -43,7 +43,7 @@ GROUPS = (
 
 
 def seed(cluster: Cluster) -> None:
-    """Fill the state."""
+    """Fill the state of the cluster."""
     state = cluster.state
     for team, names in TEAMS.items():
         for place, name in enumerate(names):
@@ -83,7 +83,7 @@ def seed(cluster: Cluster) -> None:
 
 
 IDLE = frozenset({"checkout.orders-dlq", "checkout.refunds", "checkout.carts", "identity.audit"})
-"""Topics without producers, as most clusters have some."""
+"""Topics without producers, which most clusters have."""
 BUSY = tuple(name for team, names in TEAMS.items() for each in names if (name := f"{team}.{each}") not in IDLE)
 
 
