@@ -1,1 +1,1 @@
-"""A Kafka cluster in this process: real sockets, the real protocol, its own state. It imports nothing of the client."""
+"""A Kafka cluster in this process: real sockets, the real protocol, its own state. It does not import the client."""

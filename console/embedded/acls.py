@@ -1,4 +1,4 @@
-"""ACLs: the table, filters over it, and the authorizer, which stands on `console.model.authorizer`."""
+"""ACLs: the table, its filters, and the authorizer, which is based on `console.model.authorizer`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ MATCH = PatternType.parse("MATCH")
 
 
 def filter_of(wanted: Any) -> AclFilter:
-    """Return the filter in a DescribeAcls request, or in an item of DeleteAcls: the field names are the same."""
+    """Return the filter in a DescribeAcls request or an item of DeleteAcls, which have the same field names."""
     return AclFilter(
         AclResourceType(wanted.resource_type_filter),
         wanted.resource_name_filter,
@@ -83,7 +83,7 @@ def matching_acls(wanted: AclFilter, acls: Mapping[Acl, UUID]) -> Iterator[Acl]:
 
 
 def _candidates(wanted: AclFilter, acls: Mapping[Acl, UUID]) -> Iterable[Acl]:
-    # The index by pattern first: a name matches few ACLs, a principal may have thousands.
+    # The pattern's index first: a name matches few ACLs, while a principal may have thousands.
     if wanted.resource_name is not None:
         return (acl for pattern in _patterns(wanted, wanted.resource_name) for acl in acls_on(acls, pattern))
     if wanted.principal is not None:

@@ -1,4 +1,4 @@
-"""What several handlers answer alike: a result for each item, one error for all, and long arrays piece by piece."""
+"""Shared parts of responses: a result for each item, one error for all items, and long arrays encoded in steps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from console.wire.schemas import Messages
 from console.wire.tagged_fields import encode_varint
 
 NO_OPERATIONS = -(2**31)
-"""Authorized operations that were not requested (KIP-430)."""
+"""Value of authorized operations that were not requested (KIP-430)."""
 
 TOPIC_OPERATIONS = ("READ", "WRITE", "CREATE", "DESCRIBE", "DELETE", "ALTER", "DESCRIBE_CONFIGS", "ALTER_CONFIGS")
 CLUSTER_OPERATIONS = (
@@ -51,12 +51,12 @@ def group_operations(context: RequestContext) -> tuple[str, ...]:
 
 
 def advertised_controller(context: RequestContext) -> int:
-    """Return the controller to name to clients: any live broker if brokers forward requests
-    (KRaftMetadataCache.getRandomAliveBrokerId), else the controller."""
+    """Return the controller id for clients: a random live broker if brokers forward requests
+    (KRaftMetadataCache.getRandomAliveBrokerId), otherwise the controller."""
     view = context.view
     if not context.cluster.forwarding:
         return view.controller_id
-    # Clients must not learn the quorum's leader: any broker takes their changes and forwards them.
+    # Clients must not learn the quorum's leader: every broker accepts their changes and forwards them.
     alive = [broker.id for broker in view.brokers.values() if broker.alive]
     return choice(alive) if alive else -1  # noqa: S311 - not a secret
 
@@ -74,16 +74,16 @@ _RENAMED: Mapping[str, Sequence[str]] = {
 
 
 _NOT_REPEATED = frozenset({"num_partitions", "replication_factor"})
-"""Fields of an item that its error does not have: CreateTopics' are those of a topic that was made."""
+"""Fields that an error does not repeat: in CreateTopics they describe the created topic."""
 
 
 def error_answer(request: Any, messages: Messages, code: int, message: str | None = None) -> Any | None:
     """Return the response with this error, at the top and for each item (AbstractRequest.getErrorResponse).
 
     Args:
-        request: its items are repeated in the response where the API has them.
-        code: any number, also one that kio does not know.
-        message: used where the version has the field.
+        request: source of the items, which the response repeats if the API has items.
+        code: any number, even one that kio does not know.
+        message: used if the version has the field.
 
     Returns:
         None for an API without error codes.
@@ -94,7 +94,7 @@ def error_answer(request: Any, messages: Messages, code: int, message: str | Non
 
 
 def error_items(request: Any, messages: Messages) -> tuple[str, str] | None:
-    """Return the arrays of items in the response and in the request; None for an API without items."""
+    """Return the names of the item arrays in the response and in the request; None for an API without items."""
     for answered, asked in APIS[messages.api].items:
         if _asked_items(request, asked):
             return answered, asked
@@ -109,7 +109,7 @@ def _entity(
     message: str | None,
     own: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
-    """Return an entity that repeats what it has of an item. own: its fields that are not the item's."""
+    """Return an entity that repeats the fields of an item. own: the fields that do not come from the item."""
     values: dict[str, Any] = {}
     for field in fields(type_):
         if field.name in own:
@@ -134,7 +134,7 @@ def _value(field: Field[Any], source: Any, items: Items, code: int, message: str
             if asked:
                 return tuple(_entity(shape.entity, item, items, code, message) for item in asked)
             echoed = getattr(source, field.name, None)
-            # Kafka names the entity again in its errors, so that a client finds its own entry.
+            # Kafka repeats the entity in its errors, so that a client finds its entry.
             if echoed and not _has_error(shape.entity):  # a quota's entity
                 return tuple(_entity(shape.entity, item, items, code, message) for item in echoed)
         return ()
@@ -151,15 +151,14 @@ def _value(field: Field[Any], source: Any, items: Items, code: int, message: str
 
 
 Result = int | Refusal | Mapping[str, Any]
-"""Of an item: its error code, 0 for none; that with a message; or the fields that its element has of its own."""
+"""The result of an item: an error code, 0 for success; a Refusal, with a message; or the element's own fields."""
 
 
 def each_item(context: RequestContext, request: Any, result: Callable[..., Result], **own: Any) -> Any:
-    """Return the response with an element for each item of the request, as the API's row pairs them.
+    """Return the response with an element for each item of the request, paired as in the API's row.
 
     Args:
-        result: called with the items that an item lies in, and the item. What its element repeats of the item is filled
-            in.
+        result: called with the items that contain an item, and the item. Fields that repeat the item are filled in.
         own: the response's other fields.
     """
     found = context.messages
@@ -167,7 +166,7 @@ def each_item(context: RequestContext, request: Any, result: Callable[..., Resul
 
 
 def elements(type_: type[Any], source: Any, items: Items, result: Callable[..., Result]) -> dict[str, Any]:
-    """Return an array of a type by the field's name, with an element for each item of the source; see `each_item`."""
+    """Return an array by its field's name, with an element for each item of the source; see `each_item`."""
     (answered, asked), *inner = items
     element = shape_of(type_.__dataclass_fields__[answered]).entity
     assert element is not None
@@ -186,7 +185,7 @@ def elements(type_: type[Any], source: Any, items: Items, result: Callable[..., 
 
 
 def _asked_items(source: Any, path: str) -> list[Any]:
-    """Return an array of the request; for a path such as ``dirs.topics`` those arrays of all elements, joined."""
+    """Return an array of the request. A path such as ``dirs.topics`` joins the arrays of all elements."""
     found = [source]
     for name in path.split("."):
         found = [item for each in found for item in getattr(each, name, None) or ()]
@@ -194,7 +193,7 @@ def _asked_items(source: Any, path: str) -> list[Any]:
 
 
 def _accepts(field: Field[Any], source: str | int) -> bool:
-    """Return whether a bare item of a request belongs into this field: it is the first name or number of an element."""
+    """Return whether a bare item of a request belongs in this field, the first name or number of an element."""
     kinds = ("string",) if isinstance(source, str) else ("int32",)
     named = (
         ("name", "key", "group_id", "topic", "transactional_id")
@@ -218,7 +217,7 @@ def _has_error(type_: type[Any]) -> bool:
 
 
 OF_THE_WHOLE = "This is not the correct controller for this cluster."
-"""Kafka's message for NOT_CONTROLLER where it has none of its own (Errors)."""
+"""Kafka's default message for NOT_CONTROLLER (Errors)."""
 _NOT_CONTROLLER_MESSAGES: Mapping[str, str] = {
     "alter_partition_reassignments": OF_THE_WHOLE,
     "create_topics": "",
@@ -226,14 +225,13 @@ _NOT_CONTROLLER_MESSAGES: Mapping[str, str] = {
 }
 _WITHOUT_ITEMS = frozenset({"alter_partition_reassignments", "list_partition_reassignments"})
 _WITHOUT_TOP_ERROR = frozenset({"elect_leaders"})
-"""APIs whose top-level error_code is 0."""
+"""APIs with a top-level error_code of 0."""
 _DEDUPLICATED = frozenset({"create_partitions"})
-"""APIs that answer a repeated item once."""
+"""APIs that answer a repeated item only once."""
 
 
 def not_controller(request: Any, found: Messages) -> Any | None:
-    """Return the response of a broker that is not the controller and does not forward (KafkaApis of
-    2.8.2)."""
+    """Return the response of a broker that is not the controller and does not forward (KafkaApis of 2.8.2)."""
     if found.api in _WITHOUT_ITEMS:
         request = replace(request, topics=())
     elif found.api in _DEDUPLICATED:
@@ -251,7 +249,7 @@ AT_A_STRETCH = 0.01
 
 
 async def with_pauses(items: Iterable[T], keep: Callable[[T], object]) -> None:
-    """Call a function with each item, and pause in between for other connections."""
+    """Call a function with each item, with pauses for other connections."""
     pause_at = perf_counter() + AT_A_STRETCH
     for item in items:
         keep(item)
@@ -265,17 +263,17 @@ async def long_answer(response: type[Any], empty: Any, items: Iterable[bytes]) -
 
     Args:
         empty: the response with an empty array.
-        items: encoded lazily, with pauses for other connections.
+        items: encoded elements, consumed lazily, with pauses for other connections.
     """
     return EncodedBody(await long_part(response, empty, items))
 
 
 async def long_part(entity: type[Any], empty: Any, items: Iterable[bytes]) -> bytes:
-    """Return an encoded structure within a response, with its array as of `long_answer`."""
+    """Return an encoded structure of a response, with its array as in `long_answer`."""
     encoded: list[bytes] = []
     await with_pauses(items, encoded.append)
     before = encode_body(entity, empty)
-    # The empty array and, in flexible versions, the tagged fields after it end the structure; the items go in between.
+    # The structure ends with the empty array and, in flexible versions, tagged fields; the items go in between.
     if entity.__flexible__:
         return b"".join((before[:-2], encode_varint(len(encoded) + 1), *encoded, before[-1:]))
     return b"".join((before[:-4], struct.pack(">i", len(encoded)), *encoded))
@@ -287,12 +285,12 @@ def each_encoded(element: type[Any], items: Iterable[Any]) -> Iterator[bytes]:
 
 
 class WireFormat(Struct, frozen=True):
-    """How a version encodes strings, array lengths and ends of structures. flexible: with tagged fields (KIP-482)."""
+    """Encoding of strings, array lengths and structure ends in a version. flexible: with tagged fields (KIP-482)."""
 
     flexible: bool
 
     def string(self, text: str | None) -> bytes:
-        """Encode a string, null for None."""
+        """Encode a string; None is null."""
         if text is None:
             return b"\x00" if self.flexible else b"\xff\xff"
         data = text.encode()
@@ -304,7 +302,7 @@ class WireFormat(Struct, frozen=True):
 
     @property
     def end(self) -> bytes:
-        """The end of a structure: no tagged fields."""
+        """The end of a structure without tagged fields."""
         return b"\x00" if self.flexible else b""
 
 
@@ -346,7 +344,7 @@ def _fails(item: Any, number: int, effect: FailSome) -> bool:
 
 
 def _merged(failing: list[bool], refused: tuple[Any, ...], answered: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the items in the request's order, if the handler has kept it."""
+    """Return the items in the request's order if the handler kept it."""
     if len(refused) + len(answered) != len(failing):
         return (*answered, *refused)
     first, second = iter(refused), iter(answered)
@@ -354,6 +352,6 @@ def _merged(failing: list[bool], refused: tuple[Any, ...], answered: tuple[Any, 
 
 
 def repeated_keys(items: Iterable[T], key: Callable[[T], Hashable]) -> set[Hashable]:
-    """Return the keys of more than one item."""
+    """Return the keys that several items share."""
     seen: set[Hashable] = set()
     return {k for k in map(key, items) if k in seen or seen.add(k)}  # type: ignore[func-returns-value]

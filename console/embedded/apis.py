@@ -1,4 +1,4 @@
-"""The APIs that the embedded cluster answers, a row for each: who answers it, and which items it repeats."""
+"""The APIs of the embedded cluster, a row for each: the nodes that serve it, and the items of its response."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from enum import Flag, auto
 from typing import NamedTuple
 
 Items = tuple[tuple[str, str], ...]
-"""Array of the response, array of the request: for responses with one element for each item."""
+"""Array of the response, array of the request: for responses with one element per item."""
 
 
 class Served(Flag):
-    """What a controller does with an API, and a broker for it."""
+    """The treatment of an API by controllers and brokers."""
 
     AT_CONTROLLERS = auto()
-    """Controllers that are no brokers serve it too (listener "controller" of Kafka's message files)."""
+    """Controllers that are not brokers also serve it (listener "controller" of Kafka's message files)."""
     HANDED_ON = auto()
-    """Brokers hand it on to the active controller, and wait while there is none."""
+    """Brokers forward it to the active controller, and wait while there is no active controller."""
     BY_THE_ACTIVE = auto()
-    """Other controllers refuse it before its handler is asked."""
+    """Other controllers refuse it before its handler is called."""
     UNFORWARDED = auto()
-    """A broker of a cluster that does not forward refuses it unless it is the controller itself."""
+    """In a cluster without forwarding, only the controller accepts it."""
 
 
 _BROKERS = Served(0)
 _ALL = Served.AT_CONTROLLERS
 _HANDED_ON = _ALL | Served.HANDED_ON
-"""Its handler looks itself who is active, after what any controller checks."""
+"""The handler itself checks for the active controller, after the checks of every controller."""
 _ACTIVE = _HANDED_ON | Served.BY_THE_ACTIVE
 _CONTROLLER = _ACTIVE | Served.UNFORWARDED
 
 
 class Api(NamedTuple):
-    """module: in `handlers`, or in `proposals`; its function has the API's name there. items: see `Items`. served: by
-    whom."""
+    """A row of the table. module: in `handlers` or `proposals`; its function has the API's name. items: see `Items`.
+    served: nodes that serve it."""
 
     module: str
     items: Items = ()
@@ -41,7 +41,7 @@ class Api(NamedTuple):
 
 
 ITSELF = ""
-"""Stands for the request's item itself, which the response's array names once."""
+"""Path of the request's item itself, for an array of the response with one element for it."""
 _TOPICS, _PARTITIONS, _GROUPS = ("topics", "topics"), ("partitions", "partitions"), ("groups", "groups")
 _ENTRIES, _RESOURCES = ("entries", "entries"), ("responses", "resources")
 _BY_ID = ("groups", "group_ids")
@@ -133,4 +133,4 @@ APIS: Mapping[str, Api] = {
     "kip248_describe_quotas": Api("kip248", (("resources", "resources"), ("configs", ITSELF))),
     "kip248_list_quotas": Api("kip248"),
 }
-"""By kio's name, and a proposal's own by the proposal and the function's name."""
+"""Rows by kio's name; a proposal's own API by proposal and function name."""

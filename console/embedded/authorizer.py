@@ -1,4 +1,4 @@
-"""Who may do what: the authorizer, which stands on `console.model.authorizer`."""
+"""Authorization of requests: the authorizer, which is based on `console.model.authorizer`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from console.model.authorizer import EVERYBODY, AclIndex, Request, patterns_on
 from console.model.codes import AclOperation, AclResourceType
 
 _PRINCIPALS = 1000
-"""Most principals whose ACLs are cached."""
+"""Maximum number of principals with cached ACLs."""
 
 
 class StandardAuthorizer:
-    """Decides by the ACLs (org.apache.kafka.metadata.authorizer.StandardAuthorizer).
+    """An authorizer based on the ACLs (org.apache.kafka.metadata.authorizer.StandardAuthorizer).
 
     super_users: principals that may do everything. open_by_default: allow everything on resources without any ACL
     (allow.everyone.if.no.acl.found). ranges: hosts of ACLs may be ranges of addresses.
@@ -34,7 +34,7 @@ class StandardAuthorizer:
             return True
         decision = self._acls_for(principal, view).allows(Request(principal, host, operation, resource, name))
         if decision is None:
-            # allow.everyone.if.no.acl.found counts only for a resource that no ACL of any principal matches.
+            # allow.everyone.if.no.acl.found only applies to a resource that no ACL of any principal matches.
             return self._open_by_default and not _is_on_anything(view, resource, name)
         return decision
 
@@ -42,13 +42,13 @@ class StandardAuthorizer:
         self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, view: View
     ) -> bool:
         """Return whether the principal may do the operation on any resource of this type (authorizeByResourceType)."""
-        if self.allows(principal, host, operation, resource, "hardcode", view):  # Kafka asks this first
+        if self.allows(principal, host, operation, resource, "hardcode", view):  # Kafka checks this first
             return True
         return self._acls_for(principal, view).allows_somewhere(principal, host, operation, resource)
 
     def _acls_for(self, principal: str, view: View) -> AclIndex:
         acls = view.acls
-        # A view of the past has no version of its own table, but it never changes: its offset names it.
+        # A view of the past has no version of its table, but it never changes, so its offset identifies it.
         version = (True, acls.version) if isinstance(acls, AclTable) else (False, view.offset)
         known = self._known.get(principal)
         if known is not None and known[0] == version:

@@ -1,4 +1,4 @@
-"""The embedded cluster: brokers, and controllers where it has such, that listen on sockets of their own around one
+"""The embedded cluster: brokers, and optionally separate controllers, that listen on their own sockets and share one
 state."""
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from console.model.quorum import KRAFT_VERSION
 log = logging.getLogger("console.embedded")
 
 MAX_REQUEST = 100 * 1024 * 1024
-"""Bytes (socket.request.max.bytes)."""
+"""Maximum size of a request in bytes (socket.request.max.bytes)."""
 MAX_EARLY_REQUEST = 512 * 1024
-"""Bytes of a request before authentication (sasl.server.max.receive.size)."""
+"""Maximum size of a request before authentication in bytes (sasl.server.max.receive.size)."""
 LOGIN_SECONDS = 30.0
-"""Seconds that a client has to authenticate."""
+"""Seconds that a client has for authentication."""
 _SIZE = struct.Struct(">i")
 _IDLE_MS = 600_000
 """Default of connections.max.idle.ms."""
 _MOST_CONNECTIONS, _FEWEST_CONNECTIONS = 2_000, 16
-"""Of one broker."""
+"""Limits of the connections to one broker."""
 
 T = TypeVar("T")
 
@@ -61,25 +61,25 @@ async def serve(
     *,
     idle_seconds: float,
 ) -> None:
-    """Answer one connection's requests, one at a time and in their order, until it ends.
+    """Answer the requests of a connection, one at a time and in order, until it ends.
 
-    While a request is handled no further one is read, as Kafka mutes a channel.
+    No further request is read while one is handled, as Kafka mutes the channel.
 
     Args:
-        idle_seconds: the limit for receiving one whole request, and for sending one answer (connections.max.idle.ms).
+        idle_seconds: timeout for receiving a whole request, and for sending a response (connections.max.idle.ms).
     """
     login_by = asyncio.get_running_loop().time() + LOGIN_SECONDS
     try:
         while True:
             frame = await _frame(reader, session, login_by, idle_seconds)
             answer = await dispatcher.answer(session, frame)
-            # A request of many megabytes is not kept while its answer waits for a slow client.
+            # A request of many megabytes is not kept while its response waits for a slow client.
             del frame
             if answer is not None:
                 writer.write(answer)
                 async with asyncio.timeout(idle_seconds):
                     await writer.drain()
-            # Kafka answers a throttled client at once and mutes its channel afterwards (KIP-219).
+            # Kafka responds to a throttled client at once, and then mutes its channel (KIP-219).
             if session.mute:
                 await dispatcher.clock.sleep(session.mute)
                 session.mute = 0.0
@@ -97,8 +97,8 @@ async def serve(
 
 
 async def _frame(reader: asyncio.StreamReader, session: Session, login_by: float, idle_seconds: float) -> bytes:
-    """Read the next request. Raises CloseConnection if it is too long, or not complete in time."""
-    # An unknown client must not make the broker reserve as much memory as a known one may.
+    """Read the next request. Raises CloseConnection if it is too long, or incomplete at the timeout."""
+    # An unauthenticated client must not make the broker reserve as much memory as an authenticated one.
     most = MAX_REQUEST if session.authenticated else MAX_EARLY_REQUEST
     end = asyncio.get_running_loop().time() + idle_seconds
     try:
@@ -113,13 +113,13 @@ async def _frame(reader: asyncio.StreamReader, session: Session, login_by: float
 
 
 def _need_a_file() -> None:
-    """Raise the OSError of a process that may open no more files. asyncio passes over a socket that it can't make: it
-    listens on none, or (from Python 3.13 on) raises an error without a number."""
+    """Raise the OSError of a process that has no file descriptors left. asyncio skips a socket that it can't create: it
+    listens on no socket, or (since Python 3.13) raises an error without a number."""
     socket.socket().close()
 
 
 async def _listening(listener: Listener, brokers: int) -> None:
-    """Start a listener. Raises OSError, with the number of files needed where the process may open no more."""
+    """Start a listener. Raises OSError; if the process has no files left, the error has the number that it needs."""
     try:
         await listener.start()
     except OSError as error:
@@ -133,8 +133,8 @@ async def _listening(listener: Listener, brokers: int) -> None:
 class Listener:
     """A node's listening socket and its open connections.
 
-    most: open connections at once; further ones are closed without an answer. idle_seconds: after this time without a
-    request a connection is closed.
+    most: limit of open connections; the broker closes further ones without a response. idle_seconds: the broker closes
+    a connection after this time without a request.
     """
 
     def __init__(
@@ -160,11 +160,11 @@ class Listener:
 
     @property
     def connections(self) -> int:
-        """How many connections are open."""
+        """Number of open connections."""
         return len(self._open)
 
     async def start(self) -> None:
-        """Listen. Port 0 is replaced by a free one, which is kept.
+        """Listen. A free port replaces port 0, and later starts use it again.
 
         Raises:
             OSError: the port is in use.
@@ -194,7 +194,8 @@ class Listener:
     def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         host, port = writer.get_extra_info("peername")[:2]
         session = Session(self._broker_id, host, port)
-        # Closed at once, as Kafka does beyond max.connections; the limit leaves files for the process itself.
+        # Kafka also closes connections beyond max.connections; the limit leaves file descriptors for the process
+        # itself.
         if len(self._open) >= self._most:
             log.warning("closed the connection of %s: %d are open already", session, self._most)
             writer.transport.abort()
@@ -218,14 +219,14 @@ class Listener:
 class EmbeddedCluster(Cluster):
     """A cluster whose brokers listen on sockets. It runs on the event loop that starts it.
 
-    An asynchronous context manager. counters: requests so far. faults: what goes wrong on purpose.
+    An asynchronous context manager. counters: requests so far. faults: the declared faults.
     """
 
     def __init__(self, spec: ClusterSpec | None = None, clock: Clock | None = None) -> None:
-        """Make a cluster that does not listen yet.
+        """Create a cluster that does not listen yet.
 
         Args:
-            clock: by which everything in the cluster goes; tests advance it by hand.
+            clock: clock of everything in the cluster; tests advance it by hand.
 
         Raises:
             ValueError: an unknown release or scenario.
@@ -286,12 +287,12 @@ class EmbeddedCluster(Cluster):
         )
 
     def _seed(self) -> None:
-        """Fill the state from the state file, or from the scenario without a state file."""
+        """Fill the state from the state file; without one, from the scenario."""
         path = self.spec.state_file
         kept = read_state(path, self.spec.scenario) if path else None
         if self._scenario is not None and self._scenario.sources is not None:
             self._scenario.sources(self.state)
-        # Before the stored state, which has those of the last run, and before the scenario, which counts on them.
+        # Before the stored state, which has the configs of the last run, and before the scenario, which relies on them.
         begin_configs(self)
         if path and kept is not None:
             restore_state(self.state, kept, path)
@@ -300,11 +301,11 @@ class EmbeddedCluster(Cluster):
             self._scenario.seed(self)
 
     async def start(self) -> None:
-        """Listen on every node's socket; on none of those that the scenario begins without.
+        """Listen on the socket of every node, except those that are down when the scenario begins.
 
         Raises:
-            OSError: a port is in use, or the process may open too few files, with the number that it takes. No socket
-                stays open.
+            OSError: a port is in use, or the limit of open files is too low; the message has the number needed. No
+                socket stays open.
             StateFileError: the state file is unreadable. No socket stays open.
         """
         if self.spec.alter_config_policy is not None:
@@ -323,7 +324,7 @@ class EmbeddedCluster(Cluster):
         except BaseException:
             await self.stop()
             raise
-        # Only now: while the state is filled no listener is open that a removed broker could close.
+        # Not earlier: no listener is open while the state is filled, so there is none to stop for a removed broker.
         self.state.subscribe(self._changed)
         resume_moves(self)
         resume_copies(self)
@@ -361,17 +362,17 @@ class EmbeddedCluster(Cluster):
 
     @property
     def bootstrap(self) -> str:
-        """The addresses of all brokers once they are started, as ``host:port,…``."""
+        """The addresses of all started brokers, as ``host:port,…``."""
         return ",".join(f"{host}:{port}" for host, port in self.addresses.values())
 
     @property
     def bootstrap_controllers(self) -> str:
-        """``host:port,…`` of all controllers of their own, once started; ``""`` where there are none."""
+        """The addresses of all started controllers, as ``host:port,…``; ``""`` without separate controllers."""
         return ",".join(f"{each.host}:{each.port}" for each in self.state.controllers.values())
 
     async def controller_down(self, node: int) -> None:
-        """Crash a controller: another voter leads if it did, and none without a majority. Does nothing if it is
-        down."""
+        """Crash a controller. If it led, another voter becomes leader, or no node without a majority. Do nothing if it
+        is down."""
         if self.state.controllers[node].alive:
             self.propagation.stopped(node)
             self.loggers.forget(node)
@@ -379,29 +380,29 @@ class EmbeddedCluster(Cluster):
             await self._listeners[node].stop()
 
     async def controller_up(self, node: int) -> None:
-        """Restart a controller that is down, at its old port. Does nothing if it is up."""
+        """Restart a controller that is down, on its old port. Do nothing if it is up."""
         if not self.state.controllers[node].alive:
             await self._listeners[node].start()
             controller_back(self.state, node)
             self.propagation.resumed(node)
 
     async def broker_down(self, broker_id: int) -> None:
-        """Crash a broker: its connections end and other replicas lead. Does nothing if it is down."""
+        """Crash a broker: its connections end, and other replicas become leaders. Do nothing if it is down."""
         if not self._is_up(broker_id):
             return
-        # Before the change is written: the broker itself never learns that it was fenced.
+        # Before the change is written: the broker itself never learns that the controller fenced it.
         self.propagation.stopped(broker_id)
         self.loggers.forget(broker_id)
         broker_lost(self.state, broker_id)
         await self._listeners[broker_id].stop()
 
     async def broker_up(self, broker_id: int) -> None:
-        """Restart a broker that is down, at its old port. Does nothing if it is up. One that was unregistered registers
+        """Restart a broker that is down, on its old port. Do nothing if it is up. An unregistered broker registers
         again."""
         if self._is_up(broker_id):
             return
         listener = self._listeners[broker_id]
-        # Before the state says so: clients that read that the broker is up must be able to connect.
+        # Before the state changes: clients that read that the broker is up must be able to connect.
         await listener.start()
         if broker_id not in self.state.brokers:
             self.state.put_broker(replace(_node(self.spec, broker_id, listener.port), alive=False))
@@ -413,28 +414,27 @@ class EmbeddedCluster(Cluster):
         return broker is not None and broker.alive
 
     def _changed(self, change: Change) -> None:
-        """Stop the broker that was unregistered: it serves no client (see `handlers.unregister_broker`)."""
+        """Stop a broker when it is unregistered: it no longer serves clients (see `handlers.unregister_broker`)."""
         if change.table == "brokers" and change.after is ABSENT and isinstance(change.key, int):
             self.propagation.stopped(change.key)
             self.run(self._listeners[change.key].stop())
 
 
 def _node(spec: ClusterSpec, broker_id: int, port: int) -> BrokerNode:
-    """Return a broker, with the log directories that its file names."""
+    """Return a broker with the log directories of its config file."""
     node = BrokerNode(broker_id, spec.host, port, spec.racks.get(broker_id))
     dirs = spec.static_configs.get("log.dirs")
     return node if dirs is None else replace(node, log_dirs=tuple(dirs.split(",")))
 
 
 def scenario(name: str) -> Scenario:
-    """Return the scenario of one cluster. Raises ValueError for an unknown name."""
+    """Return the scenario with this name. Raises ValueError for an unknown name."""
     found: Scenario = import_module(f"console.embedded.scenarios.{scenario_module(name)}").SCENARIO
     return found
 
 
 def _most_connections(spec: ClusterSpec) -> int:
-    """Return how many connections a broker accepts (max.connections): its share of the files that the process may
-    open."""
+    """Return the maximum number of connections of a broker (max.connections): its share of the process's file limit."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     nodes = spec.brokers + spec.controllers + spec.observers
     files = _MOST_CONNECTIONS * nodes if soft == resource.RLIM_INFINITY else soft // 2
@@ -448,7 +448,8 @@ def _cluster_id() -> str:
 
 
 class ThreadedCluster:
-    """A running cluster in another thread. bootstrap, bootstrap_controllers: addresses of brokers, and controllers."""
+    """A running cluster in another thread. bootstrap: addresses of the brokers. bootstrap_controllers: of the
+    controllers."""
 
     def __init__(self, cluster: EmbeddedCluster, loop: asyncio.AbstractEventLoop) -> None:
         self._cluster = cluster
@@ -459,7 +460,7 @@ class ThreadedCluster:
     def call(self, function: Callable[[EmbeddedCluster], T], timeout: float = 30.0) -> T:
         """Call a function with the cluster, on the cluster's loop, and return its result.
 
-        No other thread may read or change the cluster in another way.
+        Other threads have no other way to read or change the cluster.
 
         Args:
             timeout: seconds.
@@ -471,13 +472,13 @@ class ThreadedCluster:
         return asyncio.run_coroutine_threadsafe(called(), self._loop).result(timeout)
 
     def run(self, function: Callable[[EmbeddedCluster], Coroutine[Any, Any, T]], timeout: float = 30.0) -> T:
-        """Run a coroutine function in the cluster's event loop, and return its result."""
+        """Run a coroutine function on the cluster's event loop, and return its result."""
         return asyncio.run_coroutine_threadsafe(function(self._cluster), self._loop).result(timeout)
 
 
 @contextmanager
 def run_in_thread(spec: ClusterSpec | None = None, faults: Iterable[Fault] = ()) -> Iterator[ThreadedCluster]:
-    """Start a cluster in a thread of its own, and stop it at the end. Raises what its start raises."""
+    """Start a cluster in its own thread, and stop it at the end. Raises the errors of `EmbeddedCluster.start`."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="embedded cluster", daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""The cluster's clock, and waiting on it."""
+"""The cluster's clock, and waits on it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import time
 
 
 class Clock:
-    """The machine's time, Unix time in seconds. It never steps back."""
+    """The machine's time as Unix time in seconds. It never steps back."""
 
     def __init__(self) -> None:
         self._offset = time.time() - time.monotonic()
 
     def time(self) -> float:
-        """Return the seconds since 1970."""
+        """Return the current time in Unix seconds."""
         return time.monotonic() + self._offset
 
     async def sleep(self, seconds: float) -> None:
-        """Wait this many seconds."""
+        """Wait for this number of seconds."""
         await asyncio.sleep(seconds)
 
 

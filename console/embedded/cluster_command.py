@@ -1,5 +1,4 @@
-"""``kac cluster``: runs an embedded cluster until a signal ends it; and the same in a child process, for other
-commands."""
+"""``kac cluster``: an embedded cluster that runs until a signal; also in a child process, for other commands."""
 
 from __future__ import annotations
 
@@ -27,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class Indented(logging.Formatter):
-    """Log records whose further lines are indented, so that no text in them can look like a record."""
+    """A log formatter that indents continuation lines, so that no text in them can look like a record."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record's lines."""
+        """Return the lines of a record."""
         return indented(super().format(record))
 
 
@@ -40,7 +39,7 @@ _STANDARD_INPUT = 0
 
 
 def add_options(parser: argparse.ArgumentParser, scenario: str = "quiet") -> None:
-    """Add the options of ``kac cluster``. ``kac demo`` takes them too, with another default scenario."""
+    """Add the options of ``kac cluster``. ``kac demo`` has the same, with another default scenario."""
     parser.add_argument(
         "--port",
         type=option(natural_number),
@@ -94,10 +93,10 @@ def add_options(parser: argparse.ArgumentParser, scenario: str = "quiet") -> Non
 def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) -> int:
     """Run until SIGTERM or SIGINT, and return the exit code.
 
-    Once all brokers listen, prints the bootstrap addresses as one line. Of a fleet each further cluster has a line with
-    its name, and controllers of their own have one.
+    Once all brokers listen, print the bootstrap addresses as one line. Each further cluster of a fleet has a line with
+    its name, and separate controllers have one.
 
-    until_input_ends: stop at the end of standard input too, which comes when the parent process dies.
+    until_input_ends: also stop at the end of standard input, which comes when the parent process dies.
     """
     try:
         clusters = cluster_specs(options)
@@ -124,7 +123,7 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
 
 
 def cluster_specs(options: argparse.Namespace) -> dict[str, ClusterSpec]:
-    """Return the clusters that the options describe, by name. Raises ValueError."""
+    """Return the clusters of these options, by name. Raises ValueError."""
     spec = ClusterSpec(
         brokers=options.brokers,
         controllers=options.controllers,
@@ -154,7 +153,7 @@ def argv_of(options: argparse.Namespace) -> list[str]:
     """Return the command line arguments that produce these options."""
     valued = ("port", "host", "brokers", "controllers", "scenario", "versions", "propagation_delay", "profile", "state")
     pairs = [(_flag(name), value) for name in valued if (value := getattr(options, name)) is not None]
-    # The process does not work in this folder.
+    # The child process runs in another folder.
     pairs = [(flag, value.absolute() if isinstance(value, Path) else value) for flag, value in pairs]
     pairs += [("--fault", fault) for fault in options.fault]
     flags = [_flag(name) for name in ("no_forwarding", "no_proposals", "still") if getattr(options, name)]
@@ -192,8 +191,8 @@ async def _serve(clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...],
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """Look for no garbage in what is made within, now or later: what a cluster begins with stays for as long as it
-    runs, and to look through 10,000 groups takes longer than to make them."""
+    """Exclude the objects created within from garbage collection, for good: a cluster's initial state stays as long as
+    it runs, and scanning 10,000 groups takes longer than creating them."""
     gc.disable()
     try:
         yield
@@ -203,13 +202,13 @@ def kept() -> Iterator[None]:
 
 
 def _when_input_ends(then: Callable[[], None]) -> None:
-    """Call a function on this loop at the end of standard input."""
+    """Call a function on this loop when standard input ends."""
     import asyncio
 
     loop = asyncio.get_running_loop()
 
     def wait() -> None:
-        # Not sys.stdin: this thread would hold its lock at the interpreter's exit.
+        # Not sys.stdin: this thread would hold its lock when the interpreter exits.
         while os.read(_STANDARD_INPUT, 4096):
             pass
         with suppress(RuntimeError):  # the loop may be closed already
@@ -231,19 +230,19 @@ def _complain(text: str, code: int) -> int:
 
 
 START_TIMEOUT, STOP_TIMEOUT = 30.0, 10.0
-"""Seconds."""
+"""Timeouts in seconds."""
 _CHILD = "from console.embedded.cluster_command import child; raise SystemExit(child())"
 
 
 class ClusterProcessFailed(Exception):
-    """The child process ended before it was ready. The text is its standard error."""
+    """The child process ended before it was ready. The text is its standard error output."""
 
 
 @contextmanager
 def run_in_process(argv: Sequence[str]) -> Iterator[str]:
-    """Run ``kac cluster`` with these options in a child process; yields the bootstrap addresses.
+    """Run ``kac cluster`` with these options in a child process, and yield the bootstrap addresses.
 
-    If this process dies, the child's standard input closes, and it ends too. Raises ClusterProcessFailed.
+    If this process dies, the child's standard input closes, and the child also ends. Raises ClusterProcessFailed.
     """
     from tempfile import TemporaryFile
 
@@ -269,9 +268,9 @@ def _started_process(argv: Sequence[str], errors: IO[str]) -> subprocess.Popen[s
         python("-c", _CHILD, *argv, folder=Path("/")),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=errors,  # a file: a full pipe that is not read would block the cluster
+        stderr=errors,  # a file: a full pipe without a reader would block the cluster
         text=True,
-        start_new_session=True,  # so that Ctrl-C reaches this process only
+        start_new_session=True,  # so that Ctrl-C only reaches this process
     )
 
 

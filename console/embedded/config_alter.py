@@ -34,19 +34,19 @@ Records = dict[str, str | None]
 
 
 _BROKERS_DECIDE_FROM = _GROUPS_JUDGED_FROM = (4, 4)
-"""The first release whose brokers decide on their own configs before they ask the controller, and which judges groups'
-configs as `check_group` says."""
+"""First release whose brokers decide on their own configs before they forward to the controller, and in which
+`check_group` has its newer rules."""
 
 
 class Altering:
-    """Answers one request: the broker that was asked checks it, then the controller.
+    """The processing of one request: the receiving broker checks it, then the controller.
 
     Each resource is changed as a whole or not at all, independently of the others. Only a change with too many records
-    fails them all (ConfigAdminManager, ControllerApis, ConfigurationControlManager).
+    fails all of them (ConfigAdminManager, ControllerApis, ConfigurationControlManager).
     """
 
     def __init__(self, context: RequestContext, *, validate_only: bool, authorized: bool = False) -> None:
-        """Make one. authorized: the principal's rights were checked before."""
+        """Store the request's options. authorized: the principal's permissions are already checked."""
         self._context = context
         self._authorized = authorized
         self._cluster = context.cluster
@@ -56,7 +56,7 @@ class Altering:
         self._configs = release_configs(context.cluster.release.name)
 
     def _check_is_own(self, name: str, wrong: str) -> None:
-        """Check that a resource is the node that was asked. wrong: the message for another one's id."""
+        """Check that a resource is the receiving node. wrong: message for another node's id."""
         check_is_own(name, self._context.broker_id, wrong, config_changes.NODE_NOT_NUMBER)
 
     def alter(self, changes: Sequence[config_changes.ConfigChange]) -> list[Refusal]:
@@ -75,8 +75,7 @@ class Altering:
         return [outcome or next(by_controller) for outcome in outcomes]
 
     def _by_broker(self, change: config_changes.ConfigChange) -> None:
-        """Check what the broker that was asked checks; it changes log levels itself. Raises ConfigProblem,
-        ValueError."""
+        """Apply the checks of the receiving broker, which also changes log levels. Raises ConfigProblem, ValueError."""
         resource, context = change.resource, self._context
         config_changes.check_operations(change.operations)
         if resource.type.entity.has_levels and not change.replaces:
@@ -109,11 +108,11 @@ class Altering:
                 outcomes.append(_outcome(recording, ErrorCode.invalid_config))
                 if not outcomes[-1].code:
                     written.append((change.resource, records))
-        # An exception without an error code ends the controller's whole event, so every resource fails.
+        # An exception without an error code ends the controller's whole event, so all resources fail.
         except config_changes.ControllerFailure:
             return [Refusal(ErrorCode.unknown_server_error)] * len(changes)
-        # All resources of the request are one batch of the controller, so one resource too many fails those that are
-        # valid, too.
+        # All resources of the request are one batch of the controller, so one resource too many also fails the valid
+        # ones.
         if sum(len(records) for _, records in written) > MAX_RECORDS:
             return [Refusal(ErrorCode.policy_violation, TOO_MANY_CHANGES)] * len(changes)
         if not self._validate_only:
@@ -128,7 +127,7 @@ class Altering:
         Raises ConfigProblem, ValueError, ControllerFailure.
         """
         resource = change.resource
-        # From 4.4 on brokers decide on their own configs before they ask the controller.
+        # Since 4.4, brokers decide on their own configs before they forward to the controller.
         by_broker = resource.type == BROKER and self._cluster.release.number >= _BROKERS_DECIDE_FROM
         problem = config_changes.authorization_problem(resource, with_message=not by_broker)
         if not (self._authorized or self._context.allowed("ALTER_CONFIGS", *problem.resource)):
@@ -137,19 +136,19 @@ class Altering:
         altered = config_changes.altered_by_controller(
             change.operations, now, self._definitions(resource), self._messages
         )
-        # A broker's record is written even where nothing changes: that is how a keystore is read again from its file.
+        # A broker's record is written even if nothing changes, which makes the broker read a keystore again.
         records = {key: value for key, value in altered.items() if value != now.get(key) or resource.type == BROKER}
         gone: Records = {key: None for key in now if change.replaces and key not in altered}
         after = {key: value for key, value in {**now, **records, **gone}.items() if value is not None}
         self._check_elr(resource, {**records, **gone})
         self._check(resource, after)
-        # Kafka checks the values before it checks that the topic exists, and the policy last.
+        # Kafka checks the values before the existence of the topic, and the policy last.
         if resource.type == TOPIC and resource.name not in self._state.topics:
             raise config_changes.ConfigProblem(
                 ErrorCode.unknown_topic_or_partition, f"The topic '{resource.name}' does not exist."
             )
         if self._cluster.spec.alter_config_policy is not None:
-            # The policy sees the altered keys alone, not what a legacy AlterConfigs deletes by leaving it out.
+            # The policy gets only the altered keys, not those that a legacy AlterConfigs deletes by omission.
             self._cluster.spec.alter_config_policy.validate(resource, records)
         written.update(records | gone)
 
@@ -187,7 +186,7 @@ class Altering:
 
     @cached_property
     def _layers(self) -> BrokerLayers:
-        """The layers that the controller uses."""
+        """The config layers that the controller uses."""
         controller = self._state.controller_id
         asked = controller if controller in self._state.brokers else self._context.broker_id
         return layers_of(self._cluster, asked, self._state.view)
@@ -198,7 +197,7 @@ class Altering:
 
 
 def _outcome(done: Callable[[], object], wrong_value: int) -> Refusal:
-    """Return the outcome of a function for a resource. wrong_value: the error code for a ValueError."""
+    """Return the result of a function for a resource. wrong_value: error code for a ValueError."""
     try:
         done()
     except config_changes.ConfigProblem as problem:
@@ -209,9 +208,9 @@ def _outcome(done: Callable[[], object], wrong_value: int) -> Refusal:
 
 
 def begin_configs(cluster: Cluster) -> None:
-    """Check the configs of the brokers' files, and write the first configs. Raises ValueError.
+    """Validate the configs of the brokers' files, and write the initial configs. Raises ValueError.
 
-    With eligible leader replicas min.insync.replicas has to be in the metadata (KIP-966).
+    With eligible leader replicas, min.insync.replicas has to be in the metadata (KIP-966).
     """
     definitions = release_configs(cluster.release.name).broker
     for key, value in cluster.spec.static_configs.items():
@@ -223,9 +222,9 @@ def begin_configs(cluster: Cluster) -> None:
 
 
 def take_min_isr_from_brokers(cluster: Cluster) -> None:
-    """Move min.insync.replicas from the brokers to the cluster default, as eligible leader replicas are turned on.
+    """Move min.insync.replicas from the brokers to the cluster default, when eligible leader replicas are turned on.
 
-    The default is set where it is missing, and no broker keeps its own
+    Set the default if it is missing, and remove the brokers' own values
     (ConfigurationControlManager.maybeGenerateElrSafetyRecords).
     """
     state = cluster.state

@@ -17,9 +17,9 @@ from console.model.config import ConfigResource
 
 
 class ConfigProblem(Exception):
-    """A refused config change with its error code. message: None for none.
+    """A refused config change with its error code. message: None for no message.
 
-    An invalid value is a ValueError instead, because Kafka gives it another code by who refuses: an ApiException keeps
+    An invalid value is a ValueError instead, because its error code depends on who refuses it: an ApiException keeps
     its code, a ConfigException is INVALID_CONFIG from a controller and INVALID_REQUEST from a broker.
     """
 
@@ -30,17 +30,17 @@ class ConfigProblem(Exception):
 
 
 def invalid_config(message: str) -> ConfigProblem:
-    """Return the problem of a config that can't be so."""
+    """Return the problem with INVALID_CONFIG."""
     return ConfigProblem(ErrorCode.invalid_config, message)
 
 
 def invalid_request(message: str) -> ConfigProblem:
-    """Return the problem of a request that brokers do not take."""
+    """Return the problem with INVALID_REQUEST."""
     return ConfigProblem(ErrorCode.invalid_request, message)
 
 
 class PolicyViolation(ConfigProblem):
-    """A policy refuses the change. The client gets the text."""
+    """A change that a policy refuses. The broker sends the text to the client."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.policy_violation, message)
@@ -55,9 +55,9 @@ RESOURCE_TWICE = "Each resource must appear at most once."
 
 
 class ConfigMessages(Struct, frozen=True):
-    """Messages that differ between releases, each measured.
+    """Messages that differ between releases, as measured.
 
-    key_set: format of a set of keys. one_set: all keys of a set have one order.
+    key_set: format of a set of keys. one_set: all keys of a set are in one order.
     """
 
     key_set: str
@@ -68,12 +68,12 @@ class ConfigMessages(Struct, frozen=True):
     one_set: bool
 
     def keys(self, names: Iterable[str], more: Iterable[str] = ()) -> str:
-        """Return a set of keys as a message has it. more: keys that older brokers print after the others."""
+        """Return a set of keys as a message prints it. more: keys that older brokers print after the others."""
         shown = hash_order([*names, *more]) if self.one_set else [*hash_order(names), *hash_order(more)]
         return self.key_set.format(", ".join(shown))
 
     def security_keys(self, names: Iterable[str]) -> str:
-        """Return a set of security keys without a listener's prefix as a message has it."""
+        """Return a set of security keys without a listener's prefix, as a message prints it."""
         return self.security_key_set.format(", ".join(hash_order(names)))
 
 
@@ -104,11 +104,11 @@ def config_messages(release: str) -> ConfigMessages:
 
 
 MOST_CHARACTERS = 32767
-"""Most characters of a value in a record."""
+"""Maximum number of characters of a value in a record."""
 
 
 class Operation(NamedTuple):
-    """The change of one key. code: any number that a client sends."""
+    """The change of one key. code: any number, as the client sent it."""
 
     key: str
     code: AlterOp
@@ -128,7 +128,7 @@ def check_operations(operations: Iterable[Operation]) -> None:
 def altered_by_broker(
     operations: Iterable[Operation], now: Mapping[str, str], definitions: Definitions, texts: ConfigMessages
 ) -> dict[str, str]:
-    """Return the overrides after the operations, as a broker computes them to check them
+    """Return the overrides after the operations, as a broker computes them for validation
     (ConfigAdminManager.prepareIncrementalConfigs).
 
     Raises ConfigProblem.
@@ -148,7 +148,7 @@ def altered_by_broker(
             if code == SUBTRACT:
                 parts = _without(old, given)
             else:
-                # An empty list is no list with one empty entry, and a value that is there is not added twice.
+                # An empty list has no entries, not one empty entry, and an existing value is not added twice.
                 old = [part for part in old if part]
                 parts = old + [part for part in given if part not in old]
             result[key] = ",".join(parts)
@@ -169,7 +169,7 @@ def _list_definition(key: str, code: AlterOp, definitions: Definitions, texts: C
 
 
 def _without(parts: list[str], gone: list[str]) -> list[str]:
-    """Remove from a list one equal value for each value that is gone (List.diff, List.remove)."""
+    """Return a list without one equal entry for each of the gone values (List.diff, List.remove)."""
     rest = list(parts)
     for part in gone:
         if part in rest:
@@ -180,12 +180,12 @@ def _without(parts: list[str], gone: list[str]) -> list[str]:
 def altered_by_controller(
     operations: Iterable[Operation], now: Mapping[str, str], definitions: Definitions, texts: ConfigMessages
 ) -> dict[str, str | None]:
-    """Return each key's new value, None for a deleted one (ConfigurationControlManager).
+    """Return the new value of each key; None for a deleted key (ConfigurationControlManager).
 
     Raises ConfigProblem and ControllerFailure.
     """
     result: dict[str, str | None] = {}
-    # In the order of a Java HashMap, which decides which of several errors is reported.
+    # In the order of a Java HashMap, which decides which error is reported if there are several.
     by_key = {operation.key: operation for operation in operations}
     for key in hash_order(by_key):
         _, code, value = by_key[key]
@@ -211,7 +211,7 @@ def altered_by_controller(
         else:
             raise ControllerFailure
         if len(result[key] or "") > MOST_CHARACTERS:
-            # The record can't be written; older controllers had no check before, and fail as a whole.
+            # The record can't be written. Older controllers have no check before it, so the whole request fails.
             if texts.too_long is None:
                 raise ControllerFailure
             raise invalid_config(texts.too_long)
@@ -219,11 +219,11 @@ def altered_by_controller(
 
 
 class ControllerFailure(Exception):
-    """The controller fails, and with it the whole request."""
+    """A failure of the controller that fails the whole request."""
 
 
 class ConfigChange(Struct, frozen=True):
-    """The wanted change of one resource. replaces: whether keys that are not named are deleted (AlterConfigs)."""
+    """The requested change of one resource. replaces: keys that are not named are deleted (AlterConfigs)."""
 
     resource: ConfigResource
     operations: tuple[Operation, ...]
@@ -239,7 +239,7 @@ class AuthorizationProblem(ConfigProblem):
 
 
 def authorization_problem(resource: ConfigResource, *, with_message: bool = True) -> AuthorizationProblem:
-    """Return the error for a missing permission on the resource, or on the cluster where that guards it."""
+    """Return the error for a missing permission on the resource, or on the cluster if that guards the resource."""
     guard = resource.type.entity.guard
     code = ErrorCode[f"{guard.lower()}_authorization_failed"]
     message = f"{guard.capitalize()} authorization failed." if with_message else None
@@ -254,7 +254,7 @@ _CONFIGURED: Mapping[str, str] = {ROOT: "INFO", "kafka.request.logger": "WARN"}
 
 
 class Loggers:
-    """Log levels by broker. A change is lost when the broker's process ends."""
+    """Log levels by broker. Changes are lost when the broker's process ends."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = tuple(names)
@@ -266,7 +266,7 @@ class Loggers:
         return cls(release_configs(release).loggers)
 
     def levels(self, broker_id: int) -> dict[str, str]:
-        """Return logger -> level on a broker. A logger without its own level has that of its nearest parent."""
+        """Return logger -> level on a broker. A logger without its own level has the level of its nearest parent."""
         own = {**_CONFIGURED, **self._changed.get(broker_id, {})}
         return {name: _level(name, own) for name in self._names}
 
@@ -275,11 +275,11 @@ class Loggers:
         return name in self._names
 
     def change(self, broker_id: int, levels: Mapping[str, str | None]) -> None:
-        """Set levels on a broker; None deletes a logger's own level."""
+        """Set levels on a broker. None removes a logger's own level."""
         self._changed.setdefault(broker_id, {}).update(levels)
 
     def forget(self, broker_id: int) -> None:
-        """Forget a broker's levels: its process has ended."""
+        """Drop the changed levels of a broker, whose process has ended."""
         self._changed.pop(broker_id, None)
 
 

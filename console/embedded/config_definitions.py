@@ -1,4 +1,4 @@
-"""Config definitions of each release, valid values, and the layers a broker's value comes from."""
+"""Config definitions of each release, valid values, and the layers of a broker's configs."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ NO_RULE: Mapping[str, Any] = {}
 
 
 class ConfigDefinition(Struct, frozen=True):
-    """One key (ConfigDef.ConfigKey).
+    """The definition of one key (ConfigDef.ConfigKey).
 
-    default: as Kafka writes it; None for null, and for a required key. rule: name and bounds of the check beside the
-    type's, empty for none. internal: not described unless it is set.
+    default: as Kafka writes it; None for null, and for a required key. rule: name and bounds of the check in addition
+    to the type's; empty without one. internal: described only if it is set.
     """
 
     name: str
@@ -52,16 +52,17 @@ Definitions = Mapping[str, ConfigDefinition]
 
 
 class ReleaseConfigs(Struct, frozen=True):
-    """All definitions of a release by key, in the order in which Kafka checks values.
+    """All definitions of a release by key, in the order in which Kafka validates values.
 
     broker: keys of a broker's file. broker_dynamic_only: keys that can only be set at run time (KIP-73's rates).
-    others: keys of resources that have nothing else, by type; none where the release has no such resources.
-    topic_synonyms: topic key -> the broker key that it inherits from; group_synonyms: the same, None for no broker key.
-    broker_synonyms: broker key -> all its synonyms, the strongest first. checked: broker keys in the order in which a
-    change is checked; 3.9 has an order of its own. dynamic: broker keys that are not read-only in DescribeConfigs.
-    not_dynamic: keys that can't be changed at run time. per_broker: not settable as the cluster's default.
-    per_listener: settable with a listener's prefix only. listener_mechanism: with a mechanism's name too.
-    cluster_level_listener: listener keys that may be a default of the cluster. loggers: all names, with the root's.
+    others: keys of the remaining resource types, by type; empty if the release has no such types. topic_synonyms: topic
+    key -> the broker key that it inherits from. group_synonyms: the same for group keys; None for a key without a
+    broker key. broker_synonyms: broker key -> all its synonyms, strongest first. checked: broker keys in the order in
+    which a change is validated; 3.9 has its own order. dynamic: broker keys that are not read-only in DescribeConfigs.
+    not_dynamic: keys that can't be changed at run time. per_broker: keys that can't be set as cluster defaults.
+    per_listener: keys that can only be set with a listener's prefix. listener_mechanism: keys that also have a
+    mechanism's name. cluster_level_listener: listener keys that can be cluster defaults. loggers: all logger names,
+    including the root's.
     """
 
     topic: Definitions
@@ -116,11 +117,11 @@ def release_configs(release: str) -> ReleaseConfigs:
 
 
 LIKE = "like"
-"""In a release's file: the release that has what is ``true`` in it."""
+"""Key in a release's file: the release to copy from, for values of ``true``."""
 
 
 def release_data(release: str) -> dict[str, Any]:
-    """Return the file of a release in data/, with what it has like another release filled in from that one's.
+    """Return the file of a release in data/, with ``true`` replaced by the value of the release under LIKE.
 
     tests/support/record_config_definitions.py writes the files.
     """
@@ -167,11 +168,12 @@ class InvalidValue(ValueError):
 
 
 class InvalidConfig(ValueError):
-    """Another invalid config. The text is Kafka's message."""
+    """Any other invalid config. The text is Kafka's message."""
 
 
 def checked_value(definition: ConfigDefinition, text: str) -> ConfigValue:
-    """Parse a text by type and rule (ConfigDef.parseType and its validators). Raises InvalidValue or InvalidConfig."""
+    """Parse a value by type, and check its rule (ConfigDef.parseType and its validators). Raises InvalidValue or
+    InvalidConfig."""
     value = parsed_value(definition, text)
     rule = definition.rule
     if rule:
@@ -186,7 +188,7 @@ def canonical_value(definition: ConfigDefinition | None, text: str) -> str:
 
 
 def parsed_value(definition: ConfigDefinition, text: str) -> ConfigValue:
-    """Parse a text by type only. Raises InvalidValue."""
+    """Parse a value by type only. Raises InvalidValue."""
     type_, stripped = definition.type, trimmed(text)
     if type_ == BOOLEAN:
         if stripped.lower() not in ("true", "false"):
@@ -208,7 +210,7 @@ def parsed_value(definition: ConfigDefinition, text: str) -> ConfigValue:
 
 
 def shown_value(value: ConfigValue) -> str:
-    """Return a value as text, as Java prints it."""
+    """Return a value as text, in Java's format."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -217,7 +219,7 @@ def shown_value(value: ConfigValue) -> str:
 
 
 def _is_class(name: str) -> bool:
-    """Return whether a broker without further jars can load this class."""
+    """Return whether a broker without additional jars can load this class."""
     return name.startswith(("org.apache.kafka.", "kafka.", "java."))
 
 
@@ -287,8 +289,7 @@ def _check_positive(name: str, value: ConfigValue, _: Mapping[str, Any]) -> None
 
 
 def _check_metadata_version(name: str, value: ConfigValue, rule: Mapping[str, Any]) -> None:
-    """Check that a value is a version, or a release of it: ``2.8-IV1``, ``2.8``, ``2.8.2`` (ApiVersion,
-    MetadataVersion)."""
+    """Check that a value is a version or a release: ``2.8-IV1``, ``2.8``, ``2.8.2`` (ApiVersion, MetadataVersion)."""
     text = str(value)
     versions = rule["text"].strip("[]").split(", ")
     known = {*versions, *(version.partition("-")[0] for version in versions)}
@@ -298,7 +299,8 @@ def _check_metadata_version(name: str, value: ConfigValue, rule: Mapping[str, An
 
 
 def _check_offset_reset(name: str, value: ConfigValue, rule: Mapping[str, Any]) -> None:
-    """Check a value as ShareGroupAutoOffsetResetStrategy does. 4.0, which names earliest first, has a dot too many."""
+    """Check a value as ShareGroupAutoOffsetResetStrategy does. The message of 4.0, which names earliest first, has an
+    extra dot."""
     text = str(value)
     kind, colon, duration = text.partition(":")
     if text in ("earliest", "latest") or (kind == "by_duration" and colon and _DURATION.fullmatch(duration)):
@@ -339,13 +341,13 @@ _OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)", re.DOTALL)
 
 
 def without_listener(key: str) -> str | None:
-    """Return the key without ``listener.name.x.``; None for a key without that prefix."""
+    """Return the key without ``listener.name.x.``; None for a key without this prefix."""
     found = _OF_LISTENER.fullmatch(key)
     return None if found is None else found[1]
 
 
 class BrokerLayers(Struct, frozen=True):
-    """Where one broker's values come from (KIP-226): key -> value as written.
+    """The layers of one broker's configs (KIP-226): key -> value as written.
 
     own: set for the broker. cluster_default: set for all brokers. static: the broker's file. A key has synonyms
     (log.retention.ms, .minutes, .hours), and a topic inherits through one of them.
@@ -358,24 +360,24 @@ class BrokerLayers(Struct, frozen=True):
 
     @classmethod
     def of(cls, configs: ReleaseConfigs, view: View, broker_id: int, static: Mapping[str, str]) -> BrokerLayers:
-        """Return the layers of a broker, as it knows them."""
+        """Return the layers of a broker, as the view has them."""
         own = view.configs.get(broker_resource(broker_id), NOTHING)
         return cls(configs, own, view.configs.get(CLUSTER_DEFAULT, NOTHING), static)
 
     def with_values(self, values: Mapping[str, str], *, own: bool) -> BrokerLayers:
-        """Return the same broker with these values set for itself, or with own=False for all brokers."""
+        """Return the broker's layers with these values set for itself, or, if own=False, for all brokers."""
         if own:
             return BrokerLayers(self.configs, values, self.cluster_default, self.static)
         return BrokerLayers(self.configs, self.own, values, self.static)
 
     def layers(self) -> Iterator[tuple[codes.ConfigSource, Mapping[str, str]]]:
-        """Yield the layers with their source, the strongest first."""
+        """Yield the layers with their source, strongest first."""
         yield codes.DYNAMIC_BROKER_CONFIG, self.own
         yield codes.DYNAMIC_DEFAULT_BROKER_CONFIG, self.cluster_default
         yield codes.STATIC_BROKER_CONFIG, self.static
 
     def names(self, key: str) -> tuple[str, ...]:
-        """Return all synonyms of a key, the strongest first (DynamicBrokerConfig.brokerConfigSynonyms)."""
+        """Return all synonyms of a key, strongest first (DynamicBrokerConfig.brokerConfigSynonyms)."""
         base = without_listener(key)
         if base is not None:
             mechanism = next((name for name in self.configs.listener_mechanism if base.endswith(name)), base)
@@ -383,7 +385,7 @@ class BrokerLayers(Struct, frozen=True):
         return self.configs.broker_synonyms.get(key, (key,))
 
     def definition(self, key: str) -> ConfigDefinition | None:
-        """Return the definition of a broker's key, also with a listener's prefix; None for an unknown one."""
+        """Return the definition of a broker's key, with or without a listener's prefix; None for an unknown key."""
         for name in (key, *self.names(key)):
             found = self.configs.broker.get(name) or self.configs.broker_dynamic_only.get(name)
             if found is not None:
@@ -393,7 +395,7 @@ class BrokerLayers(Struct, frozen=True):
     def synonyms(self, key: str) -> tuple[Synonym, ...]:
         """Return all values for a key in order of precedence (ConfigHelper.configSynonyms).
 
-        They begin with the first one that has the key's own name.
+        The first one has the key's own name.
         """
         names = self.names(key)
         found = [
@@ -409,7 +411,7 @@ class BrokerLayers(Struct, frozen=True):
         return ()
 
     def value(self, key: str) -> str | None:
-        """Return the value that applies for a broker's key, as the broker prints it; None for null."""
+        """Return the effective value of a broker's key, as the broker prints it; None for null."""
         for _, values in self.layers():
             if key in values:
                 return canonical_value(self.configs.broker.get(key), values[key])
@@ -417,7 +419,7 @@ class BrokerLayers(Struct, frozen=True):
         return None if definition is None else definition.default
 
     def inherited(self, definition: ConfigDefinition) -> str | None:
-        """Return the value of a topic's key that the topic does not set."""
+        """Return the value that a topic inherits for a key without an override."""
         key = self.configs.topic_synonyms.get(definition.name)
         if key is None:
             return definition.default
@@ -429,7 +431,7 @@ class BrokerLayers(Struct, frozen=True):
 
 
 def _in_milliseconds(name: str, value: str) -> str:
-    """Return minutes and hours in milliseconds; a negative value is no limit (KafkaConfig.logRetentionTimeMillis)."""
+    """Convert minutes and hours to milliseconds; a negative value is no limit (KafkaConfig.logRetentionTimeMillis)."""
     unit = _UNIT_MS.get(name)
     if unit is not None:
         return _WITHOUT_END if int(value) < 0 else str(int(value) * unit)

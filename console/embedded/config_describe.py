@@ -1,4 +1,4 @@
-"""DescribeConfigs: the entries of each kind of resource, and the response as bytes."""
+"""DescribeConfigs: the entries of each resource type, and the encoded response."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 
 _CONTROLLER_PORT = 10_000
-"""Added to the broker's own port. Nothing listens there, and no client needs it."""
+"""Added to the broker's own port. No process listens there, and no client needs it."""
 _CONTROLLERS_LOG = "/tmp/kac-embedded/metadata"  # noqa: S108 - a name in answers, never opened
 _AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
 def node_file(cluster: Cluster, node: int) -> dict[str, str]:
-    """Return the configs of a broker's, or a controller's, server.properties."""
+    """Return the configs in the server.properties of a broker or controller."""
     spec, controller = cluster.spec, cluster.state.controllers.get(node)
     file = _broker_part(cluster, cluster.state.brokers[node]) if controller is None else _controller_part(controller)
     file |= {"broker.id": str(node), "node.id": str(node), "controller.listener.names": CONTROLLER_LISTENER}
@@ -51,7 +51,7 @@ def node_file(cluster: Cluster, node: int) -> dict[str, str]:
     if spec.sasl is not None:
         file["sasl.enabled.mechanisms"] = ",".join(cluster.mechanisms)
         file["security.inter.broker.protocol"] = cluster.listener_name
-    if spec.brokers < _FEWEST_FOR_DEFAULTS:  # else groups could not work in a small cluster
+    if spec.brokers < _FEWEST_FOR_DEFAULTS:  # otherwise groups could not work in a small cluster
         file |= dict.fromkeys(_STATE_FACTORS, str(spec.brokers))
     return file | dict(spec.static_configs)
 
@@ -83,7 +83,7 @@ def _controller_part(controller: ControllerNode) -> dict[str, str]:
 
 _FEWEST_FOR_DEFAULTS = 3
 _STATE_FACTORS = ("offsets.topic.replication.factor", "transaction.state.log.replication.factor")
-"""Of topics that are made with fewer replicas here where there are fewer brokers."""
+"""Replication factors of topics that get fewer replicas here if the cluster has fewer brokers."""
 
 
 def _controller_port(port: int) -> int:
@@ -91,7 +91,7 @@ def _controller_port(port: int) -> int:
 
 
 def layers_of(cluster: Cluster, node: int, view: View) -> config_definitions.BrokerLayers:
-    """Return the layers of a broker's, or a controller's, configs, as this view knows them."""
+    """Return the config layers of a broker or controller, as this view has them."""
     return config_definitions.BrokerLayers.of(
         config_definitions.release_configs(cluster.release.name), view, node, node_file(cluster, node)
     )
@@ -99,7 +99,7 @@ def layers_of(cluster: Cluster, node: int, view: View) -> config_definitions.Bro
 
 _NOT_NUMBER = "Broker id must be an integer, but it is: {name}"
 UNDOCUMENTED = ""
-"""Documentation that is sent even if none is requested."""
+"""Documentation that the broker sends even if it was not requested."""
 
 
 def described_entries(cluster: Cluster, broker_id: int, resource: ConfigResource) -> list[ConfigEntry]:
@@ -160,7 +160,7 @@ def check_topic_is_known(cluster: Cluster, view: View, name: str) -> None:
 
 
 def check_is_own(name: str, broker_id: int, wrong: str, not_number: str = _NOT_NUMBER) -> None:
-    """Check that the name is this broker's id. Raises ConfigProblem. wrong: the message for another id."""
+    """Check that the name is this broker's id. Raises ConfigProblem. wrong: message for another id."""
     number = broker_number(name)
     if number is None:
         raise invalid_request(not_number.format(name=name))
@@ -169,7 +169,7 @@ def check_is_own(name: str, broker_id: int, wrong: str, not_number: str = _NOT_N
 
 
 def broker_number(name: str) -> int | None:
-    """Parse a name as a broker id (Integer.parseInt), None if it is not a number."""
+    """Parse a name as a broker id (Integer.parseInt); None if it is not a number."""
     try:
         return whole_number(name, 32)
     except ValueError:
@@ -177,7 +177,7 @@ def broker_number(name: str) -> int | None:
 
 
 def topic_entries(layers: config_definitions.BrokerLayers, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """Yield the entries of a topic with these overrides on a broker."""
+    """Yield the entries of a topic on a broker. own: the topic's overrides."""
     for name, definition in layers.configs.topic.items():
         text = own.get(name)
         if text is None and definition.internal:
@@ -191,7 +191,7 @@ def topic_entries(layers: config_definitions.BrokerLayers, own: Mapping[str, str
 
 
 def _broker_entries(layers: config_definitions.BrokerLayers) -> Iterator[ConfigEntry]:
-    """Yield all defined keys, and others that are set."""
+    """Yield all defined keys, and other keys that are set."""
     names = {name for name, definition in layers.configs.broker.items() if not definition.internal}
     for _, values in layers.layers():
         names.update(values)
@@ -211,7 +211,7 @@ def _default_entries(layers: config_definitions.BrokerLayers) -> Iterator[Config
 
 
 def _own_entries(cluster: Cluster, resource: ConfigResource, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """Yield the keys that a resource sets; of newer releases also defaults, types and synonyms."""
+    """Yield the keys that a resource sets; in newer releases with types and synonyms, and also the defaults."""
     source, defaults_from = own_source(resource), own_resource(resource.type).defaults_from
     for name, definition in config_definitions.release_configs(cluster.release.name).others[resource.type].items():
         text = own.get(name)
@@ -225,7 +225,7 @@ def _own_entries(cluster: Cluster, resource: ConfigResource, own: Mapping[str, s
 
 
 def _group_entries(layers: config_definitions.BrokerLayers, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """Yield all keys of a group. Before 4.3 a broker's value is reported as the key's own default (measured)."""
+    """Yield all keys of a group. Before 4.3 a broker reports its own value as the key's default (measured)."""
     for name, definition in layers.configs.group.items():
         text, key = own.get(name), layers.configs.group_synonyms.get(name)
         if text is None and definition.internal:
@@ -250,7 +250,7 @@ def _entry(
     *,
     read_only: bool,
 ) -> ConfigEntry:
-    """Return an entry. The value of an unknown key is hidden too: it may be secret (KafkaConfig.maybeSensitive)."""
+    """Return an entry. An unknown key also has its value hidden: it may be secret (KafkaConfig.maybeSensitive)."""
     sensitive = definition is None or definition.sensitive
     if sensitive:
         value, synonyms = None, tuple(synonym._replace(value=None) for synonym in synonyms)
@@ -270,13 +270,13 @@ _FLEXIBLE_FROM = 4
 _NOT_THROTTLED = b"\x00\x00\x00\x00"
 _SUCCESS = ""
 _KEPT = 1024
-"""Cached sets of overrides: about 5 KiB each, 25 with documentation."""
+"""Cached sets of overrides: about 5 KiB each, 25 KiB with documentation."""
 
 Pairs = tuple[tuple[str, str], ...]
 
 
 class AskedEntries(NamedTuple):
-    """Which parts of entries to send. keys: None for all."""
+    """The requested parts of entries. keys: None for all keys."""
 
     version: int
     synonyms: bool
@@ -296,7 +296,7 @@ class _Layers(NamedTuple):
 class DescribedBytes:
     """The response as bytes, with results in the order of the calls.
 
-    The encoded configs of topics with equal overrides are cached: thousands of topics have a few dozen sets.
+    Encoded configs are cached by overrides: thousands of topics share a few dozen sets.
     """
 
     def __init__(self, context: RequestContext, request: Any) -> None:
@@ -320,7 +320,7 @@ class DescribedBytes:
         self._results.append(self._head(resource, ErrorCode.none, _SUCCESS) + configs)
 
     def add(self, resource: ConfigResource, entries: Iterable[ConfigEntry], keys: Sequence[str] | None) -> None:
-        """Add the entries of any resource."""
+        """Add the entries of a resource of any type."""
         configs = _encoded(entries, self._asked(keys))
         self._results.append(self._head(resource, ErrorCode.none, _SUCCESS) + configs)
 

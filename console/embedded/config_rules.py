@@ -1,4 +1,4 @@
-"""Rules for the configs of a broker, a topic and a group, beside those of each single value."""
+"""Rules for combinations of configs of a broker, topic or group, in addition to those of single values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NO_CONTROLLER_LISTENER = (
 
 
 class NotReconfigurable(ValueError):
-    """The running broker can't apply a change, as Kafka says it."""
+    """A change that the running broker can't apply. The text is Kafka's message."""
 
     def __init__(self, reason: object) -> None:
         super().__init__(_WRAPPED.format(reason=reason))
@@ -48,7 +48,7 @@ def check_broker_values(
 ) -> None:
     """Check the overrides of a broker as a whole (DynamicBrokerConfig). Raises ValueError with Kafka's message.
 
-    own: whether they are the broker's own, not the cluster's default.
+    own: the overrides are the broker's own, not the cluster's default.
     """
     configs = layers.configs
     fixed = configs.not_dynamic.intersection(values)
@@ -61,7 +61,7 @@ def check_broker_values(
             + texts.security_keys(bare)
         )
     _check_types(configs, values)
-    # A listener belongs to one broker, so what is dynamic per listener can't be set for all.
+    # A listener belongs to one broker, so keys that are dynamic per listener can't be set for all brokers.
     if not own:
         per_broker = configs.per_broker.intersection(values)
         per_listener = [name for name in values if _is_of_one_listener(configs, name)]
@@ -77,7 +77,7 @@ def check_broker_values(
 
 
 def _check_types(configs: config_definitions.ReleaseConfigs, values: Mapping[str, str]) -> None:
-    """Check dynamic keys, with or without a listener's prefix. A key without prefix hides the one with it."""
+    """Check dynamic keys, with or without a listener's prefix. A key without a prefix hides the one with a prefix."""
     of_listeners = {config_definitions.without_listener(name) or name: text for name, text in values.items()}
     bare = {**of_listeners, **values}
     for name in configs.checked:
@@ -86,7 +86,7 @@ def _check_types(configs: config_definitions.ReleaseConfigs, values: Mapping[str
 
 
 def _check_hidden(configs: config_definitions.ReleaseConfigs, values: Mapping[str, str], names: Container[str]) -> None:
-    """Check values with a listener's prefix that were hidden before (SocketServer.validateReconfiguration)."""
+    """Check values with a listener's prefix that `_check_types` did not see (SocketServer.validateReconfiguration)."""
     for key, text in values.items():
         base = config_definitions.without_listener(key)
         definition = configs.broker.get(base or "")
@@ -126,7 +126,7 @@ def _check_together(before: config_definitions.BrokerLayers, after: config_defin
 
 
 def _check_groups(after: config_definitions.BrokerLayers) -> None:
-    """Check that assignment intervals of groups lie between their bounds (GroupCoordinatorConfig)."""
+    """Check that assignment intervals of groups are within their bounds (GroupCoordinatorConfig)."""
     for kind in ("consumer", "share", "streams"):
         name, least, most = (f"group.{kind}.{side}assignment.interval.ms" for side in ("", "min.", "max."))
         if name not in after.configs.broker:
@@ -195,7 +195,7 @@ def _check_running(before: config_definitions.BrokerLayers, after: config_defini
             "kafka.server.DynamicMetricsReporters"
         )
     listeners = after.value("advertised.listeners")
-    # The addresses are in the broker's registration, which is written when it starts.
+    # The addresses are in the broker's registration, which it writes at its start.
     if after.value("process.roles") and listeners != before.value("advertised.listeners"):
         raise NotReconfigurable("Advertised listeners cannot be altered when using a Raft-based metadata quorum.")
 
@@ -203,7 +203,7 @@ def _check_running(before: config_definitions.BrokerLayers, after: config_defini
 def _check_local_retention(
     before: config_definitions.BrokerLayers, after: config_definitions.BrokerLayers, key: str
 ) -> None:
-    """Check that a tiered topic's local retention is not above its retention (DynamicLogConfig)."""
+    """Check that a tiered topic's local retention does not exceed its retention (DynamicLogConfig)."""
     local = key.replace("log.", "log.local.")
     if local not in after.configs.broker or (before.value(local), before.value(key)) == (
         after.value(local),
@@ -226,7 +226,7 @@ def _check_local_retention(
 def _check_threads(begin: str, old: int, new: int) -> None:
     if new <= 0:
         raise NotReconfigurable(f"{begin} be at least 1")
-    # The rule of all thread pools: at most half or double the size in one step.
+    # The rule of all thread pools: one step may at most halve or double the size.
     if new < old // 2:
         raise NotReconfigurable(f"{begin} be at least half the current value {old}")
     if new > old * 2:
@@ -250,10 +250,10 @@ _NO_TIERED_STORAGE = (
 def topic_config_error(
     release: Release, configs: Mapping[str, str | None], inherited: Mapping[str, str] = config_definitions.NOTHING
 ) -> str | None:
-    """Return Kafka's message for the first error in a new topic's configs (INVALID_CONFIG), None for valid ones.
+    """Return Kafka's message for the first error in a new topic's configs (INVALID_CONFIG); None if they are valid.
 
     Args:
-        inherited: the topic's other values; Kafka's defaults if missing.
+        inherited: the topic's other values; Kafka's default for missing keys.
     """
     empty = [key for key, value in configs.items() if value is None]
     if empty:
@@ -298,7 +298,7 @@ def inherited_configs(
 
 
 def topic_config(cluster: Cluster, broker_id: int, name: str, key: str) -> str:
-    """Return the value of a topic's key on a broker: the topic's own, else what it inherits.
+    """Return the value of a topic's key on a broker, either the topic's own or the inherited one.
 
     Raises KeyError for a key that topics of this release don't have.
     """
@@ -327,7 +327,7 @@ _TAGS, _ASSIGNOR, _ASSIGNORS = (
 def check_group(layers: config_definitions.BrokerLayers, own: Mapping[str, str], *, since_44: bool = False) -> None:
     """Check a group's configs (GroupConfig). Raises ConfigProblem or ValueError for the first error.
 
-    since_44: messages name the bounds and not their keys, tags are told apart, and an assignor has to be registered.
+    since_44: messages have the bounds instead of their keys, tags must be distinct, and an assignor must be registered.
     """
     definitions = layers.configs.group
     unknown = next((key for key in own if key not in definitions), None)
@@ -360,7 +360,7 @@ def _check_streams(layers: config_definitions.BrokerLayers, own: Mapping[str, st
 
 
 def _bounded_keys(layers: config_definitions.BrokerLayers) -> list[str]:
-    """Return the keys for which a broker has bounds; of each kind of group the heartbeat's first."""
+    """Return the keys with bounds on a broker; for each kind of group, the heartbeat's first."""
     bounded = [
         name for name in layers.configs.group if any(_bound_key(layers, name, side) is not None for side in _SIDES)
     ]
@@ -368,9 +368,9 @@ def _bounded_keys(layers: config_definitions.BrokerLayers) -> list[str]:
 
 
 def _bound_key(layers: config_definitions.BrokerLayers, name: str, side: str) -> str | None:
-    """Return the broker's key of a bound: ``group.consumer.max.session.timeout.ms``."""
+    """Return the broker's key of a bound: ``group.consumer.max.session.timeout.ms``; None if there is no such key."""
     kind, _, rest = name.partition(".")
-    # Kafka's names of these bounds are not regular: the upper one leaves out ``num``.
+    # Kafka's names of these bounds are irregular: the upper one omits ``num``.
     rest = rest.removeprefix("num.") if side == "max" else rest
     key = f"group.{kind}.{side}.{rest}"
     return key if key in layers.configs.broker else None

@@ -1,4 +1,4 @@
-"""What a handler works with: the request's context, the client's session, and the cluster without its sockets."""
+"""The arguments of handlers: the request's context, the client's session, and the cluster without its sockets."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _session_numbers = count(1)
 
 
 class CloseConnection(Exception):
-    """The broker closes the connection without an answer, as Kafka does for a request that it can't read or refuses
+    """Raised to close the connection without a response, as Kafka does for a request that it can't read or refuses
     (Processor.close). The text is the log line."""
 
 
 class Authorizer(Protocol):
-    """Who may do what (org.apache.kafka.server.authorizer.Authorizer)."""
+    """An authorizer of operations of principals (org.apache.kafka.server.authorizer.Authorizer)."""
 
     def allows(
         self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, name: str, view: View
@@ -52,8 +52,8 @@ class Authorizer(Protocol):
         """Return whether the ACLs of this view allow the operation.
 
         Args:
-            principal: ``User:alice``.
-            host: the client's address.
+            principal: principal with its type, ``User:alice``.
+            host: address of the client.
         """
 
     def allows_somewhere(
@@ -64,13 +64,13 @@ class Authorizer(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """One client's connection to one broker.
+    """A client's connection to a broker.
 
-    principal: ``User:name``, None until the client has authenticated. token: the delegation token it logged in with.
-    mechanism: the one chosen by SaslHandshake. exchange: the SASL exchange under way. raw_tokens: the next frame is a
-    token without a request header (SaslHandshake v0). ending: why the connection closes after the current answer,
-    ``""`` while it stays open. mute: seconds for which no more requests are read. software: client name and version
-    from ApiVersions.
+    principal: ``User:name``; None until the client has authenticated. token: the delegation token of the login.
+    mechanism: the mechanism chosen by SaslHandshake. exchange: the SASL exchange under way. raw_tokens: the next frame
+    is a token without a request header (SaslHandshake v0). ending: the reason to close the connection after the current
+    response; ``""`` while it stays open. mute: pause before the next request is read, seconds. software: the client's
+    name and version from ApiVersions.
     """
 
     broker_id: int
@@ -92,13 +92,13 @@ class Session:
         return self.principal is not None
 
     def authenticate(self, view: View, token: bytes) -> bytes:
-        """Take the client's next token, and return the broker's. When the exchange is complete, set the principal.
+        """Process the client's next token, and return the broker's. If the exchange is complete, set the principal.
 
         Args:
-            view: holds the SCRAM credentials.
+            view: state with the SCRAM credentials.
 
         Raises:
-            SaslFailure: the client is not authenticated; the connection has to close.
+            SaslFailure: authentication failed; the caller has to close the connection.
         """
         assert self.exchange is not None
         answer = self.exchange.step(view, token)
@@ -113,14 +113,15 @@ class Session:
 
 
 class Cluster(ABC):
-    """A cluster without its sockets: what handlers, scenarios and the request pipeline work with.
+    """A cluster without its sockets, for handlers, scenarios and the request pipeline.
 
-    spec: its specification. state: the controller's state. propagation: which changes each broker knows.
-    forwarding: whether brokers forward requests to the controller. advertised: API key -> versions in brokers'
-    ApiVersions; at_controllers: in those of controllers that are no brokers.
-    authorizer: None without ACLs. loggers: log levels by broker. mechanisms: enabled SASL mechanisms. copies: since
-    when a replica (topic, partition, broker) copies, Unix time, and for how many seconds. Everything belongs to the
-    event loop that starts the cluster.
+    Not thread-safe: use it on the event loop that starts the cluster.
+
+    spec: its specification. state: the controller's state. propagation: the changes that each broker has applied.
+    forwarding: brokers forward requests to the controller. advertised: API key -> versions in the ApiVersions response
+    of brokers. at_controllers: the same for controllers that are not brokers. authorizer: None without ACLs. loggers:
+    log levels by broker. mechanisms: enabled SASL mechanisms. copies: replica (topic, partition, broker) under copy ->
+    start in Unix time, duration in seconds.
     """
 
     def __init__(
@@ -131,7 +132,7 @@ class Cluster(ABC):
         advertised: Mapping[int, embedded_spec.Range],
         at_controllers: Mapping[int, embedded_spec.Range],
     ) -> None:
-        """Make the state of an empty cluster. Raises ValueError for an unknown release."""
+        """Create the state of an empty cluster. Raises ValueError for an unknown release."""
         self.spec = spec
         self.clock = clock
         self.release = embedded_spec.release(spec.versions)
@@ -155,11 +156,11 @@ class Cluster(ABC):
         return {broker.id: (broker.host, broker.port) for broker in self.state.brokers.values()}
 
     def served_by(self, node: int) -> Mapping[int, embedded_spec.Range]:
-        """Return API key -> versions that a broker, or a controller, serves."""
+        """Return API key -> versions served by a node, which is a broker or a controller."""
         return self.at_controllers if node in self.state.controllers else self.advertised
 
     def address_of(self, node: int) -> tuple[str, int]:
-        """Return host and port of a broker, or of a controller."""
+        """Return host and port of a node, which is a broker or a controller."""
         found = self.state.controllers.get(node) or self.state.brokers[node]
         return found.host, found.port
 
@@ -175,14 +176,14 @@ class Cluster(ABC):
         return int(configs.get("num.partitions", "1")), int(configs.get("default.replication.factor", "1"))
 
     def view_of(self, broker_id: int) -> View:
-        """Return the state as a broker knows it now."""
+        """Return the current state as a broker knows it."""
         return self.propagation.view(broker_id)
 
     async def visible(self, offset: int, within: float | None = None) -> bool:
         """Wait until all live brokers have applied the log up to an offset.
 
         Args:
-            within: seconds, None to wait without an end.
+            within: timeout, seconds; None to wait without a limit.
 
         Returns:
             False if `within` was too short.
@@ -191,14 +192,14 @@ class Cluster(ABC):
 
     @abstractmethod
     async def broker_down(self, broker_id: int) -> None:
-        """Crash a broker: its connections end and other replicas lead. Does nothing if it is down."""
+        """Crash a broker: its connections end, and other replicas become leaders. Do nothing if it is down."""
 
     @abstractmethod
     async def broker_up(self, broker_id: int) -> None:
-        """Restart a broker that is down, at its old port. Does nothing if it is up."""
+        """Restart a broker that is down, on its old port. Do nothing if it is up."""
 
     def down_for(self, broker_id: int, seconds: float) -> None:
-        """Crash a broker now, and restart it after so many seconds."""
+        """Crash a broker now, and restart it after this number of seconds."""
 
         async def down_and_up() -> None:
             await self.broker_down(broker_id)
@@ -208,7 +209,7 @@ class Cluster(ABC):
         self.run(down_and_up())
 
     def run(self, coroutine: Coroutine[None, None, None]) -> None:
-        """Run as a background task, until it ends or the cluster stops."""
+        """Run a coroutine as a background task, until it ends or the cluster stops."""
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._done)
@@ -243,11 +244,11 @@ def _authorizer(spec: embedded_spec.ClusterSpec) -> Authorizer | None:
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """Where a request came from, and what its handler may use.
+    """A request's origin, and the objects that its handler may use.
 
-    broker_id: the node that was asked, also where it is a controller. principal: ``User:name``. client_host: the
-    client's address. messages: the request's API and version, with their classes. view: the state as the node that was
-    asked knows it; answers to reads come from it. state: the controller's state, and the only way to change anything.
+    broker_id: the node that received the request, a broker or a controller. principal: ``User:name``. client_host:
+    address of the client. messages: the API and version of the request, with their classes. view: the state as the
+    receiving node knows it, for responses to reads. state: the controller's state, for all changes.
     """
 
     broker_id: int
@@ -261,7 +262,7 @@ class RequestContext:
 
     @property
     def version(self) -> int:
-        """The version of the request, and of its response."""
+        """The version of the request and its response."""
         return self.messages.version
 
     @property
@@ -270,12 +271,11 @@ class RequestContext:
         return self.messages.schema
 
     def answer(self, **fields: Any) -> Any:
-        """Return the response with those of the fields that its version has; the others are unused."""
+        """Return the response with the fields that its version has; ignore the others."""
         return filled(self.messages.response, **fields)
 
     def part(self, name: str, /, **fields: Any) -> Any:
-        """Return a nested class of the response with those of the fields that its version has; the others are
-        unused."""
+        """Return a nested class of the response with the fields that its version has; ignore the others."""
         return filled(getattr(self.messages.schema, name), **fields)
 
     @property
@@ -290,7 +290,7 @@ class RequestContext:
 
     @property
     def at_controller(self) -> bool:
-        """Whether a controller was asked that is no broker."""
+        """Whether the receiving node is a controller that is not a broker."""
         return self.broker_id in self.state.controllers
 
     @property
@@ -300,12 +300,12 @@ class RequestContext:
 
     @property
     def requester(self) -> Requester:
-        """Who sent it, for the quotas: with what the broker knows now."""
+        """The sender of the request, for quotas, with the broker's current view."""
         return Requester(self.broker_id, self.principal, self.client_id, self.view, self.clock)
 
     @property
     def unrestricted(self) -> bool:
-        """Whether the principal may do everything: it is a super user, or there is no authorizer."""
+        """Whether the principal may do everything: as a super user, or because the cluster has no authorizer."""
         cluster = self.cluster
         return cluster.authorizer is None or self.principal in cluster.spec.super_users
 
@@ -313,8 +313,8 @@ class RequestContext:
         """Return whether the principal may do the operation; True without an authorizer.
 
         Args:
-            operation: Kafka's name, ``ALTER_CONFIGS``.
-            resource: Kafka's name of the type, ``TOPIC``.
+            operation: Kafka's name of the operation, ``ALTER_CONFIGS``.
+            resource: Kafka's name of the resource type, ``TOPIC``.
         """
         authorizer = self.cluster.authorizer
         return authorizer is None or authorizer.allows(
@@ -329,7 +329,7 @@ class RequestContext:
         )
 
     def operations(self, candidates: tuple[str, ...], resource: str = "CLUSTER", name: str = CLUSTER_NAME) -> int:
-        """Return the allowed ones of the candidates, as the bit field of ``…_authorized_operations`` (KIP-430)."""
+        """Return the allowed candidates as the bit field of ``…_authorized_operations`` (KIP-430)."""
         bits = 0
         for operation in candidates:
             if self.allowed(operation, resource, name):
@@ -337,10 +337,10 @@ class RequestContext:
         return bits
 
     async def visible(self, within: float | None = None) -> bool:
-        """Wait until all live brokers know all changes so far.
+        """Wait until all live brokers have applied all changes so far.
 
         Args:
-            within: seconds, None to wait without an end.
+            within: timeout, seconds; None to wait without a limit.
 
         Returns:
             False if `within` was too short.

@@ -1,4 +1,4 @@
-"""Faults: what goes wrong on purpose, as data, as text for command lines, and which of them apply to a request."""
+"""Faults as data and as text for command lines, and their effects on requests."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from console.model.config import ConfigResource
 
 
 class Fail(Struct, frozen=True):
-    """Answer everything in the request with an error, and do nothing. code: any number."""
+    """Answer every item of the request with an error, and do nothing. code: any number."""
 
     code: int
     message: str | None = None
 
 
 class FailSome(Struct, frozen=True):
-    """Fail some items of a batch, and do the others. every: fail each n-th item, counted from 1. names: fail these
+    """Fail some items of a batch, and process the others. every: fail each n-th item, counted from 1. names: fail these
     items instead."""
 
     code: int
@@ -36,8 +36,8 @@ class FailSome(Struct, frozen=True):
 
 
 class FailFor(Struct, frozen=True):
-    """Answer everything in the request with an error where one of these names is anywhere in it, as servers do that
-    fail inside for one member of a batch."""
+    """Answer every item of the request with an error if one of these names occurs anywhere in it, like a server that
+    fails internally because of one member of a batch."""
 
     code: int
     names: frozenset[str]
@@ -51,7 +51,7 @@ class Delay(Struct, frozen=True):
 
 
 class Moment(Enum):
-    """When a connection is cut: before the request takes effect, or after."""
+    """The time of a cut: before the request takes effect, or after."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -64,30 +64,30 @@ class Cut(Struct, frozen=True):
 
 
 class HalfFrame(Struct, frozen=True):
-    """Handle the request, send the first half of the answer, and close the connection."""
+    """Handle the request, send the first half of the response, and close the connection."""
 
 
 class Garbage(Struct, frozen=True):
-    """Handle the request, and answer with random bytes: instead of the body, or of the whole frame with its length."""
+    """Handle the request, and send random bytes instead of the body, or of the whole frame with its length."""
 
     whole_frame: bool = False
 
 
 class Throttle(Struct, frozen=True):
-    """Handle the request, report a throttle time where the version has the field, and read no more requests of this
+    """Handle the request, report a throttle time if the version has the field, and read no more requests of this
     connection until it is over (KIP-219)."""
 
     seconds: float
 
 
 class MoveController(Struct, frozen=True):
-    """Make another broker the controller before the request is handled: this one, or the next that is alive."""
+    """Make another broker the controller before the request is handled. to: broker id; None for the next live one."""
 
     to: int | None = None
 
 
 class BrokerDown(Struct, frozen=True):
-    """Crash a broker before the request is handled, and restart it later. broker: None for the one that was asked."""
+    """Crash a broker before the request is handled, and restart it later. broker: None for the one that received it."""
 
     broker: int | None = None
     seconds: float = 5.0
@@ -107,8 +107,8 @@ Effect = (
 class Fault(Struct, frozen=True):
     """An effect on some requests.
 
-    api: kio's name; broker, client: ids; None matches any. nth: only the n-th matching request, counted from 1. times:
-    at most so often. probability: for each matching request, from 0 to 1.
+    api: kio's name. broker, client: ids. None matches any. nth: only the n-th matching request, counted from 1. times:
+    maximum number of effects. probability: for each matching request, from 0 to 1.
     """
 
     effect: Effect
@@ -120,7 +120,7 @@ class Fault(Struct, frozen=True):
     probability: float = 1.0
 
     def matches(self, api: str, broker: int, client: str) -> bool:
-        """Return whether the fault is for such a request."""
+        """Return whether the fault applies to a request, apart from counts and probability."""
         return self.api in (None, api) and self.broker in (None, broker) and self.client in (None, client)
 
 
@@ -133,7 +133,7 @@ class _Declared:
 
 @dataclass(slots=True)
 class Faults:
-    """The declared faults. With one seed and the same requests they happen alike."""
+    """The declared faults. The same seed and requests give the same effects."""
 
     seed: int = 0
     _declared: list[_Declared] = field(default_factory=list)
@@ -143,11 +143,11 @@ class Faults:
         self._random = Random(self.seed)  # noqa: S311 - must be repeatable, not secret
 
     def add(self, fault: Fault) -> None:
-        """Declare a fault for the requests from now on."""
+        """Declare a fault for all following requests."""
         self._declared.append(_Declared(fault))
 
     def remove(self, fault: Fault) -> None:
-        """Remove a fault. Does nothing if it is not declared."""
+        """Remove a fault. Do nothing if it is not declared."""
         self._declared = [declared for declared in self._declared if declared.fault != fault]
 
     def clear(self) -> None:
@@ -155,11 +155,11 @@ class Faults:
         self._declared.clear()
 
     def happened(self, fault: Fault) -> int:
-        """Return how often a fault has happened."""
+        """Return the number of times that a fault took effect."""
         return sum(declared.done for declared in self._declared if declared.fault == fault)
 
     def meet(self, api: str, broker: int, client: str) -> tuple[Effect, ...]:
-        """Return the effects on this request, in the order of declaration, and count the request as seen."""
+        """Return the effects on this request, in order of declaration, and count the request as seen."""
         if not self._declared:
             return ()
         effects: list[Effect] = []
@@ -167,7 +167,7 @@ class Faults:
             fault = declared.fault
             if not fault.matches(api, broker, client):
                 continue
-            # Counted where another condition fails, too, so that nth means requests and not effects.
+            # Counted even if another condition fails, so that nth counts requests and not effects.
             declared.seen += 1
             if fault.nth not in (None, declared.seen):
                 continue
@@ -192,7 +192,7 @@ _UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0}
 
 
 class FaultSyntax(ValueError):
-    """An invalid fault. The text says why."""
+    """An invalid fault. The text has the reason."""
 
 
 def parse_fault(text: str) -> Fault:
@@ -219,7 +219,7 @@ def parse_fault(text: str) -> Fault:
 
 
 def _api(text: str) -> str:
-    """Parse kio's name of an API. ``CreateTopics`` and ``create-topics`` are the same; ``kip4_alter_acls`` is a
+    """Parse kio's name of an API. ``CreateTopics`` and ``create-topics`` are equal; ``kip4_alter_acls`` is a
     proposal's."""
     from console.wire.proposals.table import PROPOSED
 
@@ -252,7 +252,7 @@ def _seconds(text: str) -> float:
 
 
 def _code(text: str) -> int:
-    """Parse an error by its name in Kafka, or as a number."""
+    """Parse an error by Kafka's name or as a number."""
     if re.fullmatch(r"-?\d{1,5}", text):
         return int(text)
     name = text.lower()

@@ -30,7 +30,7 @@ def partition_of(name: str, partitions: int = COORDINATOR_PARTITIONS) -> int:
 
 
 def coordinator_of(topics: Mapping[str, Topic], name: str, topic: str = GROUP_TOPIC) -> int:
-    """Return the broker that coordinates a group; NO_LEADER for none."""
+    """Return the broker that coordinates a group; NO_LEADER if there is no coordinator."""
     found = topics.get(topic)
     if found is None or not found.partitions:
         return NO_LEADER
@@ -38,9 +38,9 @@ def coordinator_of(topics: Mapping[str, Topic], name: str, topic: str = GROUP_TO
 
 
 def ensure_topic(state: ClusterState, topic: str = GROUP_TOPIC) -> None:
-    """Create the internal topic if it is missing, as the first use of a coordinator does."""
+    """Create the internal topic if it is missing, as a coordinator does on its first use."""
     alive = state.alive()
-    # Without live brokers there is none to hold a replica; the next use tries again.
+    # Without live brokers the topic would have no replicas; the next use tries again.
     if topic in state.topics or not alive:
         return
     assignments = striped(alive, COORDINATOR_PARTITIONS, min(_REPLICATION, len(alive)))
@@ -57,11 +57,11 @@ _INITIAL_DELAY_DEFAULT = "3000"
 
 
 def group_error(context: RequestContext, group_id: str, operation: str = "READ", *, may_be_empty: bool = False) -> int:
-    """Return the error code with which this broker refuses the group to this principal, 0 for none.
+    """Return the error code with which this broker refuses a group to the principal; 0 if it accepts it.
 
     Args:
-        operation: on the group, as Kafka names it.
-        may_be_empty: for requests in which brokers accept the empty group id, as old clients committed with it.
+        operation: Kafka's name of the operation on the group.
+        may_be_empty: accept the empty group id, as brokers do in requests where old clients commit with it.
     """
     if not context.allowed(operation, "GROUP", group_id):
         return ErrorCode.group_authorization_failed
@@ -71,7 +71,7 @@ def group_error(context: RequestContext, group_id: str, operation: str = "READ",
 
 
 def get_or_create_group(context: RequestContext, group_id: str) -> Group:
-    """Return the group, created empty if it is missing."""
+    """Return the group; create an empty one if it is missing."""
     groups = context.state.groups
     if group_id not in groups:
         delay = context.cluster.spec.static_configs.get(_INITIAL_DELAY, _INITIAL_DELAY_DEFAULT)
@@ -80,9 +80,9 @@ def get_or_create_group(context: RequestContext, group_id: str) -> Group:
 
 
 def visible_group(context: RequestContext, group_id: str) -> Group | None:
-    """Return the group, if requests may see it.
+    """Return the group if requests may see it; otherwise None.
 
-    Since 4.0 coordinators read what they wrote, so a new group is visible once it is written
+    Since 4.0 coordinators read back their log, so a new group is visible once it is written
     (GroupMetadataManager.classicGroup by the last committed offset; measured on 4.3).
     """
     group = context.state.groups.get(group_id)
@@ -92,7 +92,7 @@ def visible_group(context: RequestContext, group_id: str) -> Group | None:
 
 
 def run_timers(cluster: Cluster, group: Group) -> None:
-    """Start the task that ends the group's sessions and rebalances in time."""
+    """Start the task that ends the group's sessions and rebalances on time."""
     if not group.watched:
         group.watched = True
         cluster.run(_pass_time(cluster, group))
@@ -110,13 +110,12 @@ async def _pass_time(cluster: Cluster, group: Group) -> None:
     if (
         not (group.members or group.written) and groups.get(group.id) is group
     ):  # no member stayed and nothing was committed
-        # A client that asked for a member id and never came back must not leave a group for ListGroups.
+        # A client that requested a member id and did not return must not leave a group for ListGroups.
         del groups[group.id]
 
 
 def topic_name_of(context: RequestContext, item: Any) -> str | None:
-    """Return the name of the topic in a request's item, which has a name or, since KIP-1102, an id. None for an unknown
-    id."""
+    """Return the topic name of a request's item, which has a name or, since KIP-1102, an id; None for an unknown id."""
     if not hasattr(item, "topic_id"):
         name: str = item.name
         return name
@@ -125,7 +124,7 @@ def topic_name_of(context: RequestContext, item: Any) -> str | None:
 
 
 def topic_error(context: RequestContext, name: str | None, operation: str) -> int:
-    """Return the error code with which a topic's offsets are refused, 0 for none."""
+    """Return the error code with which a topic's offsets are refused; 0 if they are accepted."""
     if name is None:
         return ErrorCode.unknown_topic_id
     if not context.allowed(operation, "TOPIC", name):
@@ -145,13 +144,13 @@ def drop_offsets_of_deleted_topics(state: ClusterState) -> None:
 
 
 CONSUMERS = "consumer"
-"""The protocol type of consumer groups."""
+"""Protocol type of consumer groups."""
 _VERSION = 2
 _COUNT, _LENGTH = struct.Struct(">i"), struct.Struct(">h")
 
 
 def subscribed(group: Group) -> frozenset[str]:
-    """Return the topics that members of a consumer group subscribe to."""
+    """Return the topics to which the members of a consumer group subscribe."""
     if group.newer is not None:
         return group.newer.subscribed
     if group.protocol_type != CONSUMERS:
@@ -164,7 +163,7 @@ def subscribed(group: Group) -> frozenset[str]:
 
 
 def _topics(metadata: bytes) -> list[str]:
-    """Return the topics of a ConsumerProtocolSubscription; empty for other bytes. Each version begins with them."""
+    """Return the topics of a ConsumerProtocolSubscription, which come first in every version; empty for other bytes."""
     found: list[str] = []
     try:
         (count,) = _COUNT.unpack_from(metadata, _VERSION)
@@ -180,7 +179,7 @@ def _topics(metadata: bytes) -> list[str]:
 
 
 def subscription(topics: tuple[str, ...]) -> bytes:
-    """Return a consumer's subscription to these topics (ConsumerProtocolSubscription)."""
+    """Encode a consumer's subscription to these topics (ConsumerProtocolSubscription)."""
     from kio.schema.consumer_protocol_subscription.v0.data import ConsumerProtocolSubscription
     from kio.serial import entity_writer
 

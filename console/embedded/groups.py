@@ -1,6 +1,6 @@
 """Groups of the classic protocol: members, generations, rebalances, committed offsets (ClassicGroup).
 
-Nothing here waits: a member that joins or syncs too early gets a future, and `pass_time` is called at `next_deadline`.
+No method waits: a member that joins or syncs early gets a future. Call `pass_time` at `next_deadline`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from kio.schema.errors import ErrorCode
 from console.embedded.newer_groups import NewerGroup
 
 Protocols = tuple[tuple[str, bytes], ...]
-"""Protocol names with their metadata, the preferred one first."""
+"""Protocol names with their metadata, in order of preference."""
 NO_GENERATION = -1
 
 
 class JoinRequest(NamedTuple):
     """A JoinGroup request. Timeouts in seconds.
 
-    new_id: the id for a member without one. needs_id: whether such a member has to join again with it (KIP-394).
+    new_id: id for a member that has no id yet. needs_id: such a member has to join again with that id (KIP-394).
     """
 
     member_id: str
@@ -40,7 +40,7 @@ class JoinRequest(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """The answer to a JoinGroup. members: for the leader only, with their metadata."""
+    """The response to JoinGroup. members: with their metadata; empty unless the member is the leader."""
 
     code: int
     member_id: str
@@ -53,7 +53,7 @@ class Joined(NamedTuple):
 
 
 class Synced(NamedTuple):
-    """The answer to a SyncGroup."""
+    """The response to SyncGroup."""
 
     code: int
     assignment: bytes = b""
@@ -63,10 +63,10 @@ class Synced(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """One member.
+    """A group member.
 
-    deadline: when its session ends, by the cluster's clock; infinite for a scenario's member without a client. joining,
-    syncing: the futures its client waits for.
+    deadline: end of its session by the cluster's clock; infinite for a scenario's member, which has no client. joining,
+    syncing: futures of its pending requests.
     """
 
     id: str
@@ -88,32 +88,32 @@ class Member:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether its client waits for the answer to a request."""
+        """Whether a request of its client is pending."""
         return self.joining is not None or self.syncing is not None
 
     def heard(self, now: float) -> None:
-        """Extend the session by its timeout."""
+        """Extend the session by the session timeout."""
         self.deadline = now + self.session_timeout
 
     def metadata(self, protocol: str | None) -> bytes:
-        """Return the metadata for a protocol, b"" for one that it does not have."""
+        """Return the metadata for a protocol; b"" if the member does not support it."""
         return next((metadata for name, metadata in self.protocols if name == protocol), b"")
 
     def end_join(self, answer: Joined) -> None:
-        """Answer the pending JoinGroup."""
+        """Complete the pending JoinGroup."""
         future, self.joining = self.joining, None
         if future is not None and not future.done():
             future.set_result(answer)
 
     def end_sync(self, answer: Synced) -> None:
-        """Answer the pending SyncGroup."""
+        """Complete the pending SyncGroup."""
         future, self.syncing = self.syncing, None
         if future is not None and not future.done():
             future.set_result(answer)
 
 
 def chosen_protocol(members: list[Member]) -> str | None:
-    """Return the protocol that all members have and most prefer (ClassicGroup.selectProtocol); None for none."""
+    """Return the protocol that all members have and most prefer (ClassicGroup.selectProtocol); None if empty."""
     if not members:
         return None
     common = set.intersection(*({name for name, _ in member.protocols} for member in members))
@@ -126,7 +126,7 @@ def chosen_protocol(members: list[Member]) -> str | None:
 
 
 class GroupState(StrEnum):
-    """A group's state, by Kafka's names."""
+    """State of a group, with Kafka's names."""
 
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
@@ -146,13 +146,13 @@ class Committed:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """One group.
+    """A consumer group.
 
-    initial_delay: seconds for which an empty group waits for more members. pending: assigned member ids -> when they
-    expire. gathering: when a rebalance stops waiting for members. for_more: whether it waits for new members too, as a
-    group's first rebalance does. changed: set when `next_deadline` may have changed. watched: whether a task calls
-    `pass_time`. written: whether the coordinator's log has the group: it had assignments, or committed an offset.
-    newer: what groups of the other protocols have, None for a classic group.
+    initial_delay: wait of an empty group for more members, seconds. pending: assigned member id -> when it expires.
+    gathering: end of the rebalance's wait for members. for_more: the rebalance also waits for new members, as a group's
+    first one does. changed: set when `next_deadline` may have changed. watched: a task calls `pass_time`. written: the
+    coordinator's log has the group, because it had assignments or committed an offset. newer: state of a group of a
+    newer protocol; None for a classic group.
     """
 
     id: str
@@ -177,35 +177,35 @@ class Group:
 
     @property
     def type(self) -> str:
-        """Its type, by Kafka's names."""
+        """Type of the group, by Kafka's name."""
         return self.newer.type if self.newer is not None else "classic"
 
     @property
     def shown_state(self) -> str:
-        """Its state, by Kafka's names."""
+        """State of the group, by Kafka's name."""
         return self.newer.state if self.newer is not None else str(self.state)
 
     @property
     def has_members(self) -> bool:
-        """Whether any protocol has members in it."""
+        """Whether the group has members of any protocol."""
         return bool(self.members) or (self.newer is not None and bool(self.newer.members))
 
     # Requests.
 
     def join(self, wish: JoinRequest, now: float) -> Joined | asyncio.Future[Joined]:
-        """Add a member, or let a known one join again.
+        """Add a member, or let a known member join again.
 
         Args:
-            now: Unix seconds, as in all methods.
+            now: current time in Unix seconds, as in all methods.
 
         Returns:
-            The answer, or a future that ends with the rebalance.
+            The response, or a future that the rebalance completes.
         """
         if not _agrees(self, wish):
             return Joined(ErrorCode.inconsistent_group_protocol, wish.member_id)
         if not wish.member_id:
             return self._join_new(wish, now)
-        # The second request of a new member, with the id that it was given.
+        # The second request of a new member, with its assigned id.
         if wish.member_id in self.pending:
             del self.pending[wish.member_id]
             return self._add(wish.member_id, wish, now)
@@ -216,8 +216,8 @@ class Group:
         member.heard(now)
         same = member.protocols == wish.protocols
         steady = (self.state == GroupState.STABLE and member.id != self.leader) or self.state == GroupState.COMPLETING
-        # Nothing changes, so the others need not stop: the answer is that of the current generation. A leader that
-        # joins again asks for a rebalance, as its subscription's partitions may have changed.
+        # Nothing changes, so the group does not rebalance: the response is that of the current generation. A leader
+        # that joins again requests a rebalance, as its subscription's partitions may have changed.
         if same and steady:
             return _joined(self, member)
         return self._rejoin(member, wish, now)
@@ -226,8 +226,8 @@ class Group:
         was = self._static(wish.instance_id)
         if was is not None:
             return self._replace(was, wish, now)
-        # The id is given out first (KIP-394): clients that reconnect without it would else leave members behind that
-        # only their session's end removes.
+        # KIP-394: the coordinator assigns the id first. Otherwise clients that reconnect without an id would leave
+        # members behind that stay until their sessions expire.
         if wish.needs_id:
             self.pending[wish.new_id] = now + wish.session_timeout
             self.changed.set()
@@ -264,7 +264,7 @@ class Group:
         return future
 
     def _replace(self, was: Member, wish: JoinRequest, now: float) -> Joined | asyncio.Future[Joined]:
-        """Give a static member that joined without its id a new id. The old one is fenced (KIP-345)."""
+        """Give a static member that joined without its id a new id, and fence the old one (KIP-345)."""
         del self.members[was.id]
         was.end_join(Joined(ErrorCode.fenced_instance_id, was.id))
         was.end_sync(Synced(ErrorCode.fenced_instance_id))
@@ -275,13 +275,13 @@ class Group:
         if led:
             self.leader = was.id
         was.heard(now)
-        # A restarted static member takes its old assignment and spares the group a rebalance (KIP-345).
+        # A restarted static member takes its old assignment, without a rebalance (KIP-345).
         if not (self.state == GroupState.STABLE and same):
             return self._rejoin(was, wish, now)
         answer = _joined(self, was)
         if led and wish.skips_assignment:
             return answer._replace(skip_assignment=True)
-        # Before KIP-814 a leader could not be asked to skip the assignment: it is named its old id as the leader, and
+        # Before KIP-814, a leader could not skip the assignment: the response names its old id as the leader, so it
         # behaves as a follower.
         return answer._replace(leader=old_leader or "", members=())
 
@@ -294,9 +294,9 @@ class Group:
         assignments: dict[str, bytes],
         now: float,
     ) -> Synced | asyncio.Future[Synced]:
-        """Request an assignment; the leader's request brings those of all members.
+        """Request an assignment. The leader's request has the assignments of all members.
 
-        protocol: type and name, None in versions without these fields.
+        protocol: type and name; None in versions without these fields.
         """
         code = self.unknown(member_id, instance_id)
         asked_type, asked_name = protocol
@@ -319,7 +319,7 @@ class Group:
         return future
 
     def heartbeat(self, member_id: str, instance_id: str | None, generation: int, now: float) -> int:
-        """Extend a member's session, and return an error code."""
+        """Extend the session of a member, and return an error code."""
         code = self.unknown(member_id, instance_id)
         if code:
             return code
@@ -329,7 +329,7 @@ class Group:
         return ErrorCode.rebalance_in_progress if self.state == GroupState.PREPARING else 0
 
     def leave(self, member_id: str, instance_id: str | None, now: float) -> int:
-        """Remove a member, and return an error code. A static member may be named by its instance id alone."""
+        """Remove a member, and return an error code. A static member may give only its instance id."""
         if member_id in self.pending:
             del self.pending[member_id]
             self._try_complete(now)
@@ -345,9 +345,9 @@ class Group:
         return code
 
     def committed(self, member_id: str, instance_id: str | None, generation: int, now: float) -> int:
-        """Return whether a member may commit offsets now, as an error code (ClassicGroup.validateOffsetCommit)."""
-        # A consumer that assigns itself partitions, or an admin client, is no member: it may write while there are
-        # none.
+        """Return the error code of an offset commit by a member; 0 if allowed (ClassicGroup.validateOffsetCommit)."""
+        # A consumer that assigns itself partitions and an admin client are not members: they may commit while the group
+        # has no members.
         if generation < 0 and not member_id and instance_id is None:
             return ErrorCode.unknown_member_id if self.has_members else 0
         code = self.unknown(member_id, instance_id)
@@ -361,7 +361,7 @@ class Group:
         return 0
 
     def unknown(self, member_id: str, instance_id: str | None) -> int:
-        """Return why this is not a member, as an error code."""
+        """Return the error code for an unknown or fenced member; 0 for a known one."""
         if instance_id is not None:
             member = self._static(instance_id)
             if member is None:
@@ -378,15 +378,15 @@ class Group:
 
     @property
     def next_deadline(self) -> float | None:
-        """When `pass_time` has to be called; None for never."""
+        """When to call `pass_time`, Unix seconds; None for never."""
         moments = [*self.pending.values(), self.gathering, self.syncing_until]
-        # A member whose request is held can't send heartbeats, so its session does not end meanwhile.
+        # The client can't send heartbeats while its request is pending, so its session does not expire meanwhile.
         moments += [member.deadline for member in self.members.values() if not member.is_waiting]
         soonest = min(moments)
         return None if soonest == inf else soonest
 
     def pass_time(self, now: float) -> None:
-        """Remove members whose session has ended, and end rebalances that have waited long enough."""
+        """Remove members with expired sessions, and complete rebalances that have timed out."""
         self.pending = {member_id: until for member_id, until in self.pending.items() if until > now}
         if self.state == GroupState.COMPLETING and self.syncing_until <= now:
             for member in [member for member in self.members.values() if member.syncing is None]:
@@ -403,7 +403,7 @@ class Group:
 
     def _rebalance(self, now: float) -> None:
         for member in list(self.members.values()):
-            # A scenario's members have no client that could join again.
+            # A scenario's member has no client that could join again.
             if member.stands_in:
                 del self.members[member.id]
             member.assignment = b""
@@ -412,7 +412,7 @@ class Group:
                 member.end_sync(Synced(ErrorCode.rebalance_in_progress))
         longest = max((member.rebalance_timeout for member in self.members.values()), default=0.0)
         # Only the first rebalance of an empty group waits for more members (group.initial.rebalance.delay.ms), so that
-        # a group that starts does not rebalance for each of them.
+        # a starting group does not rebalance for each member.
         self.for_more = self.state == GroupState.EMPTY and self.initial_delay > 0
         self.last_moment = now + longest
         self.gathering = now + min(self.initial_delay, longest) if self.for_more else self.last_moment
@@ -428,7 +428,7 @@ class Group:
             self._complete(now)
 
     def _gathered(self, now: float) -> None:
-        """End the wait. If new members keep joining an empty group, wait longer (InitialDelayedJoin)."""
+        """End the wait. Wait longer if new members keep joining an empty group (InitialDelayedJoin)."""
         if self.for_more and self.joined_late and now < self.last_moment:
             self.joined_late = False
             self.gathering = min(now + self.initial_delay, self.last_moment)
@@ -438,7 +438,7 @@ class Group:
     def _complete(self, now: float) -> None:
         self.for_more, self.gathering = False, inf
         for member in list(self.members.values()):
-            # A dynamic member that did not join in time is out; a static one keeps its place until its session ends.
+            # A dynamic member that did not join in time is removed; a static one stays until its session expires.
             if member.joining is None and member.instance_id is None:
                 del self.members[member.id]
         self.changed.set()
@@ -470,7 +470,7 @@ class Group:
         self.changed.set()
 
     def _remove(self, member: Member, now: float) -> None:
-        """Remove a member, and rebalance."""
+        """Remove a member, and start a rebalance if the group is stable or completing one."""
         del self.members[member.id]
         member.end_join(Joined(ErrorCode.unknown_member_id, member.id))
         member.end_sync(Synced(ErrorCode.unknown_member_id))
@@ -481,7 +481,7 @@ class Group:
 
 
 def _agrees(group: Group, wish: JoinRequest) -> bool:
-    """Return whether a member may join by its protocols."""
+    """Return whether a member's protocols allow it to join."""
     if not wish.protocols or not wish.protocol_type or group.newer is not None:
         return False
     if group.members and wish.protocol_type != group.protocol_type:
@@ -492,7 +492,7 @@ def _agrees(group: Group, wish: JoinRequest) -> bool:
 
 
 def _joined(group: Group, member: Member) -> Joined:
-    """Return the answer to a member of this generation."""
+    """Return the JoinGroup response for a member of this generation."""
     leads = member.id == group.leader
     return Joined(
         0,
@@ -508,5 +508,5 @@ def _joined(group: Group, member: Member) -> Joined:
 
 
 def _synced(group: Group, member: Member) -> Synced:
-    """Return the answer to a member of a stable group."""
+    """Return the SyncGroup response for a member of a stable group."""
     return Synced(0, member.assignment, group.protocol_type, group.protocol)

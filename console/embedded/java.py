@@ -1,6 +1,6 @@
-"""Java behaviour that clients can see: String.hashCode, the order of a HashMap, numbers as text.
+"""Java behavior that is visible to clients: String.hashCode, HashMap order, numbers as text.
 
-The order decides which of several errors a broker reports, and the hash which broker coordinates a group.
+The order decides which error a broker reports if there are several, and the hash which broker coordinates a group.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _FIRST_TABLE, _LOAD = 16, 0.75
 
 
 def hash_order(keys: Iterable[str]) -> Sequence[str]:
-    """Return distinct keys in the iteration order of a java.util.HashMap into which they were put one after another."""
+    """Return distinct keys in the iteration order of a java.util.HashMap to which they were added one by one."""
     put = list(keys)
     table = _FIRST_TABLE
     while len(put) > _LOAD * table:
@@ -23,7 +23,7 @@ def hash_order(keys: Iterable[str]) -> Sequence[str]:
 
 
 def sized_hash_order(keys: Collection[str]) -> Sequence[str]:
-    """Return distinct keys in the iteration order of a HashMap created with the capacity for them."""
+    """Return distinct keys in the iteration order of a HashMap created with a capacity for all of them."""
     table = 1
     while table < len(keys) or len(keys) > _LOAD * table:
         table *= 2

@@ -1,4 +1,4 @@
-"""Quotas and ACLs of a large cluster, computed from their number instead of stored, with indexes of their own."""
+"""Quotas and ACLs of a large cluster, computed from their number instead of stored, with their own indexes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaPart, QuotaVa
 MIB = 1 << 20
 CLIENTS = ("loader", "reader", "report")
 EACH = len(CLIENTS) + 2
-"""Entities of each user: the user, its default client, and each client."""
+"""Number of entities of each user: the user, its default client, and each client."""
 _USER = re.compile(r"user-(\d{6})")
 _VALUES: tuple[QuotaValues, ...] = (
     {"producer_byte_rate": MIB, "consumer_byte_rate": 2 * MIB},
@@ -47,7 +47,7 @@ class LargeQuotas:
         self._users = users
 
     def find(self, key: QuotaEntity) -> QuotaValues | None:
-        """Return the quotas of an entity."""
+        """Return the quotas of an entity; None if it is unknown."""
         if not key.has(USER):
             return None
         number = _number(key.name_of(USER), self._users)
@@ -69,7 +69,7 @@ class LargeQuotas:
                 yield QuotaEntity((USER, _user(number), *part))
 
     def of_types(self, types: frozenset[str]) -> Iterator[tuple[QuotaEntity, QuotaValues]]:
-        """Yield the users alone, or their clients."""
+        """Yield the entities of users alone, or of their clients."""
         if types == {USER}:
             for number in range(self._users):
                 yield QuotaEntity((USER, _user(number))), self._values(number, 0)
@@ -125,7 +125,7 @@ class LargeAcls:
         return Acl(_TOPIC, f"team-{index % _ACL_TEAMS:03}.", _PREFIXED, f"User:{user}", "*", operation, permission)
 
     def find(self, key: Acl) -> UUID | None:
-        """Return the id of an ACL."""
+        """Return the id of an ACL; None if it is unknown."""
         number = _number(key.principal.removeprefix("User:"), (self._size + 1) // 2)
         if number is not None:
             for index in (2 * number, 2 * number + 1):

@@ -1,6 +1,6 @@
 """Groups of the newer protocols, as data: consumer (KIP-848), share (KIP-932) and streams groups (KIP-1071).
 
-Scenarios make them. No client can join one here; their offsets are those of any group (console.embedded.groups).
+Scenarios create them. Clients can't join one here; their offsets are those of any group (console.embedded.groups).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Partitions = dict[str, tuple[int, ...]]
 
 
 NEWER_FROM = (4, 0)
-"""The first release in which they are enabled."""
+"""First release in which these protocols are enabled."""
 
 
 class Tasks(Struct, frozen=True):
@@ -26,7 +26,7 @@ class Tasks(Struct, frozen=True):
 
 
 class Subtopology(Struct, frozen=True):
-    """A part of a streams group's topology: the topics that it reads, writes, and keeps its stores in."""
+    """A part of a streams group's topology: the topics that it reads, writes, and uses for its stores."""
 
     sources: tuple[str, ...] = ()
     repartition_sources: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Subtopology(Struct, frozen=True):
 
     @property
     def read(self) -> tuple[str, ...]:
-        """The topics that it reads."""
+        """The topics that the subtopology reads."""
         return *self.sources, *self.repartition_sources
 
 
@@ -51,7 +51,7 @@ class Node(Struct, frozen=True):
 
 
 class NewerMember(Struct, frozen=True):
-    """A member. assigned, target: partitions by topic; of a streams group tasks and target_tasks instead."""
+    """A group member. assigned, target: partitions by topic; a streams group has tasks and target_tasks instead."""
 
     id: str
     client_id: str
@@ -65,10 +65,10 @@ class NewerMember(Struct, frozen=True):
 
 
 class NewerGroup(Struct, frozen=True):
-    """What a group has that the classic protocol does not know.
+    """The state of a group that the classic protocol does not have.
 
-    subtopologies: of a streams group, by id; nodes: those of each, None where no plug-in keeps them. acknowledged:
-    records of a share group after its start offset, in each partition, that are done.
+    subtopologies: of a streams group, by id. nodes: nodes of each subtopology; None if no plugin stores them.
+    acknowledged: number of processed records after the start offset of a share group, in each partition.
     """
 
     type: Literal["consumer", "share", "streams"]
@@ -84,5 +84,5 @@ class NewerGroup(Struct, frozen=True):
 
     @property
     def subscribed(self) -> frozenset[str]:
-        """The topics that members subscribe to."""
+        """The topics to which members subscribe."""
         return frozenset(topic for member in self.members for topic in member.subscribed)

@@ -1,4 +1,4 @@
-"""Rules of brokers for resources that have configs and nothing else: what differs by type."""
+"""Broker rules for resource types that only have configs, and the differences between these types."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ _SHORTEST_MS, _LONGEST_MS = 100, 3_600_000
 
 
 class OwnResource(NamedTuple):
-    """check: raises ConfigProblem or ValueError for the first error in what a resource sets.
+    """The rules of a resource type.
 
-    misnamed, misnamed_altered: the messages for a name that can't be, where it is described and where it is altered.
-    defaults_from: the release since which brokers describe keys that are not set.
+    check: raises ConfigProblem or ValueError for the first error in a resource's configs. misnamed, misnamed_altered:
+    messages for an invalid name, in a description and in a change. defaults_from: first release in which brokers also
+    describe keys that are not set.
     """
 
     check: Callable[[BrokerLayers, Mapping[str, str], Release], None]
@@ -52,7 +53,7 @@ _DIFFERENT: Mapping[ResourceType, OwnResource] = {
 
 
 def own_resource(type_: ResourceType) -> OwnResource:
-    """Return how brokers treat a type; one without rules of its own by the definitions of its keys alone."""
+    """Return the rules of a type. Without its own rules, only the definitions of its keys apply."""
     wrong = f"This can't be {type_.entity.one}'s name"
     return _DIFFERENT.get(type_) or OwnResource(
         lambda layers, own, _release: check_own(layers, type_, own), wrong, wrong
@@ -60,7 +61,7 @@ def own_resource(type_: ResourceType) -> OwnResource:
 
 
 def check_own(layers: BrokerLayers, type_: ResourceType, own: Mapping[str, str], *, typed: bool = True) -> None:
-    """Check what a resource sets by the definitions of its type. typed: the values, too. Raises ConfigProblem or
+    """Check a resource's configs by the definitions of its type. typed: also check the values. Raises ConfigProblem or
     ValueError for the first error."""
     definitions = layers.configs.others[type_]
     unknown = next((key for key in own if key not in definitions), None)
@@ -73,7 +74,7 @@ def check_own(layers: BrokerLayers, type_: ResourceType, own: Mapping[str, str],
 
 
 def check_client_metrics(layers: BrokerLayers, own: Mapping[str, str], *, modern: bool) -> None:
-    """Check a metrics subscription (ClientMetricsConfigs). modern: since 4.0 values are checked by type."""
+    """Check a metrics subscription (ClientMetricsConfigs). modern: check values by type, as since 4.0."""
     check_own(layers, CLIENT_METRICS, own, typed=modern)
     definitions = layers.configs.others[CLIENT_METRICS]
     if "interval.ms" in own:

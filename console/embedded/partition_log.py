@@ -1,4 +1,4 @@
-"""One partition's log: its batches, offsets and leader epochs; its producers are in `producers`."""
+"""The log of a partition: its batches, offsets and leader epochs. Its producers are in `producers`."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from console.embedded.producers import Producers
 from console.embedded.record_batch import Batch, first_since, newest, placed_batch
 
 MAX_BYTES = 8 * 2**20
-"""Most bytes of one partition in memory, whatever its retention."""
+"""Maximum number of bytes of a partition in memory, independent of its retention."""
 NO_OFFSET = -1
 
 
 class PartitionLog:
-    """The records of a partition (UnifiedLog). Replicas in sync have all of them, so the high watermark is the end.
+    """The records of a partition (UnifiedLog). In-sync replicas have all of them, so the high watermark is the end.
 
-    start: the first readable offset. end: the next record's offset. size: bytes in memory. older_bytes: bytes that a
-    scenario says are on disk, which can't be read. cleaned_at: when retention was last applied, Unix seconds.
-    behind: replica out of sync -> the end of its own log. tiered_to: the last offset that is in remote storage;
-    local_start: the first that is still on disk, None for the start.
+    start: first readable offset. end: offset of the next record. size: bytes in memory. older_bytes: bytes that a
+    scenario declares as on disk, which can't be read. cleaned_at: when retention was last applied, Unix seconds.
+    behind: replica out of sync -> end of its own log. tiered_to: last offset in remote storage. local_start: first
+    offset that is still on disk; None for the start.
     """
 
     def __init__(self, start: int = 0, older_bytes: int = 0) -> None:
@@ -42,7 +42,7 @@ class PartitionLog:
 
     @property
     def stable(self) -> int:
-        """The last stable offset, up to which consumers with read_committed read."""
+        """The last stable offset, where consumers with read_committed stop."""
         return max(self.start, self.producers.stable(self.end))
 
     def append(self, batch: Batch, leader_epoch: int, append_time: int | None = None) -> int:
@@ -54,8 +54,8 @@ class PartitionLog:
         return kept.base_offset
 
     def keep(self, batch: Batch) -> None:
-        """Append a batch that has its offset already."""
-        # Where each leader's records begin, for OffsetForLeaderEpoch and the truncation of followers.
+        """Append a batch that already has its offset."""
+        # The start of each leader's records, for OffsetForLeaderEpoch and the truncation of followers.
         if not self._epochs or self._epochs[-1][0] != batch.leader_epoch:
             self._epochs.append((batch.leader_epoch, batch.base_offset))
         self.producers.wrote(batch)
@@ -65,12 +65,12 @@ class PartitionLog:
         self.evict(MAX_BYTES)
 
     def read(self, offset: int, max_bytes: int, *, at_least_one: bool, before: int | None = None) -> list[Batch]:
-        """Return whole batches from the one with this offset on.
+        """Return whole batches, starting with the one that has this offset.
 
         Args:
-            max_bytes: of all batches together.
-            at_least_one: return the first batch even if it is larger.
-            before: only batches that begin before this offset.
+            max_bytes: limit for all batches together.
+            at_least_one: return the first batch even if it exceeds the limit.
+            before: return only batches that begin before this offset.
         """
         found: list[Batch] = []
         for batch in self._batches[self._place(offset) :]:
@@ -84,8 +84,8 @@ class PartitionLog:
         return bisect_left(self._batches, offset, key=lambda batch: batch.last_offset)
 
     def since(self, timestamp: int) -> tuple[int, int, int] | None:
-        """Return timestamp, offset and leader epoch of the first record not older than a time; None if all are
-        older."""
+        """Return timestamp, offset and leader epoch of the first record not older than a time, in milliseconds; None if
+        all are older."""
         for batch in self._batches:
             if batch.max_timestamp >= timestamp:
                 moment, offset = first_since(batch, timestamp)
@@ -109,7 +109,7 @@ class PartitionLog:
         return self._batches[0].leader_epoch if self._batches else None
 
     def end_of_epoch(self, epoch: int, current: int) -> tuple[int, int]:
-        """Return the largest known epoch up to this one, and its end offset (KIP-320); (-1, -1) if it is unknown."""
+        """Return the largest known epoch up to this one, and its end offset (KIP-320); (-1, -1) if unknown."""
         if epoch == current:
             return epoch, self.end
         # The end of an epoch is the start of the next one that has records.
@@ -127,7 +127,7 @@ class PartitionLog:
         self._drop(self._place(self.start))
 
     def trim(self, max_bytes: int) -> None:
-        """Drop the oldest batches beyond this size. The newest stays."""
+        """Drop the oldest batches above this size. The newest stays."""
         self._drop(self._too_many(max_bytes))
 
     def evict(self, max_bytes: int) -> None:
@@ -137,12 +137,12 @@ class PartitionLog:
             self._drop(count)
             return
         gone = sum(len(batch.data) for batch in self._batches[:count])
-        # The log's start stays: a scenario's log is larger than what is in memory, and only this part is forgotten.
+        # The log's start stays: a scenario's log is larger than the part in memory, and only this part is dropped.
         self.size, self.older_bytes = self.size - gone, self.older_bytes + gone
         del self._batches[:count]
 
     def _too_many(self, max_bytes: int) -> int:
-        """Return how many of the oldest batches are beyond this size, without the newest."""
+        """Return the number of oldest batches above this size, without the newest."""
         size, count = self.size, 0
         # The newest batch stays, as Kafka never deletes the active segment.
         while size > max_bytes and count < len(self._batches) - 1:
@@ -168,23 +168,23 @@ class PartitionLog:
         if len(later) < len(self._epochs):
             self._epochs = [(self._epochs[-len(later) - 1][0], self.start), *later]
 
-    # Waiting for appends.
+    # Ends of replicas, and waits for appends.
 
     def end_of(self, replica: int) -> int:
         """Return the end of a replica's own log."""
         return min(self.behind.get(replica, self.end), self.end)
 
     def truncate(self, end: int) -> None:
-        """Drop the records from this offset on, which no replica has any more."""
+        """Drop the records from this offset on, which no replica has."""
         while self._batches and self._batches[-1].last_offset >= end:
             self.size -= len(self._batches.pop().data)
         self._epochs = [each for each in self._epochs if each[1] < end]
         self.start, self.end = min(self.start, end), min(self.end, end)
 
     def watch(self, event: asyncio.Event) -> None:
-        """Set an event at every append, until `unwatch`."""
+        """Set an event on every append, until `unwatch`."""
         self._watching.add(event)
 
     def unwatch(self, event: asyncio.Event) -> None:
-        """Stop setting this event."""
+        """Stop setting an event on appends."""
         self._watching.discard(event)

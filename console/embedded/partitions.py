@@ -1,4 +1,4 @@
-"""Partitions as their leader serves them: lookup for a request, retention, size on disk."""
+"""Partitions as served by their leader: lookup for a request, retention, size on disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NO_EPOCH = -1
 
 
 class LedPartition(NamedTuple):
-    """A partition that this broker leads. log: the state's, or a new one that is not yet in the state."""
+    """A partition that this broker leads. log: the stored log, or a new one that is not yet in the state."""
 
     topic: Topic
     place: int
@@ -28,7 +28,7 @@ class LedPartition(NamedTuple):
 
 
 class NotServed(NamedTuple):
-    """Why this broker does not serve a partition. leader, epoch: the leader to ask instead, if that is the reason."""
+    """Why this broker does not serve a partition. leader, epoch: the actual leader, if that is the reason."""
 
     code: int
     leader: int = NO_LEADER
@@ -36,7 +36,7 @@ class NotServed(NamedTuple):
 
 
 class AskedTopic(NamedTuple):
-    """The topic that a request names. code: the error for an unknown one."""
+    """A topic as named in a request. code: error code for an unknown topic."""
 
     name: str | None
     id: UUID | None
@@ -63,7 +63,7 @@ def led_partition(
     """Return the partition, or why this broker does not serve it (ReplicaManager.getPartitionOrError).
 
     Args:
-        current_epoch: the leader epoch that the client knows, -1 for any (KIP-320).
+        current_epoch: leader epoch that the client knows (KIP-320); -1 for any.
     """
     topic = named.topic
     if topic is None:
@@ -71,7 +71,8 @@ def led_partition(
     if not 0 <= index < len(topic.partitions):
         return NotServed(ErrorCode.unknown_topic_or_partition)
     partition = topic.partitions[index]
-    # Followers serve no reads here; the answer names the leader, so that clients from KIP-951 on need no Metadata.
+    # Followers do not serve reads here. The response names the leader, so that clients since KIP-951 need no Metadata
+    # request.
     if partition.leader != context.broker_id:
         return NotServed(ErrorCode.not_leader_or_follower, partition.leader, partition.leader_epoch)
     if current_epoch not in (_NO_EPOCH, partition.leader_epoch):
@@ -84,7 +85,7 @@ def led_partition(
 
 
 def current_leader_field(context: RequestContext, refusal: NotServed) -> dict[str, Any]:
-    """Return the field `current_leader` of an error answer, in versions that have it (KIP-951)."""
+    """Return the field `current_leader` of an error response, in versions that have it (KIP-951)."""
     if refusal.leader == NO_LEADER or refusal.code not in _TELLS_LEADER or not hasattr(context.schema, "NodeEndpoint"):
         return {}
     return {"current_leader": context.part("LeaderIdAndEpoch", leader_id=refusal.leader, leader_epoch=refusal.epoch)}
@@ -105,23 +106,23 @@ def node_endpoints_field(context: RequestContext, leaders: Iterable[int]) -> dic
 
 
 MAX_TOTAL_BYTES = 64 * 2**20
-"""Most bytes of all partitions in memory."""
+"""Maximum number of bytes of all partitions in memory."""
 ROOM_STEP = 2**20
-"""Bytes that a log grows before `make_room` is called again."""
+"""Bytes that a log grows between two calls of `make_room`."""
 _LEFT = 0.9
-"""The share of MAX_TOTAL_BYTES that `make_room` leaves, so that it does not run again at once."""
+"""Share of MAX_TOTAL_BYTES that `make_room` leaves, so that it does not run again at once."""
 _INTERVAL, _DEFAULT_INTERVAL = "log.retention.check.interval.ms", "300000"
 
 
 def apply_retention(context: RequestContext, held: LedPartition) -> None:
     """Drop batches beyond the topic's retention.ms and retention.bytes (LogManager.cleanupLogs).
 
-    Runs at most every log.retention.check.interval.ms. Drops whole batches, as Kafka drops whole segments. A topic that
-    is only compacted keeps all records.
+    Runs at most once per log.retention.check.interval.ms. Drops whole batches, as Kafka drops whole segments. A topic
+    that is only compacted keeps all records.
     """
     cluster, name = context.cluster, held.topic.name
     now = context.clock.time()
-    # The first interval begins with the first use, as a broker's checks begin with its start.
+    # The first interval begins with the first use, as a broker's checks begin at its start.
     if held.log.cleaned_at is None:
         held.log.cleaned_at = now
     if now - held.log.cleaned_at < int(cluster.spec.static_configs.get(_INTERVAL, _DEFAULT_INTERVAL)) / 1000:
@@ -138,7 +139,7 @@ def apply_retention(context: RequestContext, held: LedPartition) -> None:
 
 
 def make_room(state: ClusterState) -> None:
-    """Halve the largest logs until all logs together are not too large."""
+    """Halve the largest logs until all logs together are within the limit."""
     total = sum(log.size for log in state.logs.values())
     if total <= MAX_TOTAL_BYTES:
         return
@@ -151,13 +152,13 @@ def make_room(state: ClusterState) -> None:
 
 
 def partition_size(state: ClusterState, topic: str, partition: int) -> int:
-    """Return the bytes of one replica of a partition."""
+    """Return the size of one replica of a partition in bytes."""
     log = state.logs.get((topic, partition))
     return 0 if log is None else log.size + log.older_bytes
 
 
 _RANDOM = 4
-"""UUID version of the ids of topics that clients create."""
+"""UUID version of the ids of topics created by clients."""
 _SMALLEST_BITS, _STEPS = 18, 10
 _MIX = 0x9E3779B97F4A7C15
 _MEAN = sum(1 << bits for bits in range(_SMALLEST_BITS, _SMALLEST_BITS + _STEPS)) * 3 // 2 // _STEPS
@@ -167,9 +168,9 @@ _PARTITIONS_EACH = 3
 
 
 def scenario_bytes(topic: Topic, partition: int) -> int:
-    """Return the bytes that a partition of a scenario's topic has from the start: 256 KiB to 256 MiB by its id.
+    """Return the initial size of a partition of a scenario's topic: 256 KiB to 256 MiB, derived from its id.
 
-    0 for a topic that a client created.
+    0 for a topic created by a client.
     """
     if topic.id.version == _RANDOM:
         return 0
@@ -179,9 +180,9 @@ def scenario_bytes(topic: Topic, partition: int) -> int:
 
 
 def replica_bytes(state: ClusterState, topic: Topic, partition: int) -> int:
-    """Return the bytes of one replica of a partition, for DescribeLogDirs.
+    """Return the size of one replica of a partition in bytes, for DescribeLogDirs.
 
-    A log with a start or older_bytes says its whole size itself.
+    A log with a start or older_bytes has its whole size itself.
     """
     log = state.logs.get((topic.name, partition))
     if log is None:
@@ -191,7 +192,7 @@ def replica_bytes(state: ClusterState, topic: Topic, partition: int) -> int:
 
 
 def disk_bytes(state: ClusterState) -> tuple[int, int]:
-    """Return total and usable bytes of a log directory's volume: an estimate by the number of topics."""
+    """Return total and usable bytes of a log directory's volume, estimated from the number of topics."""
     topics = len(state.topics)
     total = _LARGE_DISK if topics > _MANY_TOPICS else _DISK
     return total, total - min(topics * _PARTITIONS_EACH * _MEAN, total * 9 // 10)

@@ -1,5 +1,5 @@
-"""The producers of one partition (ProducerStateManager): idempotent ones (KIP-98), and their transactions; and
-transactional ids, as their coordinators keep them."""
+"""The producers of a partition (ProducerStateManager), idempotent (KIP-98) and transactional, and transactional ids as
+their coordinators store them."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from typing import NamedTuple
 from console.embedded.record_batch import NO_PRODUCER, Batch, marker_of, sequence_after
 
 _REMEMBERED = 5
-"""Last batches of a producer that are recognised when they are sent again."""
+"""Number of a producer's last batches that are recognized as duplicates."""
 MAX_PRODUCERS = 1000
-"""Most producers of a partition; the one that wrote longest ago is forgotten first."""
+"""Maximum number of producers of a partition; the one with the oldest write is dropped first."""
 NONE = -1
 
 
 class OutOfOrderSequence(ValueError):
-    """A producer's batch does not follow its last one (OUT_OF_ORDER_SEQUENCE_NUMBER)."""
+    """A producer's batch does not follow its previous one (OUT_OF_ORDER_SEQUENCE_NUMBER)."""
 
 
 class FencedProducer(ValueError):
-    """The producer has a newer epoch already (INVALID_PRODUCER_EPOCH)."""
+    """The producer already has a newer epoch (INVALID_PRODUCER_EPOCH)."""
 
 
 class FencedCoordinator(ValueError):
-    """A newer coordinator has written a marker already (TRANSACTION_COORDINATOR_FENCED)."""
+    """A newer coordinator has already written a marker (TRANSACTION_COORDINATOR_FENCED)."""
 
 
 class AbortedTransaction(NamedTuple):
-    """An aborted transaction in the log (AbortedTxn). last: the offset of its marker. stable: the last stable offset
-    once it was written."""
+    """An aborted transaction in the log (AbortedTxn). last: offset of its marker. stable: last stable offset after the
+    marker."""
 
     producer_id: int
     first: int
@@ -41,18 +41,18 @@ class AbortedTransaction(NamedTuple):
 
 @dataclass(slots=True)
 class ProducerEntry:
-    """What a partition knows of a producer. start: where its open transaction begins, -1 without one."""
+    """A producer's state in a partition. start: first offset of its open transaction; -1 without one."""
 
     epoch: int
     timestamp: int = NONE
     coordinator_epoch: int = NONE
     start: int = NONE
     batches: deque[Batch] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
-    """Its last batches without their bytes, the newest last."""
+    """Its last batches without their bytes, newest last."""
 
     @property
     def last_sequence(self) -> int:
-        """The sequence number of its last record, -1 after a marker of a newer epoch."""
+        """The sequence number of its last record; -1 after a marker of a newer epoch."""
         return self.batches[-1].last_sequence if self.batches else NONE
 
 
@@ -64,11 +64,11 @@ class Producers:
         self._aborted: list[AbortedTransaction] = []
 
     def entries(self) -> Iterable[tuple[int, ProducerEntry]]:
-        """Return all producers by id."""
+        """Return all producers with their ids."""
         return self._producers.items()
 
     def stable(self, end: int) -> int:
-        """Return the last stable offset of a log with this end: the first one of the first open transaction."""
+        """Return the last stable offset of a log with this end: the start of the earliest open transaction."""
         return min((each.start for each in self._producers.values() if each.start != NONE), default=end)
 
     def has_open(self, producer_id: int) -> bool:
@@ -77,32 +77,32 @@ class Producers:
         return known is not None and known.start != NONE
 
     def aborted(self, offset: int, end: int) -> list[AbortedTransaction]:
-        """Return the aborted transactions with records from an offset to an end (LogSegment.collectAbortedTxns)."""
+        """Return the aborted transactions with records from `offset` up to `end` (LogSegment.collectAbortedTxns)."""
         found = []
         for each in self._aborted:
             if each.last >= offset and each.first < end:
                 found.append(each)
-            # The index is in the order of the last stable offset: what follows ended later than the range
+            # The index is sorted by last stable offset: all further transactions ended after the range
             # (TransactionIndex).
             if each.stable >= end:
                 break
         return found
 
     def duplicate(self, batch: Batch) -> Batch | None:
-        """Return the same batch as it was appended before; None for a new one. Raises FencedProducer,
+        """Return the duplicate of a batch that was appended before; None for a new one. Raises FencedProducer,
         OutOfOrderSequence."""
         known = self._producers.get(batch.producer_id) if batch.producer_id > NO_PRODUCER else None
         if known is None:
             return None
         if batch.producer_epoch < known.epoch:
             raise FencedProducer(f"epoch {batch.producer_epoch} of producer {batch.producer_id} is below {known.epoch}")
-        # After a marker of a newer epoch the producer's sequence starts again.
+        # After a marker of a newer epoch, the producer's sequence starts again.
         if batch.producer_epoch > known.epoch or not known.batches:
             if batch.base_sequence != 0:
                 raise OutOfOrderSequence(f"a new epoch begins with sequence {batch.base_sequence}, not 0")
             return None
-        # A batch that was sent again after a lost answer is acknowledged, not appended twice; a broker keeps the last
-        # five.
+        # A batch that the producer retries after a lost response is acknowledged, not appended twice; a broker keeps
+        # the last five.
         for was in known.batches:
             if (was.base_sequence, was.last_sequence) == (batch.base_sequence, batch.last_sequence):
                 return was
@@ -112,7 +112,7 @@ class Producers:
         return None
 
     def check_marker(self, batch: Batch) -> None:
-        """Check that a marker may be appended. Raises FencedProducer, FencedCoordinator."""
+        """Check whether a marker may be appended. Raises FencedProducer, FencedCoordinator."""
         known, marker = self._producers.get(batch.producer_id), marker_of(batch)
         if known is None or marker is None:
             return
@@ -125,7 +125,7 @@ class Producers:
         """Record an appended batch."""
         if batch.producer_id <= NO_PRODUCER:
             return
-        # Put back at the end, so that the producer that was silent longest is first when there are too many.
+        # Moved to the end, so that the producer with the oldest write is the first to be dropped.
         known = self._producers.pop(batch.producer_id, None)
         if known is None:
             known = ProducerEntry(batch.producer_epoch)
@@ -138,7 +138,7 @@ class Producers:
         if marker is not None:
             self._ended(known, batch, *marker)
         else:
-            # Sequence numbers are all that is compared later; the bytes are in the log.
+            # Later checks compare only sequence numbers; the bytes are in the log.
             known.batches.append(replace(batch, data=b""))
             if batch.transactional and known.start == NONE:
                 known.start = batch.base_offset
@@ -165,8 +165,8 @@ STATES = (EMPTY, ONGOING, *PREPARE.values(), *COMPLETE.values(), "Dead", "Prepar
 
 @dataclass(slots=True, eq=False)
 class Transaction:
-    """A transactional id. state: Kafka's word. started: Unix milliseconds, -1 without a transaction. partitions: those
-    that wait for a marker."""
+    """A transactional id. state: Kafka's name. started: Unix milliseconds; -1 without a transaction. partitions:
+    partitions without a marker yet."""
 
     id: str
     producer_id: int

@@ -1,4 +1,4 @@
-"""Client quotas: the table, filters over it, and which entities and values are valid."""
+"""Client quotas: the table, its filters, and the valid entities and values."""
 
 from __future__ import annotations
 
@@ -31,12 +31,11 @@ class QuotaTable(IndexedTable[quota.QuotaEntity, quota.QuotaValues]):
         super().__init__(name, lambda entity: entity.parts)
 
     def of_part(self, part: quota.QuotaPart) -> Iterator[quota.QuotaEntity]:
-        """Yield the entities with this component. Lazy: the table may change during the iteration."""
+        """Yield the entities with this component, lazily: the table may change during the iteration."""
         return self.having(part, self.source.of_part(part) if self.source is not None else ())
 
     def of_types(self, types: frozenset[str]) -> Entries:
-        """Yield the entities with components of exactly these types. Lazy: the table may change during the
-        iteration."""
+        """Yield the entities with exactly these component types, lazily: the table may change during the iteration."""
         own = {entity: values for entity, values in self._own.items() if _types(entity) == types}
         made = self.source.of_types(types) if self.source is not None else ()
         yield from (item for item in made if item[0] not in own and item[0] not in self._gone)
@@ -104,18 +103,18 @@ _ENTITY_TYPES = (quota.USER, quota.CLIENT_ID, quota.IP)
 
 
 def ordered_parts(parts: Iterable[tuple[str, str | None]]) -> dict[str, str | None]:
-    """Return the components in the order in which a broker checks them. Of two of one type the last counts."""
+    """Return the components in the order in which a broker validates them. Of a repeated type, the last one counts."""
     named = dict(parts)
     return {type_: named[type_] for type_ in sized_hash_order(tuple(named))}
 
 
 def shown_parts(parts: Mapping[str, str | None]) -> str:
-    """Return the components as a message has them: ``client-id=x, user=null``."""
+    """Return the components as a message prints them: ``client-id=x, user=null``."""
     return ", ".join(f"{type_}={'null' if name is None else name}" for type_, name in parts.items())
 
 
 async def entity_problem(parts: Mapping[str, str | None]) -> str | None:
-    """Return why this entity can't have quotas, None if it can (ClientQuotaControlManager.validateEntity)."""
+    """Return why this entity can't have quotas; None if it can (ClientQuotaControlManager.validateEntity)."""
     if not parts:
         return EMPTY_ENTITY
     for type_, name in parts.items():
@@ -153,7 +152,7 @@ _NAMED: Final = "Request specified MATCH_TYPE_{match}, but also specified a matc
 
 
 class BadFilter(ValueError):
-    """An invalid filter. code: Kafka's error code. message: Kafka's, None for none."""
+    """An invalid filter. code: Kafka's error code. message: Kafka's message; None for no message."""
 
     def __init__(self, code: int, message: str | None) -> None:
         super().__init__(message or "")
@@ -170,7 +169,7 @@ class Component(NamedTuple):
 
 
 def parsed_filter(components: Sequence[Component], strict: bool) -> quota.QuotaFilter:
-    """Parse the filter of these components (ClientQuotasImage.describe). Raises BadFilter."""
+    """Parse the components of a filter (ClientQuotasImage.describe). Raises BadFilter."""
     seen: set[str] = set()
     for component in components:
         type_ = component.type
@@ -182,7 +181,7 @@ def parsed_filter(components: Sequence[Component], strict: bool) -> quota.QuotaF
             raise BadFilter(ErrorCode.unsupported_version, UNKNOWN_TYPE.format(type=type_))
         _check_match(component)
         seen.add(type_)
-    # Limits of an address count connections, before there is a user; no entity has both.
+    # Limits of an address count connections, before a user is known; no entity has both.
     if quota.IP in seen and len(seen) > 1:
         raise BadFilter(ErrorCode.invalid_request, MIXED_FILTER)
     return quota.QuotaFilter(tuple(quota.QuotaMatch(c.type, quota.Match(c.match), c.name) for c in components), strict)
@@ -198,7 +197,7 @@ def _check_match(component: Component) -> None:
 
 
 Changes = Mapping[str, float | None]
-"""Quota key -> new value, None to delete it."""
+"""Quota key -> new value; None to delete the key."""
 
 _LONG, _INT = ("a", "LONG", float(2**63 - 1)), ("an", "INT", float(2**31 - 1))
 _WHOLE = {quota.PRODUCER_BYTE_RATE: _LONG, quota.CONSUMER_BYTE_RATE: _LONG, quota.CONNECTION_CREATION_RATE: _INT}
@@ -210,13 +209,15 @@ class BadValue(ValueError):
 
 
 def keys_of(types: Container[str]) -> tuple[str, ...]:
-    """Return the quota keys that an entity with these components can have."""
+    """Return the valid quota keys of an entity with these components."""
     return quota.IP_KEYS if quota.IP in types else quota.CLIENT_KEYS
 
 
 def check_quota(key: str, value: float, keys: Container[str], *, finite: bool = False) -> None:
-    """Check one quota (ClientQuotaControlManager.validateQuotaKeyValue). finite: NaN and infinity are refused, as since
-    4.4; before, NaN passes. Raises BadValue."""
+    """Validate one quota (ClientQuotaControlManager.validateQuotaKeyValue). Raises BadValue.
+
+    finite: refuse NaN and infinity, as since 4.4; before, NaN is valid.
+    """
     if key not in keys:
         raise BadValue(UNKNOWN_KEY.format(key=key))
     if finite and not math.isfinite(value):
@@ -227,18 +228,18 @@ def check_quota(key: str, value: float, keys: Container[str], *, finite: bool = 
         article, type_, largest = _WHOLE[key]
         if value > largest:
             raise BadValue(VALUE_TOO_LARGE.format(key=key, article=article, type=type_))
-        # Doubles on the wire carry whole numbers: what rounding left over is accepted.
+        # Whole numbers are doubles on the wire, so rounding errors are accepted.
         if math.fmod(value, 1.0) > _TOLERANCE:
             raise BadValue(FRACTION.format(key=key))
 
 
 def checked_quotas(ops: Mapping[str, float | None], types: Container[str], *, finite: bool = False) -> Changes:
-    """Return the changes that these operations make. Deletions are always valid. Raises BadValue.
+    """Return the changes of these operations. Deletions are always valid. Raises BadValue.
 
-    finite: as of `check_quota`.
+    finite: see `check_quota`.
     """
     keys = keys_of(types)
-    # In the order of a Java HashMap, which decides which of several errors is reported.
+    # In the order of a Java HashMap, which decides which error is reported if there are several.
     for key in sized_hash_order(tuple(ops)):
         value = ops[key]
         if value is not None:
@@ -247,7 +248,7 @@ def checked_quotas(ops: Mapping[str, float | None], types: Container[str], *, fi
 
 
 def quota_records(changes: Changes, current: quota.QuotaValues) -> Changes:
-    """Return the changes that have an effect: each is a record of the controller."""
+    """Return the changes that have an effect; each is a record of the controller."""
     return {key: value for key, value in changes.items() if not _same_limit(value, current.get(key))}
 
 

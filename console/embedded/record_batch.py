@@ -1,4 +1,4 @@
-"""Record batches of format v2 (DefaultRecordBatch), as producers send them, as logs keep them, and markers."""
+"""Record batches of format v2 (DefaultRecordBatch), as producers send them and as logs store them, and markers."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ NO_PRODUCER = -1
 
 
 class CorruptBatch(ValueError):
-    """Not a complete batch, or a wrong checksum (CORRUPT_MESSAGE)."""
+    """An incomplete batch, or one with a wrong checksum (CORRUPT_MESSAGE)."""
 
 
 class InvalidBatch(ValueError):
-    """A batch that a broker refuses from a producer (INVALID_RECORD). The text says why."""
+    """A batch that a broker refuses from a producer (INVALID_RECORD). The text has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +55,17 @@ class Batch:
 
     @property
     def codec(self) -> int:
-        """How the records are compressed: a Codec, or an unknown number."""
+        """The compression codec: a Codec, or an unknown number."""
         return self.attributes & _CODEC
 
     @property
     def transactional(self) -> bool:
-        """Whether it is part of a transaction."""
+        """Whether the batch is part of a transaction."""
         return bool(self.attributes & _TRANSACTIONAL)
 
     @property
     def control(self) -> bool:
-        """Whether it holds a marker instead of records."""
+        """Whether the batch holds a marker instead of records."""
         return bool(self.attributes & _CONTROL)
 
     @property
@@ -75,7 +75,7 @@ class Batch:
 
 
 def sequence_after(sequence: int, steps: int) -> int:
-    """Return the sequence number so many steps later. After 2^31 - 1 comes 0 (DefaultRecordBatch.incrementSequence)."""
+    """Return the sequence number this many steps later. 0 follows 2^31 - 1 (DefaultRecordBatch.incrementSequence)."""
     return (sequence + steps) % 2**31
 
 
@@ -109,7 +109,7 @@ def read_batch(data: bytes, at: int) -> Batch:
     end = at + _AFTER_LENGTH + head.length
     if head.length < HEADER_SIZE - _AFTER_LENGTH or end > len(data):
         raise CorruptBatch(f"a record batch of {head.length} bytes in {len(data) - at - _AFTER_LENGTH}")
-    # The checksum leaves out what the broker writes itself, the offset and the leader's epoch.
+    # The checksum excludes the fields that the broker writes: the offset and the leader's epoch.
     if crc32c(data[at + _CRC_FROM : end]) != head.crc:
         raise CorruptBatch(f"the checksum {head.crc} is not that of the batch")
     return Batch(
@@ -128,7 +128,7 @@ def read_batch(data: bytes, at: int) -> Batch:
 
 
 def placed_batch(batch: Batch, offset: int, leader_epoch: int, append_time: int | None = None) -> Batch:
-    """Return the batch as the log stores it: with its offset and the leader's epoch.
+    """Return the batch as the log stores it, with its offset and the leader's epoch.
 
     append_time: replaces the producer's timestamps (message.timestamp.type=LogAppendTime), milliseconds.
     """
@@ -163,7 +163,7 @@ def transactional_batch(batch: Batch, producer: int, epoch: int, sequence: int) 
 
 
 def moved_batches(data: bytes, by: timedelta) -> bytes:
-    """Return batches that are as they were but for their times. Raises CorruptBatch."""
+    """Return the batches with all timestamps moved by a time. Raises CorruptBatch."""
     moved, at = bytearray(data), 0
     while at < len(data):
         end = at + len(read_batch(data, at).data)
@@ -179,9 +179,9 @@ def moved_batches(data: bytes, by: timedelta) -> bytes:
 def first_since(batch: Batch, timestamp: int) -> tuple[int, int]:
     """Return timestamp and offset of the first record that is not older than a time; the batch must have one.
 
-    If the records can't be decompressed, those of the first record.
+    If the records can't be decompressed, return those of the first record.
     """
-    # All records have the batch's time then, whatever is encoded with them.
+    # With LogAppendTime, all records have the batch's timestamp, whatever timestamps they contain.
     if batch.attributes & _LOG_APPEND_TIME:
         return batch.max_timestamp, batch.base_offset
     for place, record_time in enumerate(record_times(batch)):
@@ -196,18 +196,18 @@ def newest(batch: Batch) -> tuple[int, int]:
 
 
 def record_times(batch: Batch) -> Sequence[int]:
-    """Return the records' timestamps in their order; empty if the records can't be decompressed (see `_of_records`)."""
+    """Return the records' timestamps in order; empty if the records can't be decompressed (see `_of_records`)."""
     return _of_records(batch, lambda record: record.timestamp)
 
 
 def keyless_records(batch: Batch) -> list[int]:
-    """Return the positions, from 0 on, of the records without a key; empty if the records can't be decompressed."""
+    """Return the positions, from 0 on, of records without a key; empty if the records can't be decompressed."""
     without = _of_records(batch, lambda record: record.key is None)
     return [place for place, missing in enumerate(without) if missing]
 
 
 def _of_records(batch: Batch, value_of: Callable[[Record], int]) -> Sequence[int]:
-    """Return the result of a function for each record of a batch."""
+    """Return the result of a function for each record of a batch; empty if the records can't be decoded."""
     try:
         (decoded,) = batches(batch.data)
         return array("q", map(value_of, records(decoded, "", 0)))
@@ -236,7 +236,7 @@ def marker_batch(producer: int, epoch: int, coordinator_epoch: int, now: int, *,
 
 
 def marker_of(batch: Batch) -> tuple[bool, int] | None:
-    """Return whether a control batch commits, and the coordinator's epoch; None for another batch."""
+    """Return whether a control batch commits, and the coordinator's epoch; None for other batches."""
     at = HEADER_SIZE + 5  # the record's length, attributes, timestamp, offset delta and the length of the key
     if not batch.control or len(batch.data) < at + _MARKER_KEY.size + 1 + _MARKER_VALUE.size:
         return None

@@ -1,4 +1,4 @@
-"""Why a request is refused: Kafka's error code, and its message by release."""
+"""Refusals of requests: Kafka's error codes, and their messages by release."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ TOO_MANY_CHANGES: Final = "Unable to perform excessively large batch operation."
 
 
 class RightsMessages(Struct, frozen=True):
-    """Messages about ACLs that differ between releases, each measured.
+    """Messages about ACLs that differ between releases, as measured.
 
-    refused: missing permission on the cluster. too_many_deleted: code and message, None for no message.
+    refused: missing permission on the cluster. too_many_deleted: code and message; None for no message.
     """
 
     refused: str
@@ -53,7 +53,7 @@ def rights_messages(release: Release) -> RightsMessages:
 def cluster_refusal_message(context: RequestContext, operation: str) -> str:
     """Return the message for a missing permission on the cluster (AuthHelper.authorizeClusterOperation).
 
-    A real broker prints its objects of the request; the parts with information are kept.
+    A real broker prints the objects of its request; this message has only the parts with information.
     """
     session = context.session
     host, port = context.cluster.address_of(context.broker_id)
@@ -66,11 +66,12 @@ def cluster_refusal_message(context: RequestContext, operation: str) -> str:
 
 
 UNSET = 0
-"""UNKNOWN. Brokers can't read a request with it, but they read other unknown numbers."""
+"""The code of UNKNOWN. Brokers can't read a request with it, but they read other unknown codes."""
 
 
 def close_if_unset(api: str, *numbers: int) -> None:
-    """Check that no number is UNKNOWN, on which a broker closes (DescribeAclsRequest.normalizeAndValidate).
+    """Check that no code is UNKNOWN, for which a broker closes the connection
+    (DescribeAclsRequest.normalizeAndValidate).
 
     Raises CloseConnection.
     """
@@ -82,14 +83,14 @@ CLUSTER_REFUSED: Final = "Cluster authorization failed."
 
 
 class Refusal(NamedTuple):
-    """An error code with its message, None for no message."""
+    """An error code with its message; None for no message."""
 
     code: int
     message: str | None = None
 
 
 DONE = Refusal(0)
-"""No error."""
+"""Success."""
 EXPIRED = Refusal(ErrorCode.request_timed_out)
 
 

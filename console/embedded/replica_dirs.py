@@ -1,4 +1,4 @@
-"""In which of its log directories a broker has a replica, and copies from one into another (KIP-113).
+"""The log directories of a broker's replicas, and copies between directories (KIP-113).
 
 Topics are spread over the directories until a client moves a replica.
 """
@@ -12,20 +12,20 @@ from console.embedded.tables import Topic
 from console.model.config import CLUSTER_DEFAULT, broker_resource
 
 BYTES_PER_SECOND = 50_000_000
-"""What a broker copies from one directory into another without a throttle."""
+"""Rate at which a broker copies between directories without a throttle."""
 _THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
 _AT_LEAST = 0.1
-"""Seconds that a copy takes."""
+"""Shortest time of a copy, seconds."""
 
 
 def dir_of(cluster: Cluster, topic: Topic, number: int, broker: int) -> str:
-    """Return the directory that has a broker's replica."""
+    """Return the directory of a broker's replica."""
     folders = cluster.state.brokers[broker].log_dirs
     return cluster.state.replica_dirs.get((topic.id, number, broker), folders[topic.id.int % len(folders)])
 
 
 def copy_of(cluster: Cluster, topic: Topic, number: int, broker: int) -> tuple[str, float] | None:
-    """Return the directory that a replica is copied into, and the share that is there; None for none."""
+    """Return the target directory of a replica's copy, and the copied share from 0 to 1; None without a copy."""
     copy = cluster.state.dir_copies.get((topic.id, number, broker))
     if copy is None:
         return None
@@ -34,7 +34,7 @@ def copy_of(cluster: Cluster, topic: Topic, number: int, broker: int) -> tuple[s
 
 
 def cordoned_dirs(state: ClusterState, broker: int) -> frozenset[str]:
-    """Return the directories that take no new replicas (KIP-1066), as the broker or the cluster's default has it."""
+    """Return a broker's directories that accept no new replicas (KIP-1066), by its config or the cluster default."""
     for resource in (broker_resource(broker), CLUSTER_DEFAULT):
         own = state.configs.get(resource, {}).get("cordoned.log.dirs")
         if own is not None:
@@ -44,9 +44,9 @@ def cordoned_dirs(state: ClusterState, broker: int) -> frozenset[str]:
 
 
 def start_copy(cluster: Cluster, topic: Topic, number: int, broker: int, path: str) -> None:
-    """Copy a replica into a directory of its broker; if it is there already, end a copy of it.
+    """Copy a replica into a directory of its broker. If it is already there, only end its current copy.
 
-    Another copy of it is dropped.
+    A copy into another directory is dropped.
     """
     state, place = cluster.state, (topic.id, number, broker)
     before = state.dir_copies.pop(place, None)
@@ -66,7 +66,7 @@ def resume_copies(cluster: Cluster) -> None:
 
 
 def _rate(state: ClusterState, broker: int) -> int:
-    """Return the bytes per second that a broker copies between its directories."""
+    """Return the rate in bytes per second at which a broker copies between its directories."""
     for resource in (broker_resource(broker), CLUSTER_DEFAULT):
         own = state.configs.get(resource, {}).get(_THROTTLE, "")
         if own.isdecimal():
@@ -75,7 +75,7 @@ def _rate(state: ClusterState, broker: int) -> int:
 
 
 async def _copied(cluster: Cluster, place: DirPlace) -> None:
-    """Take the copy in place of the replica once it is whole, unless it was dropped meanwhile."""
+    """Replace the replica with its copy once that is complete, unless the copy was dropped meanwhile."""
     state = cluster.state
     copy = path, began, seconds = state.dir_copies[place]
     await cluster.clock.sleep(began + seconds - cluster.clock.time())

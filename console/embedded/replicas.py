@@ -1,5 +1,4 @@
-"""Where replicas are: placed by the controller or by a client, lost and back with their broker, reassigned
-(KIP-455)."""
+"""Replica assignments: placement by the controller or a client, loss and return of brokers, reassignments (KIP-455)."""
 
 from __future__ import annotations
 
@@ -21,10 +20,10 @@ _ADDED_ONES_ARE_ENOUGH = (4, 3)
 
 
 def striped(brokers: Sequence[int], partitions: int, replication: int, start: int = 0) -> tuple[tuple[int, ...], ...]:
-    """Return the replicas of each partition, each starting one broker later than the one before.
+    """Return the replicas of each partition, each starting one broker after the previous one.
 
-    As StripedReplicaPlacer places them without racks. Raises ValueError if there are fewer brokers than replicas, or
-    none.
+    The order is that of StripedReplicaPlacer without racks. Raises ValueError if `replication` is 0 or larger than the
+    number of brokers.
     """
     if not 0 < replication <= len(brokers):
         raise ValueError(f"{replication} replicas don't fit on {len(brokers)} brokers")
@@ -35,7 +34,7 @@ def striped(brokers: Sequence[int], partitions: int, replication: int, start: in
 
 
 def new_partition(replicas: Sequence[int], alive: Sequence[int]) -> Partition:
-    """Return a new partition. Its live replicas are in sync, and the first of them leads."""
+    """Return a new partition. Its live replicas are in sync, and the first of them is the leader."""
     isr = tuple(replica for replica in replicas if replica in alive)
     return Partition(tuple(replicas), isr or tuple(replicas), isr[0] if isr else NO_LEADER)
 
@@ -48,7 +47,7 @@ def new_topic(
     internal: bool = False,
     topic_id: UUID | None = None,
 ) -> Topic:
-    """Return a new topic. Partition i has the replicas assignments[i]."""
+    """Return a new topic. assignments: replicas of each partition, by partition id."""
     partitions = tuple(new_partition(replicas, alive) for replicas in assignments)
     return Topic(name, topic_id or uuid4(), partitions, internal)
 
@@ -59,23 +58,23 @@ def is_moving(partition: Partition) -> bool:
 
 
 def waits_for_all(state: ClusterState) -> bool:
-    """Return whether a move that adds replicas ends only once those that stay are in sync, too: before Kafka 4.3."""
+    """Return whether a move that adds replicas also waits until the remaining ones are in sync: before Kafka 4.3."""
     return state.release.number < _ADDED_ONES_ARE_ENOUGH
 
 
 def reassigned(
     partition: Partition, target: tuple[int, ...], alive: Collection[int], *, waits: bool = False
 ) -> Partition:
-    """Return the partition in a reassignment to these replicas, or after it if nothing has to be copied.
+    """Return the partition in a reassignment to these replicas, or after it if no data has to be copied.
 
-    As in Kafka, replicas that are being added or removed stay so unless the new target adds or removes some itself.
-    waits: see `waits_for_all`.
+    As in Kafka, the current adding and removing replicas stay unless the new target adds or removes some itself. waits:
+    see `waits_for_all`.
     """
     gone = tuple(sorted(set(partition.replicas) - set(target)))
     fresh = tuple(sorted(set(target) - set(partition.replicas)))
     moving = partition._replace(
-        # The target's order counts, as its first replica is the preferred leader; those that go stay until the copies
-        # are done.
+        # The target's order counts, as its first replica is the preferred leader; removed replicas stay until the
+        # copies are complete.
         replicas=(*target, *gone),
         adding=fresh or partition.adding,
         removing=gone or partition.removing,
@@ -94,8 +93,8 @@ def cancelled(partition: Partition, alive: Collection[int]) -> Partition:
 
 
 def caught_up(partition: Partition, replica: int, alive: Collection[int], *, waits: bool = False) -> Partition:
-    """Return the partition after a replica has copied all records. With the last added one the reassignment is
-    complete. waits: see `waits_for_all`."""
+    """Return the partition after a replica has copied all records. The last added replica completes the reassignment.
+    waits: see `waits_for_all`."""
     if replica not in partition.replicas or replica in partition.isr:
         return partition
     isr = tuple(each for each in partition.replicas if each in partition.isr or each == replica)
@@ -103,7 +102,7 @@ def caught_up(partition: Partition, replica: int, alive: Collection[int], *, wai
 
 
 def completed(partition: Partition, alive: Collection[int], *, waits: bool = False) -> Partition:
-    """Return the partition without the removed replicas if all added ones are in sync, else unchanged. waits: see
+    """Return the partition without the removed replicas if all added ones are in sync; otherwise unchanged. waits: see
     `waits_for_all`."""
     if not is_moving(partition):
         return partition
@@ -113,7 +112,7 @@ def completed(partition: Partition, alive: Collection[int], *, waits: bool = Fal
     if not replicas or not isr or not set(needed) <= set(isr):
         return partition
     done = _with_leader(partition._replace(replicas=replicas, isr=isr, adding=(), removing=()), alive)
-    # A removed replica could still fetch with the old epoch: KRaft raises it whenever replicas leave
+    # KRaft raises the epoch whenever replicas leave, so that a removed replica can't fetch with the old one
     # (PartitionChangeBuilder).
     if done.leader_epoch == partition.leader_epoch and partition.removing:
         return done._replace(leader_epoch=partition.leader_epoch + 1)
@@ -121,7 +120,7 @@ def completed(partition: Partition, alive: Collection[int], *, waits: bool = Fal
 
 
 def _with_leader(partition: Partition, alive: Collection[int]) -> Partition:
-    """Return the partition with a leader from its ISR, by the order of the replicas."""
+    """Return the partition with a leader from its ISR, in the order of the replicas."""
     if partition.leader in partition.isr:
         return partition
     leader = next(
@@ -133,7 +132,8 @@ def _with_leader(partition: Partition, alive: Collection[int]) -> Partition:
 def broker_lost(state: ClusterState, broker_id: int) -> int:
     """Fence a broker, and return the log's end (ReplicationControlManager).
 
-    It leaves the ISRs, other replicas lead its partitions, and another broker becomes the controller if it was.
+    The broker leaves the ISRs, and other replicas become leaders. If it was the controller, another broker becomes the
+    controller.
     """
     broker = state.brokers[broker_id]
     state.put_broker(replace(broker, alive=False))
@@ -144,9 +144,9 @@ def broker_lost(state: ClusterState, broker_id: int) -> int:
         state.put_topic(replace(topic, partitions=partitions))
         for index, partition in enumerate(partitions):
             if (log := state.logs.get((topic.name, index))) is not None and broker_id not in partition.isr:
-                # From here on its copy stays where it is; an unclean election would take this end (`elect_leaders`).
+                # The broker's copy ends here; after an unclean election, the log has this end (`elect_leaders`).
                 log.behind.setdefault(broker_id, log.end)
-    # Without controllers of their own live brokers vote as well as lead: the lowest id stands for an election's result.
+    # Without separate controllers, brokers vote and lead: the lowest id stands for the result of the election.
     if state.controller_id == broker_id:
         state.move_controller(min(alive, default=NO_LEADER))
     return state.log.end
@@ -155,7 +155,7 @@ def broker_lost(state: ClusterState, broker_id: int) -> int:
 def broker_back(state: ClusterState, broker_id: int) -> int:
     """Unfence a broker, and return the log's end.
 
-    Its replicas are in sync at once, and partitions without a leader get theirs.
+    Its replicas join the ISRs at once, and an in-sync one becomes the leader of a partition without a leader.
     """
     broker: BrokerNode = state.brokers[broker_id]
     state.put_broker(replace(broker, alive=True, epoch=state.log.end + 1))
@@ -174,17 +174,17 @@ def broker_back(state: ClusterState, broker_id: int) -> int:
 
 
 def _touched(state: ClusterState, broker_id: int) -> list[Topic]:
-    """Return the stored topics with a replica on this broker. A source's topics follow the live brokers themselves."""
+    """Return the stored topics with a replica on this broker. A source computes its topics from the live brokers."""
     return [
         topic for topic in state.tables.topics.own.values() if any(broker_id in p.replicas for p in topic.partitions)
     ]
 
 
 def left_isr(partition: Partition, broker_id: int, alive: frozenset[int]) -> Partition:
-    """Return the partition after a replica was lost. The last one in sync stays in the ISR, but does not lead."""
+    """Return the partition after a replica was lost. The last one in sync stays in the ISR, but is not the leader."""
     if broker_id not in partition.isr and partition.leader != broker_id:
         return partition
-    # An ISR is never empty: only its last replica is known to have every committed record.
+    # An ISR is never empty: only its last replica is known to have all committed records.
     isr = tuple(replica for replica in partition.isr if replica != broker_id) or partition.isr
     leader = partition.leader
     if leader == broker_id:
@@ -198,7 +198,7 @@ def left_isr(partition: Partition, broker_id: int, alive: frozenset[int]) -> Par
 
 
 def joined_isr(partition: Partition, broker_id: int) -> Partition:
-    """Return the partition after a replica caught up again. It leads if there is no leader and it was in sync."""
+    """Return the partition after a replica caught up again. An in-sync replica becomes leader if there is no leader."""
     if broker_id not in partition.replicas:
         return partition
     leads = partition.leader == NO_LEADER and broker_id in partition.isr
@@ -221,15 +221,15 @@ def _bad(message: str) -> Refusal:
 
 
 def replicas_refusal(replicas: Replicas, state: ClusterState, before: int | None = None) -> Refusal | None:
-    """Return why the controller refuses one partition's replicas, None if it does not.
+    """Return why the controller refuses the replicas of a partition; None if it accepts them.
 
-    before: how many replicas the partitions before it have
+    before: number of replicas of the preceding partitions
     (ReplicationControlManager.validateManualPartitionAssignment).
     """
     if not replicas:
         return _bad("The manual partition assignment includes an empty replica list.")
     previous: int | None = None
-    # In the order of their ids, as Kafka sorts them to find one that is named twice.
+    # Kafka also sorts by id to find duplicates, which decides which error comes first.
     for broker in sorted(replicas):
         if broker not in state.brokers:
             return _bad(f"The manual partition assignment includes broker {broker}, but no such broker is registered.")
@@ -254,8 +254,8 @@ def _fenced(partition: int, replicas: Replicas, alive: Collection[int]) -> Refus
 
 
 def new_topic_refusal(given: Sequence[tuple[int, Replicas]], state: ClusterState) -> Refusal | None:
-    """Return why a new topic can't have these replicas, None if it can. given: partition number and replicas, in the
-    request's order."""
+    """Return why a new topic can't have these replicas; None if it can. given: partition id and replicas, in the order
+    of the request."""
     alive = state.alive()
     before: int | None = None
     numbers: set[int] = set()
@@ -273,8 +273,8 @@ def new_topic_refusal(given: Sequence[tuple[int, Replicas]], state: ClusterState
 
 
 def more_partitions_refusal(given: Sequence[Replicas], first: int, before: int, state: ClusterState) -> Refusal | None:
-    """Return why added partitions, from number `first` on, can't have these replicas. before: replicas of the topic's
-    others."""
+    """Return why added partitions, from id `first` on, can't have these replicas; None if they can. before: number of
+    replicas of the topic's other partitions."""
     alive = state.alive()
     for replicas in given:
         if (refusal := replicas_refusal(replicas, state, before)) is not None:
@@ -291,7 +291,7 @@ def more_partitions_refusal(given: Sequence[Replicas], first: int, before: int, 
 
 _CORDONED_FROM = (4, 3)
 MOST_PARTITIONS = 100_000
-"""Most partitions of one topic in a proposal's request, where Kafka has no limit: a real broker would be busy for
+"""Maximum number of partitions of a topic in a proposal's request. Kafka has no limit: a real broker would be busy for
 minutes."""
 
 
@@ -300,13 +300,13 @@ def place_replicas(
 ) -> tuple[tuple[int, ...], ...] | Refusal:
     """Return the replicas of each new partition, or why they can't be placed. The first replica is a live broker.
 
-    Fenced brokers get replicas too, but never the first (StripedReplicaPlacer).
+    Fenced brokers also get replicas, but never the first (StripedReplicaPlacer).
     """
     if partitions > MOST_PARTITIONS:
         message = f"{partitions} partitions are more than this cluster makes at once, which is {MOST_PARTITIONS}."
         return Refusal(ErrorCode.invalid_partitions, message)
     alive = state.alive()
-    # Fenced brokers count, too, so a topic can be created while brokers restart.
+    # Fenced brokers also count, so that a topic can be created while brokers restart.
     brokers = tuple(sorted(state.brokers))
     if replication > len(brokers) or not alive:
         cordoned = (
@@ -326,7 +326,7 @@ def place_replicas(
 
 
 def _with_first(replicas: tuple[int, ...], leader: int, alive: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the replicas with a live one first. If none is alive, this leader replaces the last one."""
+    """Return the replicas with a live one first. If no replica is alive, `leader` replaces the last one."""
     first = next((replica for replica in replicas if replica in alive), None)
     if first is None:
         return (leader, *replicas[:-1])
@@ -334,9 +334,9 @@ def _with_first(replicas: tuple[int, ...], leader: int, alive: tuple[int, ...]) 
 
 
 _COPIED_EACH_SECOND = 16 * 2**20
-"""Bytes that a broker copies per second."""
+"""Copy rate of a broker, bytes per second."""
 _AT_LEAST, _AT_MOST = 0.2, 20.0
-"""Shortest and longest time of copying a replica without a throttle, seconds."""
+"""Shortest and longest time to copy a replica without a throttle, seconds."""
 _THROTTLED_REPLICAS = "follower.replication.throttled.replicas"
 _THROTTLED_RATE = "follower.replication.throttled.rate"
 
@@ -344,14 +344,14 @@ _THROTTLED_RATE = "follower.replication.throttled.rate"
 def start_move(
     cluster: Cluster, name: str, index: int, target: Replicas | None, *, any_replication: bool = True
 ) -> Refusal:
-    """Start to move a partition to these replicas, or with None cancel its move.
+    """Start to move a partition to these replicas, or cancel its move.
 
     Args:
-        target: the first one is to be the preferred leader.
+        target: the new replicas, the preferred leader first; None to cancel.
         any_replication: whether the number of replicas may change.
 
     Returns:
-        DONE, or why not.
+        DONE, or why the move is refused.
     """
     state = cluster.state
     found = _found_partition(state, name, index)
@@ -381,7 +381,7 @@ _UNCLEAN = "Unable to revert partition assignment for {}:{} because it would req
 
 
 def _may_be_cancelled(cluster: Cluster, topic: str, partition: Partition) -> bool:
-    """Return whether a replica of before is in sync, or one may lead that is not (ReplicationControlManager)."""
+    """Return whether an old replica is in sync, or unclean elections are enabled (ReplicationControlManager)."""
     key, alive = "unclean.leader.election.enable", sorted(cluster.state.alive())[:1]
     has_old = bool(set(partition.isr) & (set(partition.replicas) - set(partition.adding)))
     return has_old or any(topic_config(cluster, each, topic, key) == "true" for each in alive)
@@ -400,9 +400,9 @@ def _copy(cluster: Cluster, topic: Topic, index: int, partition: Partition) -> N
 
 
 async def _copied(cluster: Cluster, name: str, topic_id: UUID, index: int, adding: Replicas) -> None:
-    """Wait as long as copying takes, and put the new replicas in sync, unless the move has changed.
+    """Wait for the duration of the copy, and put the new replicas in sync, unless the move has changed.
 
-    A broker that is down gets in sync when it is back (`broker_back`).
+    A replica on a broker that is down joins the ISR when the broker is back (`broker_back`).
     """
     state = cluster.state
     size = replica_bytes(state, state.topics[name], index)
@@ -414,7 +414,7 @@ async def _copied(cluster: Cluster, name: str, topic_id: UUID, index: int, addin
         if cluster.copies.get(place) is copy:
             del cluster.copies[place]
     topic = state.topics.get(name)
-    # The topic was deleted, perhaps created again by this name, or another reassignment has replaced this one.
+    # The topic was deleted, and perhaps created again with this name, or another reassignment has replaced this one.
     if topic is None or topic.id != topic_id or topic.partitions[index].adding != adding:
         return
     alive = frozenset(state.alive())
@@ -427,7 +427,7 @@ async def _copied(cluster: Cluster, name: str, topic_id: UUID, index: int, addin
 
 
 def copied_share(cluster: Cluster, name: str, index: int, replica: int) -> float:
-    """Return the share of its bytes that a replica has: 1 unless it is being copied."""
+    """Return the share of its bytes that a replica has, from 0 to 1; 1 unless it is being copied."""
     copy = cluster.copies.get((name, index, replica))
     if copy is None:
         return 1.0
@@ -436,12 +436,12 @@ def copied_share(cluster: Cluster, name: str, index: int, replica: int) -> float
 
 
 def _seconds(cluster: Cluster, name: str, size: int, replica: int) -> float:
-    """Return the seconds that a broker takes to copy so many bytes of a topic. A replication throttle limits it
+    """Return the seconds that a broker takes to copy this number of bytes of a topic, limited by a replication throttle
     (KIP-73)."""
     state = cluster.state
     throttled = state.configs.get(topic_resource(name), {}).get(_THROTTLED_REPLICAS)
     rate = state.configs.get(broker_resource(replica), {}).get(_THROTTLED_RATE)
-    # A throttle applies only where the topic lists its replicas and the broker has a rate (KIP-73);
+    # KIP-73: a throttle applies only if the topic lists its replicas and the broker has a rate;
     # kafka-reassign-partitions sets both.
     if throttled and rate and rate.isdigit() and int(rate) < _COPIED_EACH_SECOND:
         return max(size / max(int(rate), 1), _AT_LEAST)

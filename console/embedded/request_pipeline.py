@@ -1,4 +1,4 @@
-"""A request's way from its frame to its answer: decoding, faults, forwarding, its handler, quotas, counting."""
+"""The processing of a request from frame to response: decoding, faults, forwarding, handler, quotas, counters."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ log = logging.getLogger("console.embedded")
 
 MAX_CLIENTS = 1000
 OTHERS = "…others"
-"""The client id under which further clients are counted: a client chooses its id, so there is no limit to them."""
+"""Client id that counts further clients: clients choose their ids, so their number has no limit."""
 API_VERSIONS = 18
 _PRODUCE, _SASL_HANDSHAKE, _SASL_AUTHENTICATE = 0, 17, 36
 _BEFORE_AUTHENTICATION = (API_VERSIONS, _SASL_HANDSHAKE)
 _OLDEST_ADVERTISED = frozenset({_PRODUCE})
-"""APIs whose lowest versions are advertised though they are not answered, as in Kafka 4: librdkafka compresses only if
-Produce v0 is advertised (KAFKA-18659)."""
+"""APIs whose lowest versions are advertised but not served, as in Kafka 4: librdkafka compresses only if Produce v0 is
+advertised (KAFKA-18659)."""
 _BY_A_FAULT = "a declared fault"
 _HEADER = 8
 """Bytes of length and correlation id at the start of a response frame."""
 _THROTTLE_TIMES = ("throttle_time", "throttle_time_ms")
 
 Handle = Callable[[Any, RequestContext], Awaitable[Any]]
-"""A handler: takes kio's entity of the request and the context, and returns that of the response (see `handlers`)."""
+"""A handler: takes kio's request entity and the context, and returns the response entity (see `handlers`)."""
 Handled = Callable[[Any, RequestContext, Messages], Awaitable[Any]]
-"""A handler as the pipeline calls it, for any messages; what it raises is answered already."""
+"""A handler for any messages, as the pipeline calls it; its errors are already responses."""
 
 
 class CountedKey(NamedTuple):
-    """What requests are counted by. api: kio's name. client: the client id."""
+    """The key of a counter. api: kio's name. client: the client id."""
 
     api: str
     broker: int
@@ -63,7 +63,7 @@ class CountedKey(NamedTuple):
 
 
 class Count(NamedTuple):
-    """Requests, and bytes including lengths and headers."""
+    """Number of requests, and of bytes including lengths and headers."""
 
     requests: int = 0
     bytes_in: int = 0
@@ -71,16 +71,16 @@ class Count(NamedTuple):
 
 
 class Counters:
-    """Counts since the start or the last `reset`. After the first 1,000 client ids all others share one count."""
+    """Counts since the start or the last `reset`. All client ids after the first 1,000 share one count."""
 
     def __init__(self) -> None:
         self._counts: dict[CountedKey, Count] = {}
         self._clients: set[str] = set()
 
     def add(self, api: str, broker: int, client: str, bytes_in: int, bytes_out: int) -> None:
-        """Count one request and its answer. bytes_out: 0 without an answer."""
+        """Count a request and its response. bytes_out: 0 without a response."""
         if client not in self._clients:
-            # A client chooses its id: one that sends another with each request must not fill the memory.
+            # A client that sends another id with each request must not fill the memory.
             if len(self._clients) < MAX_CLIENTS:
                 self._clients.add(client)
             else:
@@ -100,7 +100,7 @@ class Counters:
         return Count(requests, bytes_in, bytes_out)
 
     def by_api(self, client: str | None = None) -> Counter[str]:
-        """Count requests by API, of one client or of all clients."""
+        """Count requests by API, for one client or all clients."""
         result: Counter[str] = Counter()
         for key, count in self._counts.items():
             if client in (None, key.client):
@@ -118,7 +118,7 @@ class Counters:
 
 @cache
 def handled_apis() -> frozenset[str]:
-    """Return kio's names of the APIs that have a handler."""
+    """Return the APIs that have a handler, by kio's names."""
     return frozenset(APIS.keys() & set(api_key_map.values()))
 
 
@@ -140,11 +140,10 @@ def handler_of(messages: Messages) -> Handle:
 
 
 def advertised(release: Release, *, proposals: bool, only: Mapping[str, Range] | None = None) -> dict[int, Range]:
-    """Return API key -> versions for ApiVersions: those of the release that are implemented here, and the proposals'
-    own.
+    """Return API key -> versions for ApiVersions: the implemented ones of the release, and the proposals' own.
 
     Args:
-        only: the APIs that another server has of them, by kio's names, with its versions; None for all.
+        only: API -> versions of another server, by kio's names, that limit the result; None for all.
     """
     result: dict[int, Range] = {}
     for key, (low, high) in release.apis.items():
@@ -171,16 +170,16 @@ def advertised(release: Release, *, proposals: bool, only: Mapping[str, Range] |
 
 
 def of_controllers(apis: Mapping[int, Range]) -> dict[int, Range]:
-    """Return API key -> versions for the ApiVersions of a controller that is no broker.
+    """Return API key -> versions in the ApiVersions response of a controller that is not a broker.
 
     Args:
-        apis: those of a broker of the release.
+        apis: versions of a broker of the release.
     """
     return {key: versions for key, versions in apis.items() if Served.AT_CONTROLLERS in APIS[api_key_map[key]].served}
 
 
 class RequestPipeline:
-    """What every request passes before and after its handler: faults, forwarding, quotas, counting."""
+    """The stages around each request's handler: faults, forwarding, quotas, counters."""
 
     def __init__(
         self, cluster: Cluster, faults: embedded_faults.Faults, counters: Counters, profile: Profile | None = None
@@ -200,19 +199,19 @@ class RequestPipeline:
         correlation_id: int,
         handled: Handled,
     ) -> bytes | None:
-        """Answer one request, with its faults, quotas and counts.
+        """Answer one request, with its faults, quotas and counters.
 
         Args:
-            frame: the request as it was on the wire, without its length.
-            handled: answers a request by its handler.
+            frame: the request as received, without its length.
+            handled: calls the handler of a request.
 
         Returns:
-            The response frame, or None for a request without a response.
+            The response frame; None for a request without a response.
 
         Raises:
-            CloseConnection: by a fault, or where the handler closes.
+            CloseConnection: raised by a fault or by the handler.
         """
-        # Met once for the whole request: a fault that happens n times counts requests, not stages.
+        # Called once per request, so that a fault that happens n times counts requests, not stages.
         effects = self._faults.meet(found.api, context.broker_id, context.client_id)
         data = None
         try:
@@ -222,11 +221,11 @@ class RequestPipeline:
                 data = self._damaged(frames.response_frame(found.response, correlation_id, body), context, effects)
             return data
         finally:
-            # Counted where the handler failed or a fault closed the connection, too: the broker had the work.
+            # Also counted if the handler failed or a fault closed the connection: the broker had the work.
             self._counters.add(found.api, context.broker_id, context.client_id, len(frame) + 4, len(data or b""))
 
     def count(self, api: str, broker_id: int, client_id: str, bytes_in: int, bytes_out: int) -> None:
-        """Count a request that no handler sees."""
+        """Count a request that does not reach a handler."""
         self._counters.add(api, broker_id, client_id, bytes_in, bytes_out)
 
     async def _payload(
@@ -246,7 +245,7 @@ class RequestPipeline:
             context.requester, found.api, len(frame) + 4, payload, answering.seconds
         )
         if wait:
-            # The connection is muted after the answer, so the client sees the throttle time first (KIP-219).
+            # The connection is muted after the response, so the client reads the throttle time first (KIP-219).
             context.session.mute = max(wait, context.session.mute)
             payload = payload if payload is None else _throttled(payload, found, wait)
         for effect in effects:
@@ -271,7 +270,7 @@ class RequestPipeline:
             if isinstance(effect, embedded_faults.FailFor) and not effect.names.isdisjoint(_texts(request)):
                 return _error(request, found, effect.code, effect.message)
         cluster = self._cluster
-        # Checked before the handler, which changes the controller's state, whichever broker was asked.
+        # Checked before the handler, which changes the controller's state on whichever broker it runs.
         is_refused = not cluster.forwarding and Served.UNFORWARDED in APIS[found.api].served
         if is_refused and context.broker_id != cluster.state.controller_id:
             return not_controller(request, found)
@@ -321,7 +320,7 @@ class RequestPipeline:
                 context.session.ending = _BY_A_FAULT
                 return data[: max(len(data) // 2, 1)]
             if isinstance(effect, embedded_faults.Garbage):
-                # With the length and the correlation id intact a client reads the body as the answer to its request.
+                # If length and correlation id are intact, a client reads the body as the response to its request.
                 kept = 0 if effect.whole_frame else _HEADER
                 return data[:kept] + self._random.randbytes(max(len(data) - kept, 1))
         return data
@@ -335,7 +334,7 @@ def _error(request: Any, found: Messages, code: int, message: str | None = None)
 
 
 def _texts(part: Any) -> Iterator[str]:
-    """Yield all texts in a request."""
+    """Yield all strings in a request."""
     if isinstance(part, str):
         yield part
     elif isinstance(part, tuple):
@@ -347,13 +346,13 @@ def _texts(part: Any) -> Iterator[str]:
 
 
 def _decoded(payload: Any, found: Messages) -> Any:
-    """Return the response as kio's entity, also if the handler returned bytes."""
+    """Return the response as kio's entity, even if the handler returned bytes."""
     return frames.decode_body(found.response, payload.data) if isinstance(payload, frames.EncodedBody) else payload
 
 
 def _throttled(payload: Any, found: Messages, seconds: float) -> Any:
     first = fields(found.response)[0].name
-    if isinstance(payload, frames.EncodedBody) and first in _THROTTLE_TIMES:  # decoding a long answer takes a minute
+    if isinstance(payload, frames.EncodedBody) and first in _THROTTLE_TIMES:  # decoding a long response takes a minute
         return frames.EncodedBody(struct.pack(">i", int(seconds * 1000)) + payload.data[4:])
     payload = _decoded(payload, found)
     names = {field.name: field for field in fields(payload)} if hasattr(payload, "__dataclass_fields__") else {}
@@ -365,7 +364,7 @@ def _throttled(payload: Any, found: Messages, seconds: float) -> Any:
 
 
 class Dispatcher:
-    """Decodes the requests of one node's connections, and answers them through the pipeline."""
+    """The dispatcher of one node: it decodes requests, and answers them through the pipeline."""
 
     def __init__(self, cluster: Cluster, pipeline: RequestPipeline, broker_id: int) -> None:
         self._cluster = cluster
@@ -377,12 +376,12 @@ class Dispatcher:
         """Decode a frame and answer it.
 
         Returns:
-            The response frame, or None for a request without a response.
+            The response frame; None for a request without a response.
 
         Raises:
             CloseConnection: the frame can't be read, or the API or its version is not served.
         """
-        # After SaslHandshake v0 frames have no headers, so their bytes can only be taken as a token.
+        # After SaslHandshake v0, frames have no headers, so all bytes are a token.
         if session.raw_tokens:
             return self._raw_token(session, frame)
         try:
@@ -390,7 +389,7 @@ class Dispatcher:
             if head.key == API_VERSIONS and not self._answers_api_versions(head.version):
                 return await self._unknown_api_versions(head.correlation_id, frame)
             found = self._known(head.key, head.version)
-            # Kafka closes the connection without an answer: it owes none to an unknown client.
+            # Kafka closes the connection of an unauthenticated client without a response.
             if not session.authenticated and session.mechanism is None and head.key not in _BEFORE_AUTHENTICATION:
                 raise CloseConnection(f"{found.api} came before authentication")
             client_id, offset = frames.read_client_id(frame, flexible=frames.is_flexible(found.request))
@@ -427,7 +426,7 @@ class Dispatcher:
         )
 
     async def _handled(self, request: Any, context: RequestContext, found: Messages) -> Any:
-        """Return the handler's response. A handler that raises is answered with UNKNOWN_SERVER_ERROR, as in Kafka."""
+        """Return the handler's response; UNKNOWN_SERVER_ERROR if the handler raises, as in Kafka."""
         session = context.session
         if not session.authenticated and session.mechanism is not None and found.key != _SASL_AUTHENTICATE:
             session.ending = f"{found.api} came during authentication"
@@ -444,7 +443,7 @@ class Dispatcher:
             return answer
 
     async def _unknown_api_versions(self, correlation_id: int, frame: bytes) -> bytes:
-        """Answer an unsupported version of ApiVersions: with version 0 and the supported versions (KIP-511)."""
+        """Answer an unsupported version of ApiVersions with version 0 and the supported versions (KIP-511)."""
         found = messages(API_VERSIONS, 0)
         assert found is not None
         low, high = self._cluster.served_by(self._broker_id)[API_VERSIONS]

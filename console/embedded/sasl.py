@@ -1,4 +1,4 @@
-"""SASL as brokers do it: PLAIN (RFC 4616), SCRAM (RFC 5802), and SCRAM credentials."""
+"""SASL on the broker's side: PLAIN (RFC 4616), SCRAM (RFC 5802), and SCRAM credentials."""
 
 from __future__ import annotations
 
@@ -21,27 +21,26 @@ MAX_ITERATIONS = 16384
 
 
 class ScramHash(IntEnum):
-    """A SCRAM mechanism by its number in Kafka's protocol."""
+    """A SCRAM mechanism, by its number in Kafka's protocol."""
 
     SHA_256 = 1
     SHA_512 = 2
 
     @property
     def label(self) -> str:
-        """``SCRAM-SHA-256``."""
+        """The mechanism's name: ``SCRAM-SHA-256``."""
         return f"SCRAM-SHA-{self.digest[3:]}"
 
     @property
     def digest(self) -> str:
-        """The hash's name in hashlib."""
+        """The name of the hash in hashlib."""
         return "sha256" if self is ScramHash.SHA_256 else "sha512"
 
 
 def credential_of(
     password: str, mechanism: ScramHash, iterations: int = MIN_ITERATIONS, salt: bytes | None = None
 ) -> ScramCredential:
-    """Return the credential of a password (RFC 5802, section 3; ScramFormatter). Without a salt it gets a random
-    one."""
+    """Return the credential of a password (RFC 5802, section 3; ScramFormatter). salt: None for a random one."""
     salt = secrets.token_bytes(24) if salt is None else salt
     salted = hashlib.pbkdf2_hmac(mechanism.digest, password.encode(), salt, iterations)
     return credential_of_salted(salted, mechanism, iterations, salt)
@@ -61,23 +60,23 @@ def mac(key: bytes, message: bytes, mechanism: ScramHash) -> bytes:
 
 PLAIN = "PLAIN"
 MAX_TOKEN = 512 * 1024
-"""Bytes (sasl.server.max.receive.size)."""
+"""Maximum size of a token in bytes (sasl.server.max.receive.size)."""
 
 
 class SaslFailure(Exception):
-    """Authentication failed, and the connection closes. The text is the message to the client
+    """Authentication failed, and the connection closes. The text is the message for the client
     (SaslServerAuthenticator)."""
 
 
 def enabled_mechanisms(spec: SaslSpec | None) -> tuple[str, ...]:
-    """Return the mechanisms that clients may choose; none without SASL."""
+    """Return the mechanisms that clients may choose; empty without SASL."""
     if spec is None:
         return ()
     return (PLAIN, *(mechanism.label for mechanism in ScramHash)) if spec.plain else tuple(m.label for m in ScramHash)
 
 
 class PlainExchange:
-    """One token: authorization id, user and password, separated by NUL (PlainSaslServer)."""
+    """The PLAIN exchange: one token with authorization id, user and password, separated by NUL (PlainSaslServer)."""
 
     token: Token | None = None
 
@@ -86,7 +85,7 @@ class PlainExchange:
         self.user: str | None = None
 
     def step(self, view: View, token: bytes) -> bytes:  # noqa: ARG002 - PLAIN needs no stored credential
-        """Take the token. Raises SaslFailure."""
+        """Process the token. Raises SaslFailure."""
         _check_size(token)
         try:
             parts = token.decode().split("\x00")
@@ -100,7 +99,7 @@ class PlainExchange:
         if not password:
             raise SaslFailure("Authentication failed: password not specified")
         known = self._users.get(user)
-        # Compared in any case and in constant time, so that the time does not disclose which users exist.
+        # Always compared, and in constant time, so that the duration does not disclose which users exist.
         expected = known.reveal() if known is not None else ""
         if not hmac.compare_digest(expected.encode(), password.encode()) or known is None:
             raise SaslFailure("Authentication failed: Invalid username or password")
@@ -113,8 +112,11 @@ class PlainExchange:
 
 
 class ScramExchange:
-    """Two tokens of the client: the first message, and the proof (ScramSaslServer). With the extension tokenauth=true
-    the name is a delegation token's id, and the client is its owner (KIP-48). delegated: these tokens, by id."""
+    """The SCRAM exchange: the client's first message, and its proof (ScramSaslServer).
+
+    If the client sends the extension tokenauth=true, the name is the id of a delegation token, and the client acts as
+    its owner (KIP-48). delegated: delegation tokens by id.
+    """
 
     def __init__(self, mechanism: ScramHash, delegated: Mapping[str, Token]) -> None:
         self._mechanism, self._delegated = mechanism, delegated
@@ -127,7 +129,7 @@ class ScramExchange:
         self.user: str | None = None
 
     def step(self, view: View, token: bytes) -> bytes:
-        """Take the next token. Raises SaslFailure."""
+        """Process the next token. Raises SaslFailure."""
         _check_size(token)
         try:
             text = token.decode()
@@ -164,12 +166,12 @@ class ScramExchange:
         assert self._credential is not None
         before, _, encoded = text.rpartition(",p=")
         attributes = _attributes(before)
-        # The nonce has a part of each side: an exchange that was recorded can't be replayed.
+        # The nonce has a part of each side, so that a recorded exchange can't be replayed.
         if attributes["r"] != self._nonce:
             raise self._failure()
         auth_message = f"{self._auth_message},{before}".encode()
-        # The stored key proves the client's, but does not yield it: who reads the metadata log can't log in by it (RFC
-        # 5802).
+        # RFC 5802: the stored key verifies the client's key, but does not reveal it, so a reader of the metadata log
+        # can't log in with it.
         signature = mac(self._credential.stored_key, auth_message, self._mechanism)
         proof = b64decode(encoded, validate=True)
         if len(proof) != len(signature):
@@ -189,12 +191,12 @@ class ScramExchange:
 
 
 Exchange = PlainExchange | ScramExchange
-"""The broker's side of one authentication; `user` is the client's name once it is authenticated, `token` the delegation
-token that it logged in with, None for none."""
+"""The broker's side of one authentication. user: name of the client once it is authenticated. token: delegation token
+of the login; None without one."""
 
 
 def begin(spec: SaslSpec, mechanism: str, delegated: Mapping[str, Token]) -> Exchange:
-    """Start the exchange of an enabled mechanism. delegated: the delegation tokens that let clients in, by id."""
+    """Start the exchange of an enabled mechanism. delegated: delegation tokens that allow a login, by id."""
     if mechanism == PLAIN:
         return PlainExchange(spec.plain)
     return ScramExchange(next(known for known in ScramHash if known.label == mechanism), delegated)

@@ -26,7 +26,7 @@ METADATA_VERSION = "metadata.version"
 """The feature whose level is the version of the metadata log."""
 
 FIRST_CONTROLLER = 101
-"""The id of the first controller that is no broker: beyond those of all brokers."""
+"""Id of the first controller that is not a broker, above the ids of all brokers."""
 MOST_CONTROLLERS = 9
 
 RELEASE_NAMES = ("3.9", "4.0", "4.4")
@@ -45,41 +45,41 @@ _SCENARIO_MODULES: Mapping[str, str] = {
 }
 _PORTS_EACH = 100
 WITH_CONTROLLERS = frozenset({"quorum", "quorum-lost"})
-"""Scenarios whose controllers are nodes of their own: `_VOTERS`, and one that does not vote."""
+"""Scenarios with separate controllers: `_VOTERS`, and an observer."""
 _VOTERS = 3
 RACKS = {1: "zone-a", 2: "zone-b", 3: "zone-c"}
 """Broker id -> rack, in the scenarios."""
 
 Range = tuple[int, int]
-"""Lowest and highest."""
+"""Lowest and highest value."""
 
 
 class AlterConfigPolicy(Protocol):
-    """Refuses config changes by rules of its own (org.apache.kafka.server.policy.AlterConfigPolicy)."""
+    """A policy that refuses config changes by its own rules (org.apache.kafka.server.policy.AlterConfigPolicy)."""
 
     def configure(self, configs: Mapping[str, str]) -> None:
-        """Take the configs of the brokers' files. Called once before the cluster starts."""
+        """Set the configs of the brokers' files. Called once, before the cluster starts."""
 
     def validate(self, resource: ConfigResource, configs: Mapping[str, str | None]) -> None:
-        """Check the changed keys of a resource, None for a deleted one. Called after all other checks have passed.
+        """Check the changed keys of a resource; None for a deleted key. Called after all other checks have passed.
 
         Raises:
-            PolicyViolation: the change is against a rule.
+            PolicyViolation: the change breaks a rule.
         """
 
     def close(self) -> None:
-        """Release what the policy holds. Called once when the cluster has stopped."""
+        """Release the resources of the policy. Called once, after the cluster has stopped."""
 
 
 Answer = Callable[[Any], Any]
-"""Makes another answer of one."""
+"""A function that turns one response into another."""
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """What a server is like to its clients. release: of Kafka, whose answers its own resemble. apis: kio's names of the
-    APIs that it has, with their versions; None for all of the release. unserved: API key -> versions that it reports
-    beside, such as those between brokers, by which clients recognize ZooKeeper. refused: those that it has and answers
-    with an error. answers: how it answers otherwise, by API."""
+    """The behavior of a server for its clients. release: the Kafka release that it resembles. apis: kio's names of its
+    APIs, with their versions; None for all of the release. unserved: API key -> versions that it reports in addition,
+    such as those between brokers, by which clients recognize ZooKeeper. refused: API -> error with which it always
+    responds. answers: API -> function that changes its responses."""
 
     release: str
     apis: Mapping[str, Range] | None = None
@@ -89,7 +89,7 @@ class Profile(msgspec.Struct, frozen=True):
 
 
 class SaslSpec(msgspec.Struct, frozen=True):
-    """Users and their passwords. plain: for PLAIN. scram: for SCRAM-SHA-256 and -512, as credentials in the state that
+    """Users and their passwords. plain: for PLAIN. scram: for SCRAM-SHA-256 and -512, stored as credentials that
     AlterUserScramCredentials can change."""
 
     plain: Mapping[str, Secret] = msgspec.field(default_factory=dict)
@@ -100,17 +100,16 @@ class SaslSpec(msgspec.Struct, frozen=True):
 class ClusterSpec:
     """The specification of a cluster.
 
-    brokers: how many, with ids from 1. controllers: how many vote that are nodes of their own, with ids from
-    `FIRST_CONTROLLER` and listeners; 0 where the brokers are the controllers, too, which have no listeners then.
-    observers: how many more controllers do not vote. versions: the Kafka release, one of RELEASE_NAMES. proposals:
-    whether the proposals' own formats are advertised too. port: of the first broker, the others follow, and then the
-    controllers; 0 for free ones.
-    authorizer: whether ACLs are kept and enforced. super_users: principals that may do everything. sasl: None for no
-    authentication, then everybody is ANONYMOUS. propagation_delay: seconds until a change reaches the brokers that are
-    not the controller. forwarding: whether these forward requests to the controller; brokers without a quorum do not.
-    racks: by broker id. static_configs: configs of each broker's file. scenario: what the cluster holds at the start.
-    live: whether the scenario's other clients work in it. state_file: where the state is kept over restarts. profile:
-    of another server than Kafka, or of an older one, whose release counts then.
+    brokers: number of brokers, with ids from 1. controllers: number of voters that are separate nodes, with ids from
+    `FIRST_CONTROLLER` and their own listeners; 0 if the brokers are also the controllers, which then have no listeners.
+    observers: number of further controllers that do not vote. versions: Kafka release, one of RELEASE_NAMES. proposals:
+    also advertise the proposals' own formats. port: port of the first broker; the other brokers and then the
+    controllers follow; 0 for free ports. authorizer: store and enforce ACLs. super_users: principals that may do
+    everything. sasl: None for no authentication; then every client is ANONYMOUS. propagation_delay: seconds until a
+    change reaches brokers other than the controller. forwarding: these brokers forward requests to the controller,
+    which brokers without a quorum do not. racks: by broker id. static_configs: configs of each broker's file. scenario:
+    name of the initial content. live: the scenario's other clients are active. state_file: file that keeps the state
+    over restarts. profile: another server than Kafka, or an older one, whose release then replaces `versions`.
     """
 
     brokers: int = 3
@@ -135,7 +134,7 @@ class ClusterSpec:
     profile: Profile | None = None
 
     def __post_init__(self) -> None:
-        """Check the numbers. Raises ValueError for one out of range."""
+        """Validate the numbers. Raises ValueError for a number out of range."""
         if not 1 <= self.brokers <= 100:
             raise ValueError(f"a cluster has 1 to 100 brokers, not {self.brokers}")
         if not 0 <= self.controllers <= MOST_CONTROLLERS or not 0 <= self.observers <= MOST_CONTROLLERS:
@@ -153,8 +152,7 @@ class ClusterSpec:
 class Release(msgspec.Struct, frozen=True):
     """A Kafka release as clients see it (ApiVersions).
 
-    name: ``4.4``. apis: API key -> versions. supported: feature -> levels. finalized: the feature levels of a new
-    cluster.
+    name: ``4.4``. apis: API key -> versions. supported: feature -> levels. finalized: feature levels of a new cluster.
     """
 
     name: str
@@ -164,27 +162,27 @@ class Release(msgspec.Struct, frozen=True):
 
     @property
     def number(self) -> tuple[int, int]:
-        """The name as numbers, for comparing: ``(4, 4)``."""
+        """The name as numbers, for comparison: ``(4, 4)``."""
         return release_number(self.name)
 
 
 def release_number(name: str) -> tuple[int, int]:
-    """Return the name of a release as numbers, for comparing: ``(4, 4)``."""
+    """Return the name of a release as numbers, for comparison: ``(4, 4)``."""
     major, _, minor = name.partition(".")
     return int(major), int(minor)
 
 
 def since(table: Mapping[str, T], name: str) -> T:
-    """Return what a table has for a release: its entry of the latest release that is not newer.
+    """Return the entry of a table for a release: that of the latest release that is not newer.
 
-    Raises ValueError where the release is older than all of them.
+    Raises ValueError if the release is older than all entries.
     """
     return table[max((each for each in table if release_number(each) <= release_number(name)), key=release_number)]
 
 
 @cache
 def release(name: str) -> Release:
-    """Read the release of this name from data/releases.json. Raises ValueError for a name not in RELEASE_NAMES."""
+    """Read the release with this name from data/releases.json. Raises ValueError for a name not in RELEASE_NAMES."""
     from importlib.resources import files
 
     if name not in RELEASE_NAMES:
@@ -193,7 +191,7 @@ def release(name: str) -> Release:
 
 
 def read_releases(text: str) -> dict[str, Release]:
-    """Parse releases as JSON has them, by name."""
+    """Parse releases from JSON, by name."""
     return {
         name: Release(
             name,
@@ -206,7 +204,7 @@ def read_releases(text: str) -> dict[str, Release]:
 
 
 def scenario_module(name: str) -> str:
-    """Return the module in `scenarios` for one cluster's scenario. Raises ValueError for an unknown name."""
+    """Return the module in `scenarios` of a cluster's scenario. Raises ValueError for an unknown name."""
     module = _SCENARIO_MODULES.get(name)
     if module is None:
         raise ValueError(f"unknown scenario {name}; known: {', '.join(SCENARIO_NAMES)}")
@@ -214,12 +212,11 @@ def scenario_module(name: str) -> str:
 
 
 def clusters_of(name: str, spec: ClusterSpec) -> dict[str, ClusterSpec]:
-    """Return the clusters of a scenario, by name, each like the given specification. Raises ValueError for an unknown
-    name.
+    """Return the clusters of a scenario, by name, based on this specification. Raises ValueError for an unknown name.
 
-    Those about the quorum have controllers of their own. The clusters of `fleet` have none, and differ: production has
-    an incident, staging is like Kafka 4.0, and old is like 3.9 with one broker. Their first ports are 100 apart, and
-    each has a state file of its own.
+    Scenarios about the quorum have separate controllers. The clusters of `fleet` do not, and differ: production has an
+    incident, staging is Kafka 4.0, and old is 3.9 with one broker. Their first ports are 100 apart, and each has its
+    own state file.
     """
     racks = spec.racks or RACKS
     if name in WITH_CONTROLLERS:

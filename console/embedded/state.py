@@ -1,4 +1,4 @@
-"""The state of the cluster: its tables, how each broker knows them, and every change of them."""
+"""The cluster's state: its tables, each broker's view of them, and the log of all changes."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from console.model.config import ConfigResource, topic_resource
 from console.model.quota import QuotaEntity, QuotaValues
 
 MAX_RECORDS = 10_000
-"""Most records of the metadata log in one change (QuorumController.MAX_RECORDS_PER_USER_OP): an ACL, a config, a quota
-key. ZooKeeper has no such limit."""
+"""Maximum number of metadata records in one change (QuorumController.MAX_RECORDS_PER_USER_OP): one record per ACL,
+config or quota key. ZooKeeper has no such limit."""
 
 
 Overrides = Mapping[str, str]
-"""Config key -> value, of one resource. Replaced as a whole, never modified."""
+"""Config key -> value, of one resource. Always replaced as a whole, never modified."""
 
 
 class View(Struct, frozen=True):
-    """What one broker knows. controller: the key 0 has the active controller's id."""
+    """The state as one broker knows it. controller: its key 0 holds the id of the active controller."""
 
     brokers: Mapping[int, tables.BrokerNode]
     topics: Mapping[str, tables.Topic]
@@ -47,7 +47,7 @@ class View(Struct, frozen=True):
 
     @property
     def controller_id(self) -> int:
-        """The active controller, as this broker knows it."""
+        """Id of the active controller, as this broker knows it."""
         return self.controller[0]
 
 
@@ -65,18 +65,18 @@ class Tables:
     controller: tables.Table[int, int] = field(default_factory=lambda: tables.Table("controller"))
 
     def named(self, name: str) -> tables.Table[Any, Any]:
-        """Return the table of this name. Raises KeyError."""
+        """Return the table with this name. Raises KeyError."""
         if name not in TABLE_NAMES:
             raise KeyError(name)
         table: tables.Table[Any, Any] = getattr(self, name)
         return table
 
     def now(self, offset: int) -> View:
-        """Return the tables as they are."""
+        """Return a view of the current tables."""
         return View(**{name: getattr(self, name) for name in TABLE_NAMES}, offset=offset)
 
     def before(self, changes: Iterable[tables.Change], offset: int) -> View:
-        """Return the tables as they were before these changes: all that were made since, in any order."""
+        """Return a view of the tables before these changes. changes: all changes since then, in any order."""
         undone: dict[str, dict[Hashable, Any]] = {}
         for change in sorted(changes, key=lambda made: made.offset, reverse=True):
             undone.setdefault(change.table, {})[change.key] = change.before
@@ -97,36 +97,38 @@ P = ParamSpec("P")
 
 
 class Listeners(Generic[P]):
-    """Functions that are called when something happens, in the order in which they were added."""
+    """Functions that an event calls, in the order in which they were added."""
 
     def __init__(self) -> None:
         self._all: list[Callable[P, None]] = []
 
     def add(self, listener: Callable[P, None]) -> Callable[[], None]:
-        """Call a function from now on, and return a function that ends that."""
+        """Register a function, and return a function that unregisters it."""
         self._all.append(listener)
         return lambda: self._all.remove(listener)
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> None:
-        """Call all of them. One may end its own subscription meanwhile."""
+        """Call all functions. A function may unregister itself meanwhile."""
         for listener in tuple(self._all):
             listener(*args, **kwargs)
 
 
 DirPlace = tuple[UUID, int, int]
-"""A replica: topic id, partition, broker."""
+"""A replica: topic id, partition, broker id."""
 
 
 class ClusterState:
-    """The controller's state. Every change goes through it, so that offsets and notifications have one source.
+    """The controller's state. All changes go through it, so offsets and notifications have one source.
 
-    Only for the cluster's own loop: there are no locks, and no change awaits. groups, logs and transactions belong to
-    single brokers and are not replicated; their handlers keep them. tokens: by id, in no state file. replica_dirs:
-    replicas that were moved to another directory; dir_copies: those that are copied, with the directory, since when,
-    Unix time, and for how many seconds. controllers: those that are no brokers, by id; none where the brokers are
-    the controllers, too. no_voters: nodes of the two that could vote, and do not. stopped_at: when a node stopped that
-    is down, Unix time. last_controller: the last active one's id, also where there is none now.
-    Each change of a table returns its offset in the log.
+    Not thread-safe: use it on the cluster's event loop. It has no locks, and no change awaits. Each change of a table
+    returns its offset in the log.
+
+    groups, logs, transactions: state of single brokers, not replicated; their handlers maintain it. tokens: by id, not
+    in state files. replica_dirs: replicas that moved to another directory. dir_copies: replicas that are being copied
+    -> target directory, start in Unix time, duration in seconds. controllers: controllers that are not brokers, by id;
+    empty if the brokers are also the controllers. no_voters: nodes that could vote, but do not. stopped_at: node that
+    is down -> when it stopped, Unix time. last_controller: id of the last active controller, also while no controller
+    is active.
     """
 
     def __init__(self, cluster_id: str, release: Release, clock: Clock | None = None) -> None:
@@ -151,23 +153,23 @@ class ClusterState:
         self._past: tuple[tuple[int, int], View] | None = None
         self.tables.controller.put(0, -1)
 
-    # Reading: what the controller knows.
+    # Reads of the current and past state.
 
     @property
     def view(self) -> View:
-        """Everything as it is now."""
+        """The current state."""
         return self.tables.now(self.log.end)
 
     def view_at(self, offset: int) -> View:
-        """Return everything as it was at an offset, as far back as the log goes.
+        """Return the state as of an offset, as far back as the log goes.
 
         Args:
-            offset: of the last change that is seen; from the log's end on the view follows the state.
+            offset: offset of the last visible change; at the log's end or later, the view follows the state.
         """
         if offset >= self.log.end:
             return self.view
         which = (offset, self.log.end)
-        # Brokers that lag behind by the same delay ask for the same offset again and again: the last answer is kept.
+        # Brokers with the same delay request the same offset repeatedly, so the last view is cached.
         if self._past is None or self._past[0] != which:
             self._past = which, self.tables.before(self.log.after(offset), offset)
         return self._past[1]
@@ -184,12 +186,12 @@ class ClusterState:
 
     @property
     def configs(self) -> Mapping[ConfigResource, Mapping[str, str]]:
-        """Overrides of every resource that has some."""
+        """Overrides of every resource that has overrides."""
         return self.tables.configs
 
     @property
     def quotas(self) -> Mapping[QuotaEntity, Mapping[str, float]]:
-        """Quotas of every entity that has some."""
+        """Quotas of every entity that has quotas."""
         return self.tables.quotas
 
     @property
@@ -209,20 +211,20 @@ class ClusterState:
 
     @property
     def controller_id(self) -> int:
-        """The active controller's id, -1 for none."""
+        """Id of the active controller; -1 if there is no active controller."""
         return self.tables.controller[0]
 
     def alive(self) -> tuple[int, ...]:
-        """Return the ids of the brokers that are alive, sorted."""
+        """Return the ids of the live brokers, sorted."""
         return tuple(sorted(broker.id for broker in self.brokers.values() if broker.alive))
 
-    # Changing.
+    # Changes.
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call a function after every change of a table.
+        """Register a function that is called after every change of a table.
 
         Args:
-            listener: called in the middle of the change: it must neither await nor raise.
+            listener: called during the change, so it must neither await nor raise.
 
         Returns:
             A function that ends the subscription.
@@ -234,14 +236,14 @@ class ClusterState:
         self.touched.call()
 
     def put(self, table: str, key: Hashable, value: Any) -> int:
-        """Set a key of a table, and return the change's offset. Writing the same value again is a change too.
+        """Set a key of a table, and return the offset of the change. Writing the same value again is also a change.
 
         Args:
             table: one of TABLE_NAMES.
-            value: ABSENT to remove the key.
+            value: new value; ABSENT to remove the key.
 
         Raises:
-            KeyError: there is no such table.
+            KeyError: unknown table.
         """
         content = self.tables.named(table)
         before = content.find(key)
@@ -249,22 +251,22 @@ class ClusterState:
             content.remove(key)
         else:
             content.put(key, value)
-        # Offsets count from 1, so 0 is the state of a cluster that has just been formatted.
+        # Offsets start at 1: offset 0 is the state of a newly formatted cluster.
         change = tables.Change(self.log.end + 1, self.clock.time(), table, key, before, value)
         self.log.append(change)
         self._changed.call(change)
         return change.offset
 
     def remove(self, table: str, key: Hashable) -> int:
-        """Remove a key of a table, and return the change's offset; the log's end if the key is missing.
+        """Remove a key of a table, and return the offset of the change; the log's end if the key is missing.
 
         Raises:
-            KeyError: there is no such table.
+            KeyError: unknown table.
         """
         return self.put(table, key, tables.ABSENT) if key in self.tables.named(table) else self.log.end
 
     def put_topic(self, topic: tables.Topic) -> int:
-        """Create or replace a topic, and return the change's offset."""
+        """Create or replace a topic, and return the offset of the change."""
         return self.put("topics", topic.name, topic)
 
     def remove_topic(self, name: str) -> int:
@@ -278,46 +280,46 @@ class ClusterState:
             return self.log.end
         for partition in range(len(topic.partitions)):
             self.logs.pop((name, partition), None)
-        # Before the topic itself, so that a broker that lags behind never has configs of a topic that is gone.
+        # The configs go first, so that a broker that lags never has configs of a deleted topic.
         self.remove("configs", topic_resource(name))
         return self.remove("topics", name)
 
     def alter_config(self, resource: ConfigResource, changes: Mapping[str, str | None]) -> int:
-        """Set and delete configs of a resource, and return the change's offset.
+        """Set and delete configs of a resource, and return the offset of the change.
 
         Args:
-            changes: key -> value, None to delete it. The values are not checked.
+            changes: key -> value; None to delete the key. The values are not validated.
         """
         return self.replace_config(resource, _altered(self.configs.get(resource, {}), changes))
 
     def replace_config(self, resource: ConfigResource, overrides: Mapping[str, str]) -> int:
-        """Replace all overrides of a resource, and return the change's offset.
+        """Replace all overrides of a resource, and return the offset of the change.
 
         Args:
-            overrides: empty to remove the resource from the table.
+            overrides: config key -> value; empty to remove the resource from the table.
         """
         if overrides:
             return self.put("configs", resource, dict(overrides))
         return self.remove("configs", resource)
 
     def alter_quota(self, entity: QuotaEntity, changes: Mapping[str, float | None]) -> int:
-        """Set and delete quotas of an entity, and return the change's offset.
+        """Set and delete quotas of an entity, and return the offset of the change.
 
         Args:
-            changes: quota key -> bytes per second, percent, or mutations per second; None to delete it.
+            changes: quota key -> bytes per second, percent, or mutations per second; None to delete the key.
         """
         values = _altered(self.quotas.get(entity, {}), changes)
         return self.put("quotas", entity, values) if values else self.remove("quotas", entity)
 
     def add_acl(self, acl: Acl) -> int:
-        """Add an ACL with a random id, and return the change's offset. An existing one keeps its id."""
+        """Add an ACL with a random id, and return the offset of the change. An existing ACL keeps its id."""
         return self.log.end if acl in self.acls else self.put("acls", acl, uuid4())
 
     def set_feature(self, name: str, level: int) -> int:
-        """Finalize a feature, and return the change's offset.
+        """Finalize a feature, and return the offset of the change.
 
         Args:
-            level: 0 deletes the feature, as a level of 0 means that it is off.
+            level: finalized level; 0 (off) deletes the feature.
         """
         return self.put("features", name, level) if level else self.remove("features", name)
 
@@ -326,12 +328,12 @@ class ClusterState:
         return self.put("brokers", broker.id, broker)
 
     def move_controller(self, broker_id: int) -> int:
-        """Make another broker the active controller, and return the change's offset.
+        """Make another broker the active controller, and return the offset of the change.
 
         Args:
-            broker_id: -1 for none.
+            broker_id: id of the new controller; -1 for no controller.
         """
-        # A quorum's new leader has a new epoch, also where the same broker is elected again.
+        # A quorum's new leader has a new epoch, even if the same broker is elected again.
         self.controller_epoch += 1
         self.last_controller = broker_id if broker_id >= 0 else self.last_controller
         return self.put("controller", 0, broker_id)
@@ -348,8 +350,8 @@ def _altered(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
 
 
 class Propagation:
-    """Which changes each broker has applied: the controller all, the others those older than `delay` seconds, and a
-    broker that is down none since."""
+    """The changes that each broker has applied. The controller has applied all; other brokers apply them after `delay`
+    seconds; a broker that is down applies none."""
 
     def __init__(self, state: ClusterState, delay: float = 0.0) -> None:
         self.delay = delay
@@ -358,8 +360,8 @@ class Propagation:
         self._stopped_at: dict[int, int] = {}
 
     def stopped(self, broker_id: int) -> None:
-        """Record that a broker is down: it applies nothing more."""
-        # A broker that is down knows what it knew: its answers after a restart begin there.
+        """Record that a broker is down, and stop applying changes to it."""
+        # A broker that is down keeps its state, and answers from it after a restart.
         self._stopped_at.setdefault(broker_id, self.applied(broker_id))
 
     def resumed(self, broker_id: int) -> None:
@@ -367,7 +369,7 @@ class Propagation:
         self._stopped_at.pop(broker_id, None)
 
     def delay_of(self, broker_id: int) -> float:
-        """Return seconds until a change reaches this broker."""
+        """Return the delay in seconds until a change reaches this broker."""
         return 0.0 if broker_id == self._state.controller_id else self.delays.get(broker_id, self.delay)
 
     def applied(self, broker_id: int) -> int:
@@ -387,7 +389,7 @@ class Propagation:
         """Wait until every live broker has applied the log up to an offset.
 
         Args:
-            within: seconds, None to wait without an end.
+            within: timeout, seconds; None to wait without a limit.
 
         Returns:
             False if `within` was too short.
@@ -397,7 +399,7 @@ class Propagation:
             return True
         enough = within is None or wait <= within
         await self._state.clock.sleep(wait if enough else max(within or 0.0, 0.0))
-        while enough and self._behind(offset):  # what rounding left over
+        while enough and self._behind(offset):  # rounding may leave some time
             await asyncio.sleep(0)
             await self._state.clock.sleep(0.001)
         return enough

@@ -1,4 +1,4 @@
-"""The state in a JSON file, written as a whole soon after each change."""
+"""The state in a JSON file, which is rewritten soon after each change."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ V = TypeVar("V")
 
 
 class _Table(msgspec.Struct, Generic[K, V]):
-    """A table without its source: what was put, and the source's keys that were removed."""
+    """A table without its source: the entries that were put, and the removed keys of the source."""
 
     own: list[tuple[K, V]]
     gone: list[K]
 
 
 class _Tables(msgspec.Struct):
-    """The tables. Brokers and the controller are not stored."""
+    """The stored tables. Brokers and the controller are not stored."""
 
     topics: _Table[str, embedded_tables.Topic]
     configs: _Table[ConfigResource, dict[str, str]]
@@ -49,11 +49,11 @@ class _Tables(msgspec.Struct):
 
 
 CODECS = _Tables.__struct_fields__
-"""The names of the tables that are stored."""
+"""Names of the stored tables."""
 
 
 class _Member(msgspec.Struct):
-    """A member without a client. A real one joins again by itself."""
+    """A member without a client. Members with clients join again by themselves."""
 
     id: str
     instance_id: str | None
@@ -64,7 +64,7 @@ class _Member(msgspec.Struct):
 
 
 class _Group(msgspec.Struct):
-    """A group with its offsets."""
+    """A group with its offsets and members."""
 
     id: str
     initial_delay: float
@@ -88,7 +88,7 @@ class _Log(msgspec.Struct):
 
 
 class _Unlogged(msgspec.Struct):
-    """Groups, logs, transactions and the directories of replicas, which are not in the tables."""
+    """Groups, logs, transactions and the directories of replicas, which are outside the tables."""
 
     groups: list[_Group]
     logs: list[_Log]
@@ -98,7 +98,7 @@ class _Unlogged(msgspec.Struct):
 
 
 class _State(_Unlogged):
-    """The content of a file."""
+    """The content of a state file."""
 
     format: str
     scenario: str | None
@@ -116,9 +116,9 @@ def _made(type_: type[Any], value: Any) -> Any:
 
 
 KEPT_BYTES = 64 * 1024
-"""Most bytes of records of one partition."""
+"""Maximum number of bytes of records of one partition."""
 KEPT_TOTAL = 4 * 2**20
-"""Most bytes of records of all partitions."""
+"""Maximum number of bytes of records of all partitions."""
 
 
 def _unlogged(state: ClusterState) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def _unlogged(state: ClusterState) -> dict[str, Any]:
         # The topic was deleted while records were appended.
         if place[0] not in state.topics:
             continue
-        # The newest records, as consumers read at the end; what is left out looks as if retention had deleted it.
+        # The newest records, which consumers at the end read; older ones look like records deleted by retention.
         kept = _newest(log.batches, min(KEPT_BYTES, left))
         data = b"".join(batch.data for batch in kept)
         left -= len(data)
@@ -148,13 +148,13 @@ def _unlogged(state: ClusterState) -> dict[str, Any]:
 
 
 def encode_unlogged(state: ClusterState) -> Any:
-    """Return what is not in the tables in plain values. Of a log the newest records and its offsets are stored; of a
-    group its offsets and the members without a client."""
+    """Return the state outside the tables as plain values: logs with offsets and their newest records, groups with
+    offsets and the members without a client."""
     return msgspec.to_builtins(_Unlogged(**_unlogged(state)))
 
 
 def restore_unlogged(state: ClusterState, content: Any) -> None:
-    """Restore what `encode_unlogged` returned. Raises msgspec.ValidationError or ValueError for another form."""
+    """Restore the result of `encode_unlogged`. Raises msgspec.ValidationError or ValueError for another form."""
     _restore_unlogged(state, msgspec.convert(content, _Unlogged))
 
 
@@ -241,11 +241,11 @@ FORMAT = "kac cluster state 2"
 
 
 class StateFileError(Exception):
-    """The state file can't be read or written, or is not one. The text says which file, why, and what to do."""
+    """The state file can't be read or written, or is invalid. The text has the file, the reason and a remedy."""
 
 
 def encode_state(state: ClusterState, scenario: str | None) -> bytes:
-    """Encode the whole state as JSON. Of a table with a source only its changes."""
+    """Encode the whole state as JSON; for a table with a source, only its changes."""
     tables = {name: state.tables.named(name) for name in CODECS}
     content = _State(
         **_unlogged(state),
@@ -256,12 +256,12 @@ def encode_state(state: ClusterState, scenario: str | None) -> bytes:
         tables=_Tables(**{name: _Table(list(table.own.items()), list(table.gone)) for name, table in tables.items()}),
     )
     plain = msgspec.to_builtins(content, enc_hook=_plain)
-    # Names with lone surrogates must survive a restart, too.
+    # Names with lone surrogates must also survive a restart.
     return json_text(plain, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def write_state(path: Path, content: bytes) -> None:
-    """Replace the file's content at once. Only its owner may read it, because it holds credentials.
+    """Replace the file's content atomically. Only its owner may read the file, because it holds credentials.
 
     Raises StateFileError; then the file is unchanged.
     """
@@ -272,7 +272,7 @@ def write_state(path: Path, content: bytes) -> None:
 
 
 def read_state(path: Path, scenario: str | None) -> dict[str, Any] | None:
-    """Read the content that `write_state` wrote; None without a file. Raises StateFileError."""
+    """Read the content that `write_state` wrote; None if there is no file. Raises StateFileError."""
     try:
         content = json_of(path.read_bytes())
     except FileNotFoundError:
@@ -294,9 +294,9 @@ def read_state(path: Path, scenario: str | None) -> dict[str, Any] | None:
 
 
 def restore_state(state: ClusterState, content: dict[str, Any], path: Path) -> None:
-    """Fill a state that has only its sources from a file's content. Raises StateFileError."""
+    """Fill a state, whose tables have only their sources, from a file's content. Raises StateFileError."""
     try:
-        # Not strict: a limit that is infinite or no number is a text.
+        # Not strict: a limit that is infinite or NaN is stored as text.
         kept = msgspec.convert(content, _State, strict=False, dec_hook=_made)
         state.cluster_id = kept.cluster_id
         for name in CODECS:
@@ -310,21 +310,21 @@ def restore_state(state: ClusterState, content: dict[str, Any], path: Path) -> N
         raise StateFileError(
             f"the state in {path} is damaged ({error}); move it away to start with a new one"
         ) from error
-    # Offsets go on where they were, so that no broker seems to know more than the controller. Last, as the tables are
-    # filled without the log.
+    # Offsets continue where they were, so that no broker seems to be ahead of the controller. This comes last, as the
+    # tables are filled without the log.
     state.log = embedded_tables.ChangeLog(kept.offset)
 
 
 log = logging.getLogger("console.embedded")
 
 PAUSE = 0.2
-"""Seconds in which changes are collected before a write."""
+"""Seconds of collecting changes before a write."""
 LONG_PAUSE = 2.0
 """The same for records and groups, which change all the time."""
 
 
 class StateKeeper:
-    """Keeps a state in a file. A write that fails is logged, and repeated with the next change."""
+    """The writer of a state file. A failed write is logged, and repeated with the next change."""
 
     def __init__(self, state: ClusterState, path: Path, scenario: str | None) -> None:
         self._state = state
@@ -352,9 +352,9 @@ class StateKeeper:
         while True:
             await self._changed.wait()
             await asyncio.sleep(PAUSE)
-            # Before the state is encoded: a change during the write is written by the next one.
+            # Cleared before the state is encoded, so that the next write has any change made during this one.
             self._changed.clear()
-            # Encoded in the loop, where nothing changes meanwhile; only the file is written in a thread.
+            # Encoded on the loop, where no change happens meanwhile; only the file is written in a thread.
             content = encode_state(self._state, self._scenario)
             try:
                 await asyncio.to_thread(write_state, self._path, content)
@@ -366,7 +366,7 @@ class StateKeeper:
         write_state(self._path, encode_state(self._state, self._scenario))
 
     def close(self) -> None:
-        """Write once more, and stop. Raises StateFileError."""
+        """Write a last time, and stop. Raises StateFileError."""
         self._unsubscribe()
         self._untouched()
         if self._later is not None:

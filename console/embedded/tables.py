@@ -1,4 +1,4 @@
-"""Tables that only the state writes to, the values in them, and the log of their changes."""
+"""Tables that only ClusterState changes, their values, and the log of their changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ V_co = TypeVar("V_co", covariant=True)
 
 
 class Absent:
-    """Marks a missing value where None could be a value."""
+    """Marker of a missing value, for tables that could hold None."""
 
     def __repr__(self) -> str:
         return "ABSENT"
@@ -26,22 +26,22 @@ ABSENT: Final = Absent()
 
 
 class Source(Protocol[K, V_co]):
-    """A table's initial content, computed from the key, so that it takes no memory."""
+    """Initial content of a table, computed from the key, so it takes no memory."""
 
     def find(self, key: K) -> V_co | None:
-        """Return the value of a key, None for an unknown key."""
+        """Return the value of a key; None if the key is unknown."""
 
     def __iter__(self) -> Iterator[K]:
         """Iterate over all keys, always in the same order."""
 
     def items(self) -> Iterator[tuple[K, V_co]]:
-        """Return all keys with their values, in that order."""
+        """Return all keys with their values, in the order of `__iter__`."""
 
     def __len__(self) -> int: ...
 
 
 class Table(Mapping[K, V], Generic[K, V]):
-    """A mapping over an optional source. Only ClusterState calls `put` and `remove`."""
+    """A mapping on top of an optional source. Only ClusterState calls `put` and `remove`."""
 
     __slots__ = ("_gone", "_own", "name", "source")
 
@@ -65,7 +65,7 @@ class Table(Mapping[K, V], Generic[K, V]):
         self._gone.discard(key)
 
     def remove(self, key: K) -> None:
-        """Remove a key. Does nothing if it is missing."""
+        """Remove a key. Do nothing if the key is missing."""
         self._own.pop(key, None)
         if self.source is not None and self.source.find(key) is not None:
             self._gone.add(key)
@@ -80,12 +80,12 @@ class Table(Mapping[K, V], Generic[K, V]):
 
     @property
     def own(self) -> Mapping[K, V]:
-        """The entries that were put, without the source's."""
+        """The entries set by `put`, without those of the source."""
         return self._own
 
     @property
     def gone(self) -> frozenset[K]:
-        """The source's keys that were removed."""
+        """The removed keys of the source."""
         return frozenset(self._gone)
 
     def __getitem__(self, key: K) -> V:
@@ -136,7 +136,7 @@ class Table(Mapping[K, V], Generic[K, V]):
     def __len__(self) -> int:
         if self.source is None:
             return len(self._own)
-        # An own value may replace one of the source, which counts already.
+        # An entry of the table may replace one of the source, which is already counted.
         fresh = sum(1 for key in self._own if self.source.find(key) is None)
         return len(self.source) - len(self._gone) + fresh
 
@@ -160,7 +160,7 @@ class _Values(ValuesView[V]):
 
 
 class PastTable(Mapping[K, V], Generic[K, V]):
-    """A table as it was before some changes. undone: each changed key's value before them."""
+    """A table as it was before some changes. undone: changed key -> its value before them."""
 
     __slots__ = ("_now", "_undone")
 
@@ -206,7 +206,8 @@ class PastTable(Mapping[K, V], Generic[K, V]):
 
 
 class IndexedTable(Table[K, V]):
-    """A table whose keys are also found by their parts: there may be a million. version: changes with each change."""
+    """A table with an index from the parts of a key to its keys, for up to a million keys. version: grows with each
+    change."""
 
     __slots__ = ("_by_part", "_parts_of", "version")
 
@@ -224,7 +225,7 @@ class IndexedTable(Table[K, V]):
             self._by_part.setdefault(part, {})[key] = None
 
     def remove(self, key: K) -> None:
-        """Remove a key. Does nothing if it is missing."""
+        """Remove a key. Do nothing if the key is missing."""
         super().remove(key)
         self.version += 1
         for part in self._parts_of(key):
@@ -234,18 +235,18 @@ class IndexedTable(Table[K, V]):
                 self._by_part.pop(part, None)
 
     def having(self, part: Hashable, made: Iterable[K]) -> Iterator[K]:
-        """Yield the keys with a part. Lazy: the table may change during the iteration. made: the source's keys."""
+        """Yield the keys with a part, lazily: the table may change during the iteration. made: keys of the source."""
         own = dict(self._by_part.get(part, {}))
         yield from (key for key in made if key not in own and key in self)
         yield from own
 
 
 def keys_in(mapping: Mapping[K, V], find: Callable[[Any], Iterable[K]], is_wanted: Callable[[K], bool]) -> Iterable[K]:
-    """Return the wanted keys of a view's table. find: finds them in an `IndexedTable`."""
+    """Return the wanted keys of a view's table. find: index lookup for an `IndexedTable`."""
     if isinstance(mapping, IndexedTable):
         return find(mapping)
     if isinstance(mapping, PastTable) and isinstance(mapping.now, IndexedTable):
-        # What was added since is not in the view; what was removed since is put back.
+        # The view lacks keys added since, and still has keys removed since.
         still = [key for key in find(mapping.now) if key in mapping]
         return [*still, *(key for key in mapping.restored() if is_wanted(key) and key not in mapping.now)]
     return [key for key in mapping if is_wanted(key)]
@@ -261,7 +262,7 @@ NO_LEADER = -1
 
 @dataclass(frozen=True, slots=True)
 class BrokerNode:
-    """A registered broker. port: 0 until it listens. alive: unfenced and reachable. epoch: of its registration."""
+    """A registered broker. port: 0 until it listens. alive: unfenced and reachable. epoch: registration epoch."""
 
     id: int
     host: str = "127.0.0.1"
@@ -274,8 +275,8 @@ class BrokerNode:
 
 @dataclass(frozen=True, slots=True)
 class ControllerNode:
-    """A controller that is no broker. port: 0 until it listens. alive: whether its process runs. behind: records that
-    its log lacks, and behind_since: since when, Unix time."""
+    """A controller that is not a broker. port: 0 until it listens. alive: its process runs. behind: number of records
+    that its log lacks. behind_since: start of the lag, Unix time."""
 
     id: int
     host: str = "127.0.0.1"
@@ -302,7 +303,7 @@ class Partition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic. partitions[i] is partition i."""
+    """A topic. partitions: indexed by partition id."""
 
     name: str
     id: UUID
@@ -311,12 +312,12 @@ class Topic:
 
 
 def unified(name: str) -> str:
-    """Return the name as metrics have it (Topic.unifyCollisionChars). Two topics must not share it."""
+    """Return the name of a topic in metrics, which two topics must not share (Topic.unifyCollisionChars)."""
     return name.replace(".", "_")
 
 
 class TopicTable(Table[str, Topic]):
-    """The topics, indexed by id, and by names that differ in ``.`` and ``_`` only."""
+    """The topics, indexed by id and by names that differ only in ``.`` and ``_``."""
 
     __slots__ = ("_alike", "_names")
 
@@ -329,7 +330,7 @@ class TopicTable(Table[str, Topic]):
         """Create or replace a topic."""
         super().put(key, value)
         self._names[value.id] = key
-        # Other names equal only themselves, and most topics' names are so.
+        # Most names have neither character and can collide only with themselves, so they are not indexed.
         if "_" in unified(key):
             self._alike.setdefault(unified(key), {})[key] = None
 
@@ -344,17 +345,17 @@ class TopicTable(Table[str, Topic]):
             self._alike.pop(unified(key), None)
 
     def name_of(self, topic_id: UUID) -> str | None:
-        """Return the name of the topic with this id, None for an unknown one."""
+        """Return the name of the topic with this id; None if the id is unknown."""
         name = self._names.get(topic_id)
         if name is None:
             by_id: Callable[[UUID], str | None] | None = getattr(self.source, "name_of", None)
             name = by_id(topic_id) if by_id is not None else None
         topic = self.get(name) if name is not None else None
-        # A topic that was deleted and created again has another id, and the index may still know the old one.
+        # A topic that was deleted and created again has another id, but the index may still have the old one.
         return name if topic is not None and topic.id == topic_id else None
 
     def like(self, name: str) -> str | None:
-        """Return a topic whose name equals this one but for ``.`` and ``_``, None if there is none."""
+        """Return a topic whose name differs only in ``.`` and ``_``; None if no such topic exists."""
         found = next(iter(self._alike.get(unified(name), ())), None)
         by_name: Callable[[str], str | None] | None = getattr(self.source, "name_like", None)
         if found is None and by_name is not None:
@@ -371,7 +372,7 @@ class ScramKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScramCredential:
-    """What a broker stores of a password (RFC 5802). Its repr hides the keys."""
+    """The data that a broker stores for a password (RFC 5802). Its repr hides the keys."""
 
     salt: bytes
     iterations: int
@@ -383,12 +384,12 @@ class ScramCredential:
 
 
 RETENTION = 15 * 60.0
-"""Seconds that a change stays in the log (KIP-21's change notifications)."""
+"""Seconds for which the log keeps a change (KIP-21's change notifications)."""
 MAX_ENTRIES = 200_000
 
 
 class Change(Struct, frozen=True):
-    """One entry of the log. before, after: the value, or ABSENT. at: Unix seconds."""
+    """One entry of the log. before, after: value of the key, or ABSENT. at: Unix seconds."""
 
     offset: int
     at: float
@@ -399,17 +400,17 @@ class Change(Struct, frozen=True):
 
 
 class ChangeLog:
-    """The metadata log: changes by offset, from 1 on. Old ones are dropped; `end` never decreases."""
+    """The metadata log: changes by offset, from 1 on. It drops old entries; `end` never decreases."""
 
     def __init__(self, end: int = 0) -> None:
         self._entries: deque[Change] = deque()
         self.end = end
 
     def append(self, change: Change) -> None:
-        """Add the change of the next offset, and drop what is too old."""
+        """Append the change with the next offset, and drop expired entries."""
         self.end = change.offset
         self._entries.append(change)
-        # Brokers lag by seconds, so the log is long enough for each view of the past.
+        # Brokers lag by seconds, so this log is long enough for each view of the past.
         while len(self._entries) > MAX_ENTRIES or self._entries[0].at < change.at - RETENTION:
             self._entries.popleft()
 
@@ -424,9 +425,9 @@ class ChangeLog:
             yield change
 
     def applied_at(self, moment: float) -> int:
-        """Return the highest offset written at or before a time."""
+        """Return the highest offset written at or before a time, in Unix seconds."""
         for change in reversed(self._entries):
             if change.at <= moment:
                 return change.offset
-        # All changes that are left are younger: the broker is as far as where the log begins.
+        # All remaining entries are newer: the broker is at the offset before the first one.
         return self._entries[0].offset - 1 if self._entries else self.end

@@ -1,4 +1,4 @@
-"""Quotas at work: rates measured as Kafka measures them, and how long a client above its quota is throttled."""
+"""Quotas in effect: rates measured as Kafka measures them, and throttle times of clients above their quota."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from console.model import quota as model_quota
 
 WINDOWS = 11
 WINDOW = 1.0
-"""Seconds."""
+"""Seconds of one window."""
 SPAN = (WINDOWS - 1) * WINDOW
-"""Seconds: the shortest span over which a rate is measured."""
+"""Shortest span of a measurement, seconds."""
 
 
 class Rate:
-    """An amount per second over eleven windows of a second (org.apache.kafka.common.metrics.stats.Rate)."""
+    """An amount per second over eleven windows of one second (org.apache.kafka.common.metrics.stats.Rate)."""
 
     def __init__(self) -> None:
         self._windows: deque[list[float]] = deque()
-        """Start and sum of each window, the newest last."""
+        """Start and sum of each window, newest last."""
 
     def record(self, amount: float, now: float) -> None:
-        """Record an amount. A negative one takes an earlier one back."""
+        """Record an amount. A negative amount reverts an earlier one."""
         if not self._windows or now - self._windows[-1][0] >= WINDOW:
             self._windows.append([now, 0.0])
         self._windows[-1][1] += amount
@@ -44,13 +44,13 @@ class Rate:
         return sum(amount for _, amount in self._windows) / self._elapsed(now)
 
     def _elapsed(self, now: float) -> float:
-        """Return the seconds since the oldest window began, but at least ten full windows (Rate.windowSize)."""
+        """Return the seconds since the oldest window began, at least ten full windows (Rate.windowSize)."""
         passed = now - self._windows[0][0] if self._windows else 0.0
         full = passed // WINDOW
         return passed + max(SPAN - full * WINDOW, 0.0)
 
     def wait(self, limit: float, now: float) -> float:
-        """Return the seconds until the rate is at the limit, if nothing more is recorded (QuotaUtils.throttleTime).
+        """Return the seconds until the rate is at the limit without further amounts (QuotaUtils.throttleTime).
 
         A limit of 0, which 2.8 accepts, is reached when all windows are empty.
         """
@@ -61,13 +61,13 @@ class Rate:
 
     @property
     def last(self) -> float:
-        """The time of the newest window."""
+        """The start of the newest window, Unix seconds; 0 without a window."""
         return self._windows[-1][0] if self._windows else 0.0
 
 
 class TokenBucket:
-    """Tokens that are refilled at the quota, up to eleven seconds' worth
-    (org.apache.kafka.common.metrics.stats.TokenBucket, KIP-599). One change may take more than there are."""
+    """Tokens that the quota refills, limited to eleven seconds' worth
+    (org.apache.kafka.common.metrics.stats.TokenBucket, KIP-599). One change may take more tokens than are left."""
 
     def __init__(self, quota: float, now: float) -> None:
         self._quota = quota
@@ -79,19 +79,19 @@ class TokenBucket:
         return self._quota * WINDOWS * WINDOW
 
     def fill(self, quota: float, now: float) -> float:
-        """Refill by a quota, which may have changed, and return the tokens."""
+        """Refill at a quota, which may have changed, and return the number of tokens."""
         self._quota = quota
         self._tokens = min(self._most, self._tokens + quota * (now - self._at))
         self._at = now
         return self._tokens
 
     def take(self, amount: float) -> None:
-        """Take tokens, even more than there are."""
+        """Take tokens, even more than are left."""
         self._tokens = min(self._most, self._tokens - amount)
 
     def wait(self) -> float:
-        """Return the seconds until the tokens are not negative. With a quota of 0, which 2.8 accepts, eleven
-        windows."""
+        """Return the seconds until the number of tokens is no longer negative; eleven windows for a quota of 0, which
+        2.8 accepts."""
         if self._tokens >= 0:
             return 0.0
         return -self._tokens / self._quota if self._quota > 0 else WINDOWS * WINDOW
@@ -101,7 +101,7 @@ T = TypeVar("T")
 
 
 class Timed(Generic[T]):
-    """Awaits a coroutine and measures its run time without the time in which it waits. seconds: the time so far."""
+    """An awaitable that runs a coroutine and measures its run time without waits. seconds: run time so far."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
         self._coroutine = coroutine
@@ -127,14 +127,14 @@ class Timed(Generic[T]):
 
 
 MAX_KEPT = 10_000
-"""Most rates that are kept: clients choose their ids."""
+"""Maximum number of stored rates: clients choose their ids."""
 _MAX_CACHED = 1_000
 _PERCENT = 100.0
 _EXEMPT = frozenset({"sasl_handshake", "sasl_authenticate"})
 
 
 class Requester(NamedTuple):
-    """Who sent a request, and what the broker that was asked knows. principal: ``User:name``."""
+    """The sender of a request, and the view of the broker that received it. principal: ``User:name``."""
 
     broker_id: int
     principal: str
@@ -144,7 +144,7 @@ class Requester(NamedTuple):
 
 
 class _Sharers(NamedTuple):
-    """Clients whose requests count together: on one broker, under one quota key."""
+    """Clients that share a rate or bucket: on one broker, under one quota key."""
 
     broker: int
     key: str
@@ -153,7 +153,7 @@ class _Sharers(NamedTuple):
 
 
 class Throttling:
-    """What clients did under their quotas, by broker (ClientQuotaManager, ClientRequestQuotaManager; KIP-124, 219)."""
+    """The clients' use of their quotas, by broker (ClientQuotaManager, ClientRequestQuotaManager; KIP-124, KIP-219)."""
 
     def __init__(self) -> None:
         self._rates: dict[_Sharers, Rate] = {}
@@ -162,7 +162,7 @@ class Throttling:
         self._limits_of = -1
 
     def limit(self, requester: Requester, key: str) -> model_quota.Effective | None:
-        """Return the quota for the client, as the broker that was asked knows it; None for none."""
+        """Return the client's quota, as the receiving broker knows it; None for no quota."""
         view = requester.view
         if view.offset != self._limits_of or len(self._limits) > _MAX_CACHED:
             self._limits.clear()
@@ -173,27 +173,27 @@ class Throttling:
         return self._limits[wanted]
 
     def charge(self, requester: Requester, api: str, size: int, payload: Any, ran: float) -> tuple[Any, float]:
-        """Count a request and its answer against the client's quotas.
+        """Count a request and its response against the client's quotas.
 
         Args:
-            size: bytes of the request.
-            payload: the response; a Fetch that exceeds the quota loses its records.
-            ran: seconds of work, without waiting.
+            size: size of the request, bytes.
+            payload: the response; a Fetch response above the quota loses its records.
+            ran: run time without waits, seconds.
 
         Returns:
             The response to send, and the seconds to throttle the client.
         """
-        # There is no user yet whose quota could count.
+        # Before authentication there is no user, and so no quota.
         if not requester.principal or api in _EXEMPT:
             return payload, 0.0
-        # The request quota never throttles for longer than a window.
+        # The request quota never throttles for more than one window.
         wait = min(self._record(requester, model_quota.REQUEST_PERCENTAGE, ran * _PERCENT), WINDOW)
         if api == "produce":
             wait = max(wait, self._record(requester, model_quota.PRODUCER_BYTE_RATE, size))
         elif api == "fetch":
             carried = sum(len(part.records or b"") for topic in payload.responses for part in topic.partitions)
             wait = max(wait, self._record(requester, model_quota.CONSUMER_BYTE_RATE, carried))
-            if wait:  # an empty answer with the throttle time; its records do not count
+            if wait:  # an empty response with the throttle time; its records do not count
                 # Kafka measures before it sends: a throttled client gets no records, and its next request must not pay
                 # for them again.
                 self._record(requester, model_quota.CONSUMER_BYTE_RATE, -carried)
@@ -201,12 +201,13 @@ class Throttling:
         return payload, wait
 
     def most_to_fetch(self, requester: Requester) -> int | None:
-        """Return the most bytes of one Fetch that the quota allows at all; None for no limit."""
+        """Return the maximum number of bytes of a Fetch that the quota ever allows; None for no limit."""
         found = self.limit(requester, model_quota.CONSUMER_BYTE_RATE)
         return None if found is None else int(found.value * SPAN)
 
     def mutations_allowed(self, requester: Requester) -> float:
-        """Return the seconds until further partition changes are accepted (THROTTLING_QUOTA_EXCEEDED); 0 for now."""
+        """Return the seconds until the controller accepts further partition changes (THROTTLING_QUOTA_EXCEEDED); 0 if
+        it accepts them now."""
         bucket = self._bucket(requester)
         return 0.0 if bucket is None else bucket.wait()
 
@@ -222,7 +223,7 @@ class Throttling:
         found, now = self.limit(requester, model_quota.CONTROLLER_MUTATION_RATE), requester.clock.time()
         if found is None:
             return None
-        # The controller counts the changes that come through any broker.
+        # The controller counts changes from all brokers together.
         sharers = _sharers(requester, found)._replace(broker=0)
         bucket = self._buckets.setdefault(sharers, TokenBucket(found.value, now))
         bucket.fill(found.value, now)
@@ -240,7 +241,7 @@ class Throttling:
         return rate.wait(found.value, now)
 
     def _forget(self) -> None:
-        """Drop the half of the rates that was used longest ago."""
+        """Drop the half of the rates with the oldest use."""
         newest = sorted(self._rates.items(), key=lambda entry: entry[1].last)
         self._rates = dict(newest[len(newest) // 2 :])
 

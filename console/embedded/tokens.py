@@ -1,4 +1,4 @@
-"""Delegation tokens as the embedded cluster keeps them (KIP-48; DelegationTokenControlManager), as data."""
+"""Delegation tokens of the embedded cluster, as data (KIP-48; DelegationTokenControlManager)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from typing import Final
 
 LIFETIME_MS: Final = 7 * 86_400_000
-"""delegation.token.max.lifetime.ms, by default."""
+"""Default of delegation.token.max.lifetime.ms."""
 PERIOD_MS: Final = 86_400_000
-"""delegation.token.expiry.time.ms, by default."""
+"""Default of delegation.token.expiry.time.ms."""
 CHECK_MS: Final = 3_600_000
-"""delegation.token.expiry.check.interval.ms, by default: until then a token is there that has ended."""
+"""Default of delegation.token.expiry.check.interval.ms: an expired token stays until the next check."""
 _KEY = b"embedded"
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token. Principals are ``User:alice``; times are Unix milliseconds."""
+    """A delegation token. Principals are ``User:alice``; times are Unix milliseconds."""
 
     id: str
     owner: str
@@ -31,22 +31,22 @@ class Token:
 
     @property
     def hmac(self) -> bytes:
-        """What proves it."""
+        """The HMAC that authenticates the token."""
         return hmac.new(_KEY, self.id.encode(), hashlib.sha512).digest()
 
     @property
     def password(self) -> str:
-        """What a client logs in with, by SCRAM, beside the id as the user's name."""
+        """The password for a SCRAM login, with the token's id as the user name."""
         return b64encode(self.hmac).decode()
 
     def may_be_changed_by(self, principal: str) -> bool:
-        """Return whether a principal may renew and expire it: who asked for another's may not."""
+        """Return whether a principal may renew and expire the token. A requester that is not the owner may not."""
         return principal in (self.owner, *self.renewers)
 
     def may_be_seen_by(self, principal: str) -> bool:
-        """Return whether a principal sees it without a right."""
+        """Return whether a principal sees the token without a permission."""
         return self.may_be_changed_by(principal) or principal == self.requester
 
     def has_ended(self, now: int) -> bool:
-        """Return whether its time is over. now: Unix milliseconds."""
+        """Return whether the token has expired. now: Unix milliseconds."""
         return min(self.expires, self.max_time) < now

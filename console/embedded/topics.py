@@ -1,4 +1,4 @@
-"""Topics: names, creation, waiting for leaders, and the quota for partition changes."""
+"""Topics: names, creation, the wait for leaders, and the quota for partition changes."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from console.embedded.tables import NO_LEADER, Change, unified
 from console.model.config import topic_resource
 
 METADATA_TOPIC = "__cluster_metadata"
-"""KRaft's own log. Clients see it in DescribeQuorum only."""
+"""KRaft's own log. Clients see it only in DescribeQuorum."""
 MAX_LENGTH = 249
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def is_legal(name: str) -> bool:
-    """Return whether a topic may have this name (org.apache.kafka.common.internals.Topic)."""
+    """Return whether a topic name is legal (org.apache.kafka.common.internals.Topic)."""
     return name not in (".", "..") and len(name) <= MAX_LENGTH and _LEGAL.fullmatch(name) is not None
 
 
@@ -39,7 +39,7 @@ def _invalid(message: str) -> Refusal:
 
 
 def name_refusal(name: str, state: ClusterState) -> Refusal | None:
-    """Return why no topic may have this name, None for a valid one; it may be in use (Topic.validate)."""
+    """Return why a topic can't have this name; None for a valid name, even if it is in use (Topic.validate)."""
     if not name:
         return _invalid("Topic name is invalid: the empty string is not allowed")
     if name in (".", ".."):
@@ -53,7 +53,7 @@ def name_refusal(name: str, state: ClusterState) -> Refusal | None:
             f"Topic name is invalid: '{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' "
             "and '-'",
         )
-    # Metrics replace both characters by one, so that two such topics would share their metrics.
+    # Metrics replace both characters with one, so that two such topics would share their metrics.
     other = state.topics.like(name) if "_" in unified(name) else None
     if other is not None and other != name:
         return _invalid(f"Topic '{name}' collides with existing topic: {other}")
@@ -64,8 +64,8 @@ DEFAULT = -1
 
 
 class WantedTopic(Struct, frozen=True):
-    """A topic as the client asks for it: counts, DEFAULT for the cluster's own, or assignments (partition,
-    replicas)."""
+    """A topic as requested. partitions, replication: counts; DEFAULT for the cluster's default. assignments: partition
+    and replicas of each, instead of counts."""
 
     name: str
     partitions: int = DEFAULT
@@ -74,14 +74,14 @@ class WantedTopic(Struct, frozen=True):
     configs: Mapping[str, str | None] = field(default_factory=dict)
 
     def partition_count(self, default: int) -> int:
-        """Return the number of partitions, before any check."""
+        """Return the number of partitions, before any validation."""
         if self.assignments:
             return len(self.assignments)
         return default if self.partitions == DEFAULT else max(self.partitions, 0)
 
 
 class PlannedTopic(Struct, frozen=True):
-    """A valid topic. replicas[i]: those of partition i."""
+    """A valid topic. replicas: by partition id."""
 
     name: str
     replicas: tuple[Replicas, ...]
@@ -89,12 +89,12 @@ class PlannedTopic(Struct, frozen=True):
 
     @property
     def records(self) -> int:
-        """How many records of the controller the topic takes: itself, its partitions and its configs."""
+        """Number of controller records of the topic: itself, its partitions and its configs."""
         return 1 + len(self.replicas) + len(self.configs)
 
 
 class Planner:
-    """Checks the topics of one request in the order of the release's brokers, and changes nothing.
+    """A validator of the topics of one request, in the order of the release's brokers. It changes nothing.
 
     ReplicationControlManager.createTopics.
     """
@@ -106,7 +106,7 @@ class Planner:
 
     def plan(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
         """Return the topic as it would be created, or the first error."""
-        # The order is that of ReplicationControlManager: which of several errors a client gets depends on it.
+        # The order of ReplicationControlManager decides which error a client gets if there are several.
         refusal = self.refusal(wanted) or self._both(wanted)
         if refusal is not None:
             return refusal
@@ -163,16 +163,16 @@ class Planner:
         return inherited_configs(configs, layers)
 
     def assigned(self, wanted: WantedTopic) -> PlannedTopic:
-        """Return the topic with the replicas that the client asks for, which are not checked."""
+        """Return the topic with the requested replicas, without validation."""
         parts = dict(wanted.assignments)
         return PlannedTopic(wanted.name, tuple(parts[number] for number in sorted(parts)), _set(wanted))
 
     def counted(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
-        """Return the topic with replicas that the cluster places, or why there are too few brokers."""
+        """Return the topic with replicas that the cluster places, or the refusal if there are too few brokers."""
         partitions, replication = self._cluster.topic_defaults
         partitions = partitions if wanted.partitions == DEFAULT else wanted.partitions
         replication = replication if wanted.replication == DEFAULT else wanted.replication
-        # The first replica starts at another broker for each topic, else broker 1 would lead every small one.
+        # The first replica starts at another broker for each topic, otherwise broker 1 would lead all small topics.
         begun = len(self._state.tables.topics.own)
         replicas = place_replicas(self._state, partitions, replication, begun)
         return replicas if isinstance(replicas, Refusal) else PlannedTopic(wanted.name, replicas, _set(wanted))
@@ -183,7 +183,7 @@ def _set(wanted: WantedTopic) -> dict[str, str]:
 
 
 def create(state: ClusterState, planned: PlannedTopic, topic_id: UUID | None = None) -> int:
-    """Create a topic with its configs, and return its offset in the log."""
+    """Create a topic with its configs, and return the log offset of the last change."""
     internal = planned.name in INTERNAL_TOPICS
     topic = new_topic(planned.name, planned.replicas, state.alive(), internal=internal, topic_id=topic_id)
     offset = state.put_topic(topic)
@@ -202,7 +202,7 @@ async def wait_for_leaders(state: ClusterState, clock: Clock, names: Collection[
     """Wait until all topics have leaders (KIP-4).
 
     Args:
-        within: seconds.
+        within: timeout, seconds.
 
     Returns:
         The names of the topics that have leaders.
@@ -224,10 +224,10 @@ async def wait_for_leaders(state: ClusterState, clock: Clock, names: Collection[
 
 
 class MutationQuota:
-    """Counts the partition changes of one request against the client's quota (controller_mutation_rate, KIP-599).
+    """A counter of the partition changes of one request against the client's quota (controller_mutation_rate, KIP-599).
 
-    From the version with THROTTLING_QUOTA_EXCEEDED on, changes above the quota are refused. In older versions they are
-    made, and the client is throttled (StrictControllerMutationQuota, PermissiveControllerMutationQuota).
+    From the version with THROTTLING_QUOTA_EXCEEDED on, the controller refuses changes above the quota. In older
+    versions it makes them, and throttles the client (StrictControllerMutationQuota, PermissiveControllerMutationQuota).
     """
 
     def __init__(self, context: RequestContext, strict_from: int) -> None:
@@ -236,9 +236,9 @@ class MutationQuota:
         self._wait = 0.0
 
     def take(self, partitions: int) -> Refusal | None:
-        """Count a change of so many partitions, and return why it is refused, None if it is not."""
+        """Count a change of this many partitions, and return its refusal; None if it is allowed."""
         throttling = self._context.cluster.throttling
-        # Refused before it is counted: a client that keeps trying does not dig itself deeper.
+        # Refused before it is counted, so that retries do not lengthen the wait.
         if self._strict:
             wait = throttling.mutations_allowed(self._context.requester)
             if wait > 0:
@@ -250,7 +250,7 @@ class MutationQuota:
         return None
 
     def hold_back(self) -> timedelta:
-        """Mute the client until it is within its quota, and return that time."""
+        """Mute the client until it is within its quota, and return the throttle time."""
         session = self._context.session
         session.mute = max(session.mute, self._wait)
         return timedelta(milliseconds=round(self._wait * 1000))

@@ -1,6 +1,7 @@
 """The transaction coordinators (TransactionCoordinator, TransactionStateManager): transactional ids, their
-transactions, and the markers that end them. Synchronous: a transaction that ends has its markers at once where leaders
-are alive.
+transactions, and the markers that end them.
+
+Synchronous: the end of a transaction writes its markers at once to all partitions with a live leader.
 """
 
 from __future__ import annotations
@@ -18,21 +19,21 @@ from console.embedded.tables import NO_LEADER
 from console.model.config import CLUSTER_DEFAULT, broker_resource
 
 LAST_EPOCH = 2**15 - 2
-"""The epoch after which a producer gets another id."""
+"""Last epoch of a producer before it gets another id."""
 MAX_TIMEOUT, MAX_TIMEOUT_DEFAULT = "transaction.max.timeout.ms", "900000"
 _CLEANUP_MS = 10_000
-"""Milliseconds between two checks for transactions that are over their time
+"""Milliseconds between two checks for transactions that have timed out
 (transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
 _VERIFICATION = "transaction.partition.verification.enable"
 _FORGETS_FROM = (4, 1)
-"""The first release in which a producer that starts again has no start time of its last transaction (measured)."""
+"""First release in which a restarted producer has no start time of its last transaction (measured)."""
 _FENCED_FROM = 2
-"""The first version of a producer's requests that has PRODUCER_FENCED (KIP-360)."""
+"""First version of a producer's requests that has PRODUCER_FENCED (KIP-360)."""
 _NONE = -1
 
 
 def coordinated(context: RequestContext, id_: str) -> producers.Transaction | int | None:
-    """Return the transactional id as this broker coordinates it, None for an unknown one; or an error code."""
+    """Return the transactional id if this broker coordinates it, None for an unknown one; or an error code."""
     if not id_:
         return int(ErrorCode.invalid_request)
     ensure_topic(context.state, TRANSACTION_TOPIC)
@@ -43,7 +44,7 @@ def coordinated(context: RequestContext, id_: str) -> producers.Transaction | in
 
 
 def asked(context: RequestContext, id_: str, producer_id: int, epoch: int) -> producers.Transaction | int:
-    """Return the transactional id of a request of its producer, or an error code (TransactionCoordinator's checks)."""
+    """Return the transactional id for a request of its producer, or an error code (TransactionCoordinator's checks)."""
     if not context.allowed("WRITE", "TRANSACTIONAL_ID", id_):
         return int(ErrorCode.transactional_id_authorization_failed)
     found = coordinated(context, id_)
@@ -55,7 +56,7 @@ def asked(context: RequestContext, id_: str, producer_id: int, epoch: int) -> pr
 
 
 def own(cluster: Cluster, id_: str, producer_id: int, epoch: int) -> producers.Transaction | int:
-    """Return the transactional id with this producer, or an error code."""
+    """Return the transactional id if it has this producer, or an error code."""
     found = cluster.state.transactions.get(id_)
     if found is None or found.producer_id != producer_id:
         return int(ErrorCode.invalid_producer_id_mapping)
@@ -65,7 +66,8 @@ def own(cluster: Cluster, id_: str, producer_id: int, epoch: int) -> producers.T
 def begin(context: RequestContext, id_: str, timeout_ms: int) -> tuple[int, int, int]:
     """Return error code, producer id and epoch for a producer that starts (handleInitProducerId).
 
-    The one before it is fenced: what it left open is aborted, and the next call succeeds.
+    It fences the previous producer: if that one left a transaction open, this call aborts it, and the next call
+    succeeds.
     """
     found = coordinated(context, id_)
     if isinstance(found, int):
@@ -91,16 +93,16 @@ def begin(context: RequestContext, id_: str, timeout_ms: int) -> tuple[int, int,
 
 
 def new_producer(cluster: Cluster) -> int:
-    """Return a producer id that no transactional id has; a state file may have brought some."""
+    """Return a producer id that no transactional id has; a state file may contain used ones."""
     taken = {each.producer_id for each in cluster.state.transactions.values()}
     return next(id_ for id_ in cluster.producer_ids if id_ not in taken)
 
 
 def add(cluster: Cluster, found: producers.Transaction, places: set[producers.Place]) -> None:
-    """Add partitions to a transaction, which starts with the first ones."""
+    """Add partitions to a transaction, which starts with its first partitions."""
     if found.state != producers.ONGOING:
         found.state, found.started = producers.ONGOING, int(cluster.clock.time() * 1000)
-        # What is left belongs to the last transaction, whose markers are all written.
+        # Remaining partitions belong to the last transaction, whose markers are all written.
         found.partitions.clear()
     found.partitions |= places
 
@@ -112,12 +114,12 @@ def end(cluster: Cluster, found: producers.Transaction, *, commit: bool) -> None
 
 
 def write_markers(cluster: Cluster, found: producers.Transaction) -> None:
-    """Write the markers that are missing, where the partition has a leader."""
+    """Write the missing markers to all partitions that have a leader."""
     commit = found.state == producers.PREPARE[True]
     # A topic that was deleted meanwhile needs no marker.
     for place in sorted(found.partitions):
         topic = cluster.state.topics.get(place[0])
-        # A partition without a leader keeps its place: its marker is written when there is one again (`expire`).
+        # A partition without a leader stays in the set: `expire` writes its marker when it has a leader again.
         if topic is not None and place[1] < len(topic.partitions) and topic.partitions[place[1]].leader == NO_LEADER:
             continue
         if topic is not None and place[1] < len(topic.partitions):
@@ -140,21 +142,20 @@ def append_marker(
     """
     log = cluster.state.logs.setdefault(place, PartitionLog())
     batch = marker_batch(producer_id, epoch, coordinator_epoch, int(cluster.clock.time() * 1000), commit=commit)
-    # Before anything is appended: a coordinator that has lost its partition must not end a transaction of its
-    # successor.
+    # Checked before the append: a coordinator that has lost its partition must not end a transaction of its successor.
     log.producers.check_marker(batch)
     log.append(batch, cluster.state.topics[place[0]].partitions[place[1]].leader_epoch)
     cluster.state.touch()
 
 
 def coordinator_epoch(cluster: Cluster, id_: str) -> int:
-    """Return the epoch of the coordinator of a transactional id: that of its partition's leader."""
+    """Return the epoch of a transactional id's coordinator, which is that of its partition's leader."""
     topic = cluster.state.topics[TRANSACTION_TOPIC]
     return topic.partitions[partition_of(id_, len(topic.partitions))].leader_epoch
 
 
 def expire(cluster: Cluster) -> None:
-    """Abort the transactions that are over their time, and write the markers that are still missing
+    """Abort transactions that have timed out, and write missing markers
     (TransactionCoordinator.abortTimedOutTransactions)."""
     now = int(cluster.clock.time() * 1000)
     for found in tuple(cluster.state.transactions.values()):
@@ -178,7 +179,7 @@ def verified(context: RequestContext, id_: str, producer_id: int, epoch: int, pl
     """Return whether transactional records may be written: the coordinator has the partition in the producer's
     transaction.
 
-    KIP-890. Brokers with verification turned off take all.
+    KIP-890. Brokers with verification turned off accept all records.
     """
     cluster = context.cluster
     if not _verifies(context):

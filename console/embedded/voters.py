@@ -1,5 +1,5 @@
-"""Who votes in the quorum, and who leads it: of the controllers, or of the brokers where these are the controllers, all
-but those that were taken out (KIP-853)."""
+"""The voters of the quorum and its leader. The voters are the controllers or, if there are none, the brokers, without
+the removed ones (KIP-853)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from console.model.quorum import KRAFT_VERSION, majority
 
 _DIRECTORIES = UUID("2f3b6f0e-6a0f-4d4e-9a6f-7c2b1d5e8a90")
 _FORGOTTEN = 300.0
-"""Seconds since an observer fetched after which the leader lists it no more (LeaderState)."""
+"""Seconds after an observer's last fetch until the leader removes it from its list (LeaderState)."""
 
 
 def is_dynamic(state: ClusterState) -> bool:
@@ -28,22 +28,22 @@ def is_dynamic(state: ClusterState) -> bool:
 
 
 def directory_id(state: ClusterState, node: int) -> UUID | None:
-    """Return the directory of a node's metadata log, as the quorum knows it: not at all while it is static."""
+    """Return the directory of a node's metadata log, as the quorum knows it; None for a static quorum."""
     return uuid5(_DIRECTORIES, f"{state.cluster_id}/{node}") if is_dynamic(state) else None
 
 
 def candidates(state: ClusterState) -> Mapping[int, BrokerNode | ControllerNode]:
-    """Return the nodes that vote or may be made to, by id."""
+    """Return the nodes that vote or may become voters, by id."""
     return state.controllers or state.brokers
 
 
 def voters(state: ClusterState) -> list[int]:
-    """Return the ids of the nodes that vote, sorted."""
+    """Return the ids of the voters, sorted."""
     return sorted(candidates(state).keys() - state.no_voters)
 
 
 def observers(state: ClusterState) -> list[BrokerNode | ControllerNode]:
-    """Return the nodes that follow the metadata log and do not vote, by id. The leader forgets those that stopped."""
+    """Return the nodes that follow the metadata log without a vote, by id. The leader drops those that stopped."""
     brokers = state.brokers if state.controllers else {}
     found = {**brokers, **{each: node for each, node in candidates(state).items() if each in state.no_voters}}
     now = state.clock.time()
@@ -53,8 +53,8 @@ def observers(state: ClusterState) -> list[BrokerNode | ControllerNode]:
 
 
 def elect(state: ClusterState) -> None:
-    """Let a voter lead where none does that runs, or none while no majority of the voters runs. Only controllers of
-    their own are elected."""
+    """Elect a live voter if the leader is not one; without a majority of live voters, there is no leader. Only separate
+    controllers are elected."""
     if not state.controllers:
         return
     there = voters(state)
@@ -64,52 +64,52 @@ def elect(state: ClusterState) -> None:
     elif state.controller_id in alive:
         return
     else:
-        # Who has all of the log: one that is behind is not voted for.
+        # The voter with the most complete log: others do not vote for one that is behind.
         leader = min(alive, key=lambda each: (state.controllers[each].behind, each))
     if leader != state.controller_id:
         state.move_controller(leader)
 
 
 def controller_lost(state: ClusterState, node: int) -> None:
-    """Record that a controller's process ended; another voter leads then if it did, while there is a majority."""
+    """Record that a controller's process ended. If it led, another voter is elected, provided there is a majority."""
     state.controllers[node] = replace(state.controllers[node], alive=False)
     state.stopped_at[node] = state.clock.time()
     elect(state)
 
 
 def controller_back(state: ClusterState, node: int) -> None:
-    """Record that a controller runs again. It has what it missed at once."""
+    """Record that a controller runs again. It catches up at once."""
     state.controllers[node] = replace(state.controllers[node], alive=True, behind=0)
     state.stopped_at.pop(node, None)
     elect(state)
 
 
 def replica_key(node: int, directory: UUID) -> str:
-    """Return a voter as Kafka writes it into messages."""
+    """Return a voter as Kafka prints it in messages."""
     return f"ReplicaKey(id={node}, directoryId={uuid_text(directory)})"
 
 
 def voter_set(state: ClusterState) -> str:
-    """Return all voters as Kafka writes them into messages."""
+    """Return all voters as Kafka prints them in messages."""
     found = (replica_key(each, directory) for each in voters(state) if (directory := directory_id(state, each)))
     return f"[{', '.join(found)}]"
 
 
 def answers_for_quorum(context: RequestContext) -> bool:
-    """Return whether the node that was asked leads the quorum, or is a broker, which hands it on to the leader."""
+    """Return whether the receiving node leads the quorum, or is a broker, which forwards requests to the leader."""
     return not context.at_controller or context.broker_id == context.state.controller_id
 
 
 def refused(request: Any, context: RequestContext, doing: str) -> Refusal | None:
-    """Return why no voter may be changed so, None where one may be.
+    """Return why the voters can't be changed; None if they can.
 
     Args:
-        request: an AddRaftVoter, or a RemoveRaftVoter.
+        request: an AddRaftVoter or RemoveRaftVoter request.
         doing: ``add`` or ``remove``.
     """
     state = context.state
     if not context.allowed("ALTER"):
-        # Controllers refuse it themselves, without the name of the right.
+        # Controllers check it themselves, and their message does not name the operation.
         return Refusal(ErrorCode.cluster_authorization_failed, CLUSTER_REFUSED)
     if request.cluster_id is not None and request.cluster_id != state.cluster_id:
         message = f'The given id "{request.cluster_id}" doesn\'t match the cluster id "{state.cluster_id}"'

@@ -1,19 +1,19 @@
-"""The Kafka APIs that the embedded cluster answers, by noun: a module has the APIs of one noun, a function for each.
+"""The Kafka APIs of the embedded cluster. Each module has the APIs of one noun, with a function for each.
 
-A function is named as kio names its API; its row in `console.embedded.apis` says in which module it is, and makes
-brokers advertise the API. The function's docstring names the API with its key, the versions that are served (fewer
-where a release has fewer, see data/releases.json), and what differs from Kafka on purpose.
+A function has kio's name of its API. Its row in `console.embedded.apis` gives the module, and makes brokers advertise
+the API. The function's docstring names the API with its key, the served versions (fewer if a release has fewer, see
+data/releases.json), and intended differences from Kafka.
 
 Args:
-    request: kio's entity of the request in the client's version; fields that this version lacks are read by `getattr`.
-    context: where the request came from; reads use `context.view`, changes go through `context.state`.
+    request: kio's request entity in the client's version; `getattr` reads the fields that some versions lack.
+    context: origin of the request; reads use `context.view`, changes go through `context.state`.
 
 Returns:
-    kio's entity of the response in the same version, an `EncodedBody` if the function encodes by itself, or None for no
-    answer.
+    kio's response entity in the same version, an `EncodedBody` if the function encodes by itself, or None for no
+    response.
 
 Raises:
-    CloseConnection: the broker closes the connection without an answer.
+    CloseConnection: the broker closes the connection without a response.
 
 By key:
 - 0 produce, 1 fetch, 2 list_offsets, 3 metadata

@@ -1,4 +1,4 @@
-"""ACLs: creating, deleting and describing them."""
+"""ACLs: creation, deletion and description."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def create_acls(request: Any, context: RequestContext) -> Any:
 
 
 def _refused(context: RequestContext, operation: str, without_authorizer: str) -> Refusal | None:
-    """Return the one error for the whole request, None if there is none."""
+    """Return the error for the whole request; None for no error."""
     if not context.allowed(operation):
         return refusals.cluster_refused(context, operation)
     if context.cluster.authorizer is None:
@@ -65,7 +65,7 @@ def _acl(item: Any) -> Acl:
 
 
 def _only_filters(acl: Acl) -> bool:
-    """Return whether the ACL has ANY or MATCH, which are valid in filters only."""
+    """Return whether the ACL has ANY or MATCH, which are only valid in filters."""
     numbers = (acl.resource_type, acl.pattern_type, acl.operation, acl.permission)
     return embedded_acls.ANY in numbers or acl.pattern_type == embedded_acls.MATCH
 
@@ -77,8 +77,8 @@ def _created(acls: list[Acl], context: RequestContext) -> list[Refusal]:
     state, has_host = context.state, context.cluster.release.number >= _NEEDS_HOST_FROM
     results = [_problem(acl, has_host=has_host) for acl in acls]
     new = {acl for acl, problem in zip(acls, results, strict=True) if problem is None and acl not in state.acls}
-    # All ACLs are one change of the controller, which writes at most MAX_RECORDS; what the broker itself refused keeps
-    # its own error.
+    # All ACLs are one change of the controller, which writes at most MAX_RECORDS. ACLs that the broker itself refused
+    # keep their own errors.
     if len(new) > MAX_RECORDS:
         return [_bad_name(acl) or Refusal(ErrorCode.policy_violation, refusals.TOO_MANY_CHANGES) for acl in acls]
     for acl in _in_order(acls, new):
@@ -91,7 +91,7 @@ def _in_order(acls: Iterable[Acl], new: set[Acl]) -> list[Acl]:
 
 
 def _bad_name(acl: Acl) -> Refusal | None:
-    """Check what the broker checks before it forwards to the controller."""
+    """Apply the checks of the broker before it forwards to the controller."""
     if acl.resource_type == _CLUSTER and acl.resource_name != CLUSTER_NAME:
         return Refusal(ErrorCode.invalid_request, refusals.CLUSTER_NAME_ONLY)
     if not acl.resource_name:
@@ -104,11 +104,11 @@ _NO_COLON = (
     "(no colon is present separating the principal type from the principal name)"
 )
 _NEEDS_HOST_FROM = (4, 4)
-"""The first release that checks hosts, as it takes ranges of addresses."""
+"""First release that validates hosts, which it accepts as ranges of addresses."""
 
 
 def _problem(acl: Acl, *, has_host: bool) -> Refusal | None:
-    """Return why this ACL can't be created, None if it can. has_host: it has to name a host, or a valid range."""
+    """Return why this ACL can't be created; None if it can. has_host: require a host or a valid range."""
     if (bad := _bad_name(acl)) is not None:
         return bad
     for part, number in (
@@ -129,7 +129,7 @@ def _problem(acl: Acl, *, has_host: bool) -> Refusal | None:
 
 
 def _why_no_range(host: str) -> str:
-    """Return why a range is invalid, as the library that Kafka uses for ranges says it."""
+    """Return why a range is invalid, in the words of the library that Kafka uses for ranges."""
     address, _, length = host.partition("/")
     most = 128 if ":" in address else 32
     if address_as_compared(address) is None or not length.isdecimal():
@@ -140,7 +140,7 @@ def _why_no_range(host: str) -> str:
 async def delete_acls(request: Any, context: RequestContext) -> Any:
     """DeleteAcls (31), v1-3: deletes the ACLs that match filters, and returns them (AclApis, AclControlManager).
 
-    Delete the ACLs that match any of the filters, and return for each filter those that it matched.
+    Delete the ACLs that match any of the filters, and return the matches of each filter.
 
     Needs ALTER on the cluster. A filter without matches is not an error.
 
@@ -169,7 +169,7 @@ async def delete_acls(request: Any, context: RequestContext) -> Any:
             return answers.error_answer(request, context.messages, *too_many)
         else:
             results.append({"matching_acls": tuple(_matching_acl(context, acl) for acl in acls)})
-    # Removed after all filters have been checked: the change is one batch of the controller, or none at all.
+    # Removed after all filters have been checked: the controller applies the change as one batch, or not at all.
     for acl in gone:
         context.state.remove("acls", acl)
     left = iter(results)
@@ -200,7 +200,7 @@ async def describe_acls(request: Any, context: RequestContext) -> Any:
 
     Return the matching ACLs by pattern, or one error.
 
-    Needs DESCRIBE on the cluster. A filter with an unknown number matches nothing. v4 is a proposal's
+    Needs DESCRIBE on the cluster. A filter with an unknown number matches no ACL. v4 is a proposal's
     (`batched_describes`).
 
     Version notes:
@@ -241,7 +241,7 @@ def acl_resource(schema: Any, pattern: Pattern, acls: Iterable[Acl]) -> Any:
 
 
 async def by_pattern(acls: Iterable[Acl]) -> Mapping[Pattern, Sequence[Acl]]:
-    """Return the ACLs by pattern. Pauses for other connections."""
+    """Return the ACLs by pattern, with pauses for other connections."""
     groups: dict[Pattern, list[Acl]] = {}
     await answers.with_pauses(acls, lambda acl: groups.setdefault(pattern_of(acl), []).append(acl))
     return groups

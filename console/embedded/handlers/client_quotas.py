@@ -1,4 +1,4 @@
-"""Client quotas: altering and describing them."""
+"""Client quotas: changes and description."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Result = tuple[Parts, Refusal]
 
 
 class _Wanted(NamedTuple):
-    """One entry of the request. ops: quota key and value, None to delete it."""
+    """One entry of the request. ops: quota key and value; None to delete the key."""
 
     parts: Parts
     ops: tuple[tuple[str, float | None], ...]
@@ -64,20 +64,20 @@ async def alter_client_quotas(request: Any, context: RequestContext) -> Any:
 
 
 _FINITE_FROM = (4, 4)
-"""The first release that refuses NaN and infinity as values."""
+"""First release that refuses NaN and infinity as values."""
 
 
 async def _applied(wanted: list[_Wanted], context: RequestContext, validate_only: bool) -> list[_Result]:
     """Apply all entries as one change of the controller, or none if they need too many records.
 
-    A repeated entity or key is an error; of a repeated entity the first entry is still applied.
+    A repeated entity or key is an error, but the first entry of a repeated entity is still applied.
     """
     results: dict[QuotaEntity, _Result] = {}
     changed: dict[QuotaEntity, quotas.Changes] = {}
     finite = context.cluster.release.number >= _FINITE_FROM
     for item in wanted:
         entity, keys = QuotaEntity.of(item.parts), [key for key, _ in item.ops]
-        # The first entry stays in `changed`: Kafka reports the error of the second one for the entity, and applies the
+        # The first entry stays in `changed`: Kafka reports the error of the second one for the entity, but applies the
         # first.
         if entity in results or len(set(keys)) < len(keys):
             message = quotas.ENTITY_TWICE.format(entity=quotas.shown_parts(item.parts))
@@ -90,7 +90,7 @@ async def _applied(wanted: list[_Wanted], context: RequestContext, validate_only
             problem, changes = str(bad), {}
         results[entity] = item.parts, Refusal(ErrorCode.invalid_request, problem) if problem else DONE
         changed[entity] = quotas.quota_records(changes, context.state.quotas.get(entity, {}))
-    # A controller writes at most MAX_RECORDS in one change; counted by key, not by entity.
+    # A controller writes at most MAX_RECORDS in one change. Each key is a record, not each entity.
     if sum(map(len, changed.values())) > MAX_RECORDS:
         refusal = Refusal(ErrorCode.policy_violation, quotas.TOO_MANY_QUOTAS)
         return [(item.parts, refusal) for item in wanted]
@@ -131,7 +131,7 @@ async def describe_client_quotas(request: Any, context: RequestContext) -> Any:
 
 FLEXIBLE_FROM = 1
 _KEPT = 10_000
-"""Most entries of each cache."""
+"""Maximum number of entries in each cache."""
 _DOUBLE = struct.Struct(">d")
 
 
@@ -141,15 +141,15 @@ def encoded_entries(
     """Return each entity with its quotas as an encoded element of the response's array, lazily.
 
     Args:
-        version: of the response, from FLEXIBLE_FROM on in the flexible format.
-        client_first: whether client-id stands before user, as brokers write it.
+        version: version of the response; flexible format since FLEXIBLE_FROM.
+        client_first: encode client-id before user, as brokers do.
     """
     encode = _Encoder(version >= FLEXIBLE_FROM, client_first)
     return (encode(entity, values) for entity, values in entries)
 
 
 class _Encoder:
-    """Encodes entries, and caches what repeats: a million entities have few components and few sets of quotas."""
+    """An encoder of entries that caches repeated parts: a million entities share few components and sets of quotas."""
 
     def __init__(self, flexible: bool, client_first: bool) -> None:
         self._form = WireFormat(flexible)
@@ -164,7 +164,7 @@ class _Encoder:
         if known is None:
             if len(self._values) >= _KEPT:
                 self._values.clear()
-            # The quotas are kept too, so that their id() stays theirs.
+            # The quotas are also stored, so that no other object gets their id().
             known = self._values[id(values)] = values, self._tail(values)
         if len(parts) >= _KEPT:
             parts.clear()

@@ -1,4 +1,4 @@
-"""The cluster: its brokers, unregistering one, and its feature levels."""
+"""The cluster: its brokers, their unregistration, and its feature levels."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _TYPES = {_BROKERS: "BROKER", _CONTROLLERS: "CONTROLLER"}
 async def describe_cluster(request: Any, context: RequestContext) -> Any:
     """DescribeCluster (60), v0-2: the cluster's id, controller and brokers (KIP-700).
 
-    Return the brokers, or of a controller the controllers; an error for the type of endpoints that is not the
-    listener's.
+    Return the brokers, or the controllers if the node is a controller. A different endpoint type than the listener's is
+    an error.
 
-    With KRaft the controller id that brokers name is that of any live broker: clients don't reach the quorum.
-    Controllers name the active one.
+    With KRaft, brokers name a random live broker as the controller: clients don't reach the quorum. Controllers name
+    the active one.
 
     Version notes:
     - v1: the endpoint type, brokers or controllers (KIP-919).
@@ -50,7 +50,7 @@ async def describe_cluster(request: Any, context: RequestContext) -> Any:
         operations = context.operations(CLUSTER_OPERATIONS) if context.allowed("DESCRIBE") else 0
     fenced_too = getattr(request, "include_fenced_brokers", False)
     brokers = [broker for broker in context.view.brokers.values() if broker.alive or fenced_too]
-    # All controllers that are registered, also those that are down.
+    # All registered controllers, including those that are down.
     controllers = context.state.controllers.values()
     nodes: Iterable[BrokerNode | ControllerNode] = controllers if context.at_controller else brokers
     return context.answer(
@@ -84,7 +84,7 @@ async def unregister_broker(request: Any, context: RequestContext) -> Any:
 
     Needs ALTER on the cluster. KRaft only.
 
-    Differences from Kafka: a broker that is alive ends; a real one runs on outside of the cluster.
+    Differences from Kafka: a live broker stops; a real one keeps running outside the cluster.
     """
     refusal = _unregister(context, int(request.broker_id))
     return context.answer(error_code=refusal.code, error_message=refusal.message)
@@ -117,7 +117,7 @@ _NOT_UNSAFE = "Unsafe metadata downgrade is not supported in this version."
 async def update_features(request: Any, context: RequestContext) -> Any:
     """UpdateFeatures (57), v0-2: finalizes features at other levels (KIP-584, KIP-778; FeatureControlManager).
 
-    Apply all updates or none. Since 4.0 an error is reported once, before for each feature.
+    Apply all updates or none. Since 4.0 an error is reported once; before, for each feature.
 
     Needs ALTER on the cluster.
 
@@ -132,8 +132,8 @@ async def update_features(request: Any, context: RequestContext) -> Any:
     refused = [reason for reason in reasons.values() if reason]
     if not refused and not getattr(request, "validate_only", False):
         for feature, (level, _) in wanted.items():
-            # With eligible leader replicas brokers may not have a min.insync.replicas of their own: the controller
-            # needs one value.
+            # With eligible leader replicas, brokers may not have their own min.insync.replicas: the controller needs a
+            # single value.
             if feature == ELR and level and not context.state.features.get(ELR):
                 take_min_isr_from_brokers(context.cluster)
             context.state.set_feature(feature, level)
@@ -154,7 +154,7 @@ def _kind(update: Any) -> int:
 
 
 def _reason(context: RequestContext, feature: str, level: int, kind: int) -> str | None:
-    """Return why the feature can't have this level, None if it can."""
+    """Return why the feature can't have this level; None if it can."""
     release, now = context.cluster.release, context.state.features.get(feature, 0)
     begin = f"Invalid update version {level} for feature {feature}. "
     controller = f"Local controller {context.state.controller_id} "

@@ -1,4 +1,4 @@
-"""Configs: describing and altering them, and which resources have some."""
+"""Configs: description, changes, and the resources that have configs."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ async def describe_configs(request: Any, context: RequestContext) -> Any:
 
     Return the configs or an error for each resource. An unknown resource type fails the whole request.
 
-    Needs DESCRIBE_CONFIGS on the topic or group, for other types on the cluster. What a topic inherits is what the
-    broker that answers has.
+    Needs DESCRIBE_CONFIGS on the topic or group, for other types on the cluster. Inherited values of a topic are those
+    of the receiving broker.
 
     Version notes:
     - v1: sources and synonyms (KIP-226).
@@ -50,7 +50,7 @@ async def describe_configs(request: Any, context: RequestContext) -> Any:
                 results.add(resource, described_entries(context.cluster, context.broker_id, resource), keys)
         except ConfigProblem as wrong:
             results.add_problem(resource, wrong)
-    # Kafka appends the refused resources after the described ones, whatever order the request had.
+    # Kafka appends the refused resources after the described ones, whatever the order of the request.
     for resource, problem in refused:
         results.add_problem(resource, problem)
     return EncodedBody(results.body())
@@ -59,22 +59,22 @@ async def describe_configs(request: Any, context: RequestContext) -> Any:
 async def alter_configs(request: Any, context: RequestContext) -> Any:
     """AlterConfigs (33), v0-2: replaces all overrides of each resource (KIP-133 as Kafka has it).
 
-    Replace the overrides of each resource. As by real brokers, a request that repeats a resource is never answered.
+    Replace the overrides of each resource. Like real brokers, never respond to a request that repeats a resource.
 
-    A key that the request leaves out is deleted, a sensitive one too.
+    A key that the request omits is deleted, even a sensitive one.
 
     Version notes:
     - v2: flexible.
     """
     changes = _changes(request, replaces=True)
-    # A broker fails to collect the changes by resource, and again when it builds the error's answer (measured on 4.3).
+    # A broker fails to collect the changes by resource, and again when it builds the error response (measured on 4.3).
     if len({change.resource for change in changes}) < len(changes):
         return None
     return _altered(request, context, changes)
 
 
 def _changes(request: Any, *, replaces: bool) -> list[ConfigChange]:
-    """Return the changes of a request. AlterConfigs names no operations: it sets each key."""
+    """Return the changes of a request. AlterConfigs has no operations: it sets each key."""
     return [
         ConfigChange(
             ConfigResource(ResourceType(item.resource_type), item.resource_name),
@@ -98,8 +98,8 @@ async def incremental_alter_configs(request: Any, context: RequestContext) -> An
 
     Apply the operations, and return a result for each resource.
 
-    Needs ALTER_CONFIGS on the topic or group, for other types on the cluster. All or nothing within a resource;
-    resources are independent of each other.
+    Needs ALTER_CONFIGS on the topic or group, for other types on the cluster. All operations of a resource are applied,
+    or none; resources are independent of each other.
 
     Version notes:
     - v1: flexible.
@@ -114,12 +114,12 @@ _FIRST = tuple(number for number, each in BY_NUMBER.items() if each.listed is no
 async def list_config_resources(request: Any, context: RequestContext) -> Any:
     """ListConfigResources (74), v0-1: the resources that can have configs (KIP-1142).
 
-    Return the resources of the requested types. No types are all; an unknown one fails the request.
+    Return the resources of the requested types. An empty array requests all types; an unknown type fails the request.
 
     Needs DESCRIBE_CONFIGS on the cluster.
 
     Version notes:
-    - v0: ListClientMetricsResources, of one type only (KIP-1000).
+    - v0: ListClientMetricsResources, for one type only (KIP-1000).
     - v1: any types.
     """
     asked = request.resource_types if context.version >= 1 else _FIRST

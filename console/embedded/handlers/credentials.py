@@ -1,4 +1,4 @@
-"""SCRAM credentials: describing and altering them."""
+"""SCRAM credentials: description and changes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _NONE_TO_DESCRIBE: Final = "Attempt to describe a user credential that does not 
 async def describe_user_scram_credentials(request: Any, context: RequestContext) -> Any:
     """DescribeUserScramCredentials (50), v0: users with their mechanisms and iterations (KIP-554).
 
-    Return the credentials of users. No users are all.
+    Return the credentials of users. Null or empty users request all.
 
-    Without the permission a request for all users is never answered: brokers fail to build that answer.
+    Without permission, a request for all users gets no response: brokers fail to build it.
 
-    Needs DESCRIBE on the cluster. Neither salts nor keys are reported.
+    Needs DESCRIBE on the cluster. The response has neither salts nor keys.
     """
     if not context.allowed("DESCRIBE"):
         if request.users is None:
@@ -66,16 +66,16 @@ def _result(context: RequestContext, user: str, code: int, message: str | None, 
 
 
 _SCRAM_FROM = 11
-"""The metadata.version that has SCRAM with KRaft (3.5-IV2)."""
+"""First metadata.version that has SCRAM with KRaft (3.5-IV2)."""
 _TOO_OLD: Final = "The current metadata.version does not support SCRAM"
 
 
 async def alter_user_scram_credentials(request: Any, context: RequestContext) -> Any:
     """AlterUserScramCredentials (51), v0: sets and deletes SCRAM credentials (KIP-554; ScramControlManager).
 
-    Alter credentials, and return a result for each user: all that it names of a user are altered, or none.
+    Alter credentials, and return a result for each user: all changes of a user are applied, or none.
 
-    Needs ALTER on the cluster. The salted password comes from the client: a broker never sees the password.
+    Needs ALTER on the cluster. The client sends the salted password: a broker never gets the password.
     """
     deletions = [ScramKey(item.name, item.mechanism) for item in request.deletions]
     upsertions = [
@@ -128,13 +128,13 @@ class Upsertion:
 
 
 Problems = Mapping[str, Refusal | None]
-"""The problem of each user in the request, None for no problem."""
+"""User of the request -> its problem; None for no problem."""
 
 
 def user_problems(
     deletions: Sequence[ScramKey], upsertions: Sequence[Upsertion], known: Container[ScramKey]
 ) -> Problems:
-    """Return the problem of each user. A user may be named once."""
+    """Return the problem of each user. The request may name a user only once."""
     problems: dict[str, Refusal | None] = {}
     steps: list[tuple[str, Callable[[], Refusal | None]]] = [
         *((key.user, lambda key=key: _deletion(key) or _missing(key, known)) for key in deletions),

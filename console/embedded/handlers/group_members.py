@@ -1,4 +1,4 @@
-"""Groups' members: finding the coordinator, joining, syncing, staying and leaving (classic protocol)."""
+"""Group members: finding the coordinator, joining, syncing, heartbeats and leaving (classic protocol)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def find_coordinator(request: Any, context: RequestContext) -> Any:
 
     Return the coordinator of each key, or its error.
 
-    Needs DESCRIBE on it. The first request creates the internal topic.
+    Needs DESCRIBE on the group or transactional id. The first request creates the internal topic.
 
     Version notes:
     - v1: the type of the key (KIP-98).
@@ -53,7 +53,7 @@ async def find_coordinator(request: Any, context: RequestContext) -> Any:
 
 
 def _message(kind: int, code: int) -> str:
-    """Return the message for one of several keys. Authorization errors have none."""
+    """Return the message for one of several keys; empty for authorization errors."""
     unauthorized = (ErrorCode.group_authorization_failed, ErrorCode.transactional_id_authorization_failed)
     return "" if kind == _SHARE or code in unauthorized else _MESSAGES.get(code, "")
 
@@ -84,16 +84,16 @@ _KNOWN_ID_FROM, _NULL_PROTOCOL_FROM, _SKIP_FROM = 4, 7, 9
 
 
 async def join_group(request: Any, context: RequestContext) -> Any:
-    """JoinGroup (11), v0-9: adds a member; the answer comes when the generation is complete.
+    """JoinGroup (11), v0-9: adds a member; the response follows when the generation is complete.
 
-    Let the member join, wait for the generation, and return it; its leader gets the members, too.
+    Add the member, wait for the generation, and return it; its leader also gets the members.
 
     Version notes:
     - v1: the rebalance timeout (KIP-62).
-    - v4: a new member is first given an id, and joins again with it (KIP-394).
+    - v4: a new member first gets an id, and joins again with it (KIP-394).
     - v5: the instance id of a static member (KIP-345).
     - v6: flexible.
-    - v7: the protocol type in the answer (KIP-559).
+    - v7: the protocol type in the response (KIP-559).
     - v9: a leader that returns keeps the assignment (KIP-814).
     """
     joined = await _joined(request, context)
@@ -122,7 +122,7 @@ async def _joined(request: Any, context: RequestContext) -> Joined:
     )
     if not code and not shortest <= session <= longest:
         code = ErrorCode.invalid_session_timeout
-    # Only a group that exists can have given the client its member id.
+    # Only an existing group can have assigned a member id to the client.
     if not code and request.member_id and request.group_id not in context.state.groups:
         code = ErrorCode.unknown_member_id
     if code:
@@ -156,12 +156,12 @@ def _wish(request: Any, context: RequestContext, session: float) -> JoinRequest:
 async def sync_group(request: Any, context: RequestContext) -> Any:
     """SyncGroup (14), v0-5: the leader sends the assignments, each member receives its own.
 
-    Store the leader's assignments, and return the member's own once they are there.
+    Store the leader's assignments, and return the member's own once they are stored.
 
     Version notes:
     - v3: the instance id (KIP-345).
     - v4: flexible.
-    - v5: protocol type and name, which have to be the group's (KIP-559).
+    - v5: protocol type and name, which must be the group's (KIP-559).
     """
     synced = await _synced(request, context)
     return context.answer(
@@ -193,7 +193,7 @@ async def _synced(request: Any, context: RequestContext) -> Synced:
 async def heartbeat(request: Any, context: RequestContext) -> Any:
     """Heartbeat (12), v0-4: extends a member's session, and reports rebalances.
 
-    Extend the member's session, and return REBALANCE_IN_PROGRESS where it has to join again.
+    Extend the member's session, and return REBALANCE_IN_PROGRESS if it has to join again.
 
     Version notes:
     - v3: the instance id (KIP-345).
@@ -218,7 +218,7 @@ async def leave_group(request: Any, context: RequestContext) -> Any:
     Remove the members, and return the error code of each.
 
     Version notes:
-    - v3: several members, also static ones by instance id (KIP-345).
+    - v3: several members, and static ones by instance id (KIP-345).
     - v4: flexible.
     - v5: the reason, which only a log would show (KIP-800).
     """

@@ -1,4 +1,4 @@
-"""Groups' offsets: committing, fetching and deleting them."""
+"""Group offsets: commit, fetch and deletion."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from console.embedded.context import RequestContext
 from console.embedded.groups import Committed, Group
 
 _MAX_METADATA = 4096
-"""Characters (offset.metadata.max.bytes)."""
+"""Maximum number of characters (offset.metadata.max.bytes)."""
 _NOT_FOUND_FROM = 9
 _TELLS_NOT_FOUND_FROM = (4, 0)
 _SHARE = "share"
 
 
 async def offset_commit(request: Any, context: RequestContext) -> Any:
-    """OffsetCommit (8), v2-10: stores offsets of a group, from its members or from a client outside of it.
+    """OffsetCommit (8), v2-10: stores offsets of a group, for its members or a client outside the group.
 
     Store the offsets, and return the error code of each partition.
 
@@ -93,19 +93,19 @@ async def offset_fetch(request: Any, context: RequestContext) -> Any:
     Needs DESCRIBE on the group and on the topics.
 
     Version notes:
-    - v2: null topics are all; the error code of the group.
+    - v2: null topics request all; the error code of the group.
     - v5: leader epochs (KIP-320).
     - v6: flexible.
     - v8: several groups (KIP-709).
     - v10: topics have ids instead of names.
 
-    Differences from Kafka: no offset is pending in a transaction, so none is UNSTABLE_OFFSET_COMMIT (KIP-447); the
-    member and its epoch of v9 are not checked.
+    Differences from Kafka: offsets are never pending in a transaction, so UNSTABLE_OFFSET_COMMIT does not occur
+    (KIP-447); the member and its epoch of v9 are not checked.
     """
     if context.version >= _SEVERAL_FROM:
         return context.answer(groups=tuple(_group(context, group) for group in request.groups))
     code = group_coordinator.group_error(context, request.group_id, "DESCRIBE", may_be_empty=True)
-    # v1 has no top-level error_code; Kafka 3.7 to 4.0 then report no error at all (measured).
+    # v1 has no top-level error_code, so Kafka 3.7 to 4.0 report no error at all (measured).
     says_so = context.cluster.release.number >= _ERROR_IN_V1_FROM
     per_partition = code if context.version < _TOP_ERROR_FROM and says_so else 0
     topics = () if code and not per_partition else _topics(context, request.group_id, request.topics, per_partition)
@@ -120,7 +120,7 @@ def _group(context: RequestContext, asked: Any) -> Any:
 
 def _topics(context: RequestContext, group_id: str, topics: Iterable[Any] | None, code: int) -> Iterator[Any]:
     group = context.state.groups.get(group_id)
-    # A share group's start offsets are no committed ones.
+    # The start offsets of a share group are not committed offsets.
     offsets = group.offsets if group is not None and group.type != "share" else {}
     if topics is None:
         yield from _everything(context, offsets)
@@ -143,7 +143,7 @@ def _everything(context: RequestContext, offsets: dict[tuple[str, int], Committe
         by_topic.setdefault(name, []).append((index, committed))
     for name, parts in by_topic.items():
         topic = context.view.topics.get(name)
-        # A deleted topic has no id by which v10 could name it.
+        # A deleted topic has no id for v10.
         if context.allowed("DESCRIBE", "TOPIC", name) and (topic is not None or context.version < _IDS_FROM):
             yield _fetched_topic(context, name, topic.id if topic else None, parts, 0)
 
@@ -174,7 +174,7 @@ _KEEPS_EMPTY_FROM = (4, 0)
 
 
 async def offset_delete(request: Any, context: RequestContext) -> Any:
-    """OffsetDelete (47), v0: deletes a group's offsets of topics that no member subscribes to (KIP-496).
+    """OffsetDelete (47), v0: deletes a group's offsets of topics to which no member subscribes (KIP-496).
 
     Delete the offsets, and return the error code of each partition.
 
@@ -184,8 +184,7 @@ async def offset_delete(request: Any, context: RequestContext) -> Any:
     group = context.state.groups.get(request.group_id)
     if not code and group is None:
         code = ErrorCode.group_id_not_found
-    # Subscriptions can be read from the consumer protocol's metadata only; other protocols' members could use any
-    # topic.
+    # Only the consumer protocol's metadata has subscriptions; members of other protocols could use any topic.
     if not code and group is not None and group.members and group.protocol_type != group_coordinator.CONSUMERS:
         code = ErrorCode.non_empty_group
     if code or group is None:
@@ -206,7 +205,7 @@ async def offset_delete(request: Any, context: RequestContext) -> Any:
 def _keeps_empty(context: RequestContext) -> bool:
     """Return whether a group without members and offsets stays.
 
-    Before 4.0 it is deleted with its last offset (measured).
+    Before 4.0, it is deleted with its last offset (measured).
     """
     return context.cluster.release.number >= _KEEPS_EMPTY_FROM
 

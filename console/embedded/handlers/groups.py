@@ -1,4 +1,4 @@
-"""Groups: listing, describing and deleting them."""
+"""Groups: listing, description and deletion."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from console.embedded.refusals import Refusal
 async def list_groups(request: Any, context: RequestContext) -> Any:
     """ListGroups (16), v0-5: the groups that this broker coordinates.
 
-    Return the groups that match the filters. Without DESCRIBE on the cluster, only those that may be described.
+    Return the groups that match the filters. Without DESCRIBE on the cluster, return only those that may be described.
 
-    A client asks every broker and merges the answers.
+    A client sends the request to every broker and merges the responses.
 
     Version notes:
     - v3: flexible.
-    - v4: states, also as a filter (KIP-518).
-    - v5: types, also as a filter (KIP-848).
+    - v4: states, and a filter by state (KIP-518).
+    - v5: types, and a filter by type (KIP-848).
     """
     topics = context.view.topics
     states = {state.lower() for state in getattr(request, "states_filter", ())}
@@ -60,7 +60,7 @@ async def describe_groups(request: Any, context: RequestContext) -> Any:
 
     Return a description or an error for each group.
 
-    Needs DESCRIBE on the group. The group's coordinator answers.
+    Needs DESCRIBE on the group. Only the group's coordinator accepts it.
 
     Version notes:
     - v3: authorized operations (KIP-430).
@@ -75,7 +75,7 @@ def _classic_group(request: Any, context: RequestContext, group_id: str) -> Resu
     code = group_error(context, group_id, "DESCRIBE", may_be_empty=True)
     group = visible_group(context, group_id)
     message, operations = None, NO_OPERATIONS
-    # A group of a newer protocol has no classic description: for clients of this API it is not there.
+    # A group of a newer protocol has no classic description: this API treats it as missing.
     if not code and group is not None and group.newer is not None:
         group = None
         if context.version >= _NOT_FOUND_FROM:
@@ -102,7 +102,7 @@ def _classic_group(request: Any, context: RequestContext, group_id: str) -> Resu
 
 
 def _classic_member(context: RequestContext, group: Group, member: Member, stable: bool) -> Any:
-    """Return a member. Metadata and assignments are sent for a stable group only."""
+    """Return a member. Metadata and assignments are only sent for a stable group."""
     return context.part(
         "DescribedGroupMember",
         member_id=member.id,
@@ -123,14 +123,14 @@ SHARE_MESSAGES: Mapping[int, str] = {
     ErrorCode.non_empty_group: "The group is not empty.",
     ErrorCode.unsupported_version: "The version of API is not supported.",
 }
-"""Error code -> message, in answers about share groups; measured on 4.3.0 and 4.1.1."""
+"""Error code -> message, in responses about share groups; measured on 4.3.0 and 4.1.1."""
 
 _FEATURES = {"consumer": "group.version", "share": "share.version", "streams": "streams.version"}
 _NOT_AUTHORIZED = "The group has described topic(s) that the client is not authorized to describe."
 
 
 def is_disabled(context: RequestContext, type_: str) -> bool:
-    """Return whether the cluster's features disable groups of this type: requests for them are UNSUPPORTED_VERSION."""
+    """Return whether the cluster's features disable groups of this type: requests for them get UNSUPPORTED_VERSION."""
     return context.state.features.get(_FEATURES[type_], 0) < 1
 
 
@@ -139,7 +139,7 @@ def _newer_group(
 ) -> Result:
     """Return a group of this type, or why it can't be described (GroupMetadataManager.consumerGroup and its siblings).
 
-    own: returns the fields that the type's API has, members included.
+    own: returns the fields of the type's API, including members.
     """
     if is_disabled(context, type_):
         return ErrorCode.unsupported_version
@@ -173,7 +173,7 @@ def _newer_group(
 
 
 def _member(context: RequestContext, member: NewerMember, **own: Any) -> Any:
-    """Return a member of a group of any type. own: the fields that only its type has."""
+    """Return a member of a group of any type. own: fields that only its type has."""
     return context.part(
         "Member",
         member_id=member.id,
@@ -186,7 +186,7 @@ def _member(context: RequestContext, member: NewerMember, **own: Any) -> Any:
 
 
 def _assignment(context: RequestContext, partitions: Partitions) -> Any:
-    """Return an assignment: its topics with their ids."""
+    """Return an assignment, with the ids of its topics."""
     topics = context.view.topics
     return context.part(
         "Assignment",
@@ -206,12 +206,12 @@ async def consumer_group_describe(request: Any, context: RequestContext) -> Any:
 
     Return a description or an error for each group.
 
-    A group of another type is GROUP_ID_NOT_FOUND, on which clients ask DescribeGroups.
+    A group of another type is GROUP_ID_NOT_FOUND; clients then send DescribeGroups.
 
     Version notes:
     - v1: the type of a member (KIP-1099).
 
-    Differences from Kafka: members have no instance id and no rack, and subscribe to no regular expression.
+    Differences from Kafka: members have no instance id, rack or subscription by regular expression.
     """
     return each_item(context, request, partial(_newer_group, context, request, "consumer", partial(_consumer, context)))
 
@@ -236,7 +236,7 @@ async def share_group_describe(request: Any, context: RequestContext) -> Any:
 
     Return a description or an error for each group.
 
-    Needs DESCRIBE on the group and on its topics. v0 was for early access in 4.0, which no later broker serves.
+    Needs DESCRIBE on the group and on its topics. v0 was early access in 4.0, and no later broker serves it.
 
     Differences from Kafka: members have no rack.
     """
@@ -259,11 +259,11 @@ async def streams_group_describe(request: Any, context: RequestContext) -> Any:
     Needs DESCRIBE on the group and on its topics.
 
     Version notes:
-    - v1: the assignor; the topology with its nodes, for brokers with a plugin that keeps it.
+    - v1: the assignor; the topology with its nodes, for brokers with a plugin that stores it.
 
-    Differences from Kafka: the plugin keeps what a scenario says, without global stores; topics between subtopologies
-    have no number of partitions; members have no endpoint, tags or offsets of tasks, and their client id is their
-    process id.
+    Differences from Kafka: the plugin stores the scenario's topology, without global stores; topics between
+    subtopologies have no number of partitions; members have no endpoint, tags or task offsets, and their client id is
+    their process id.
     """
     return each_item(
         context, request, partial(_newer_group, context, request, "streams", partial(_streams, request, context))
@@ -354,11 +354,11 @@ async def delete_groups(request: Any, context: RequestContext) -> Any:
 
     Delete groups of any type, and return the error code of each.
 
-    Needs DELETE on the group. The group's coordinator answers.
+    Needs DELETE on the group. Only the group's coordinator accepts it.
 
     Version notes:
     - v2: flexible.
-    - v3: an error message for each group, which brokers leave out where the code says enough.
+    - v3: an error message for each group, which brokers omit if the code is clear enough.
     """
     return each_item(context, request, partial(_delete, context))
 

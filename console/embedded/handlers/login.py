@@ -1,4 +1,4 @@
-"""What comes first on a connection: the broker's versions, and SASL."""
+"""The first requests of a connection: ApiVersions and SASL."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ async def api_versions(request: Any, context: RequestContext) -> Any:
 
     Return the advertised versions and the features, or INVALID_REQUEST for a software name that KIP-511 does not allow.
 
-    A version above the highest is answered with v0 (KIP-511; `Dispatcher`), so that any client can begin.
+    The response to a version above the highest is v0, so that any client can begin (KIP-511; `Dispatcher`).
 
     Version notes:
     - v1: throttle time.
     - v3: flexible; the client's software name and version; features.
-    - v4: features whose lowest level is 0.
-    - v5: the cluster and the node that the client means; REBOOTSTRAP_REQUIRED from any other, after the login.
+    - v4: features with a lowest level of 0.
+    - v5: the cluster and node that the client expects; after the login, any other node returns REBOOTSTRAP_REQUIRED.
     """
     name = getattr(request, "client_software_name", None)
     version = getattr(request, "client_software_version", None)
@@ -50,7 +50,7 @@ async def api_versions(request: Any, context: RequestContext) -> Any:
         fields["supported_features"] = tuple(
             schema.SupportedFeatureKey(name=name, min_version=low, max_version=high)
             for name, (low, high) in release.supported.items()
-            # Older clients reject a whole answer that has a feature with the lowest level 0.
+            # Older clients reject a whole response that has a feature with a lowest level of 0.
             if low > 0 or context.version >= _ZERO_MINIMUM_FROM
         )
         fields["finalized_features"] = tuple(
@@ -62,7 +62,7 @@ async def api_versions(request: Any, context: RequestContext) -> Any:
 
 
 def _refused(request: Any, context: RequestContext, name: str | None, version: str | None) -> int:
-    """Return the code that the request is refused with, 0 for none."""
+    """Return the error code with which the request is refused; 0 if it is accepted."""
     if name is not None and not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version or "")):
         return ErrorCode.invalid_request
     cluster, node = getattr(request, "cluster_id", None), getattr(request, "node_id", _NO_NODE)
@@ -104,8 +104,8 @@ async def sasl_authenticate(request: Any, context: RequestContext) -> Any:
     - v1: the session's lifetime (KIP-368).
     - v2: flexible.
 
-    Differences from Kafka: a session never ends, so its lifetime is 0 and clients don't authenticate again, but for
-    those with a delegation token: its lifetime is what is left of the token.
+    Differences from Kafka: a session never expires, so its lifetime is 0 and clients don't authenticate again. After a
+    login with a delegation token, the lifetime is the token's remaining time.
     """
     session = context.session
     if session.exchange is None:

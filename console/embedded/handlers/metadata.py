@@ -1,4 +1,4 @@
-"""Topics and their partitions as clients look them up: Metadata, and its successor in pages."""
+"""Topics and their partitions for clients: Metadata, and DescribeTopicPartitions, its paged successor."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _ZERO_ID = UUID(int=0)
 async def metadata(request: Any, context: RequestContext) -> Any:
     """Metadata (3), v0-13: brokers, the controller, topics with their partitions (KIP-4 for v0 and v1).
 
-    Return brokers and topics. An answer with all topics is encoded here, with pauses for other connections.
+    Return brokers and topics. A response with all topics is encoded here, with pauses for other connections.
 
-    With KRaft the controller id is that of any live broker: clients don't reach the quorum.
+    With KRaft the controller id is that of a random live broker: clients don't reach the quorum.
 
     Version notes:
-    - v1: the controller and racks; all topics are requested by null, in v0 by an empty array.
+    - v1: the controller and racks; null requests all topics, in v0 an empty array does.
     - v2: the cluster id.
-    - v4: whether missing topics are created.
+    - v4: whether to create missing topics.
     - v5: offline replicas.
     - v7: leader epochs.
     - v8 to v10: authorized operations of the cluster; those of topics stay (KIP-430, KIP-700).
     - v9: flexible.
     - v10, v12: topic ids; requests by id (KIP-516).
-    - v13: the error code of the whole answer.
+    - v13: the error code of the whole response.
     """
     view = context.view
     refused = _impossible(request, context)
@@ -73,7 +73,7 @@ async def metadata(request: Any, context: RequestContext) -> Any:
 
 
 def _impossible(request: Any, context: RequestContext) -> Any:
-    """Return the error answer to topics without a valid name or id, None if all are valid."""
+    """Return the error response to topics without a valid name or id; None if all are valid."""
     for topic in request.topics or ():
         named, topic_id = topic.name is not None, getattr(topic, "topic_id", None)
         if context.version < _BY_ID_FROM and (topic_id or not named):
@@ -88,7 +88,7 @@ def _impossible(request: Any, context: RequestContext) -> Any:
 
 
 class _Maker:
-    """Builds the topics of one response."""
+    """A builder of the topics of one response."""
 
     def __init__(self, context: RequestContext, alive: frozenset[int], operations: bool) -> None:
         self._context = context
@@ -97,11 +97,11 @@ class _Maker:
         self.operations = operations
 
     def all_topics(self) -> Iterator[Any]:
-        """Return every topic that may be described."""
+        """Return every topic that the client may describe."""
         return map(self._topic, self._allowed())
 
     async def with_all_topics(self, response: Any) -> EncodedBody:
-        """Return the encoded response with every topic that may be described. Pauses for other connections."""
+        """Return the encoded response with every topic that may be described, with pauses for other connections."""
         context = self._context
         topics: list[bytes] = []
         element = context.schema.MetadataResponseTopic
@@ -116,7 +116,7 @@ class _Maker:
         return (topic for topic in topics if self._context.allowed("DESCRIBE", "TOPIC", topic.name))
 
     def named(self, request: Any) -> Iterator[Any]:
-        """Yield the requested topics, or their errors."""
+        """Yield the requested topics or their errors."""
         create = getattr(request, "allow_auto_topic_creation", True)
         asked: dict[tuple[str | None, UUID | None], None] = {}
         for item in request.topics:
@@ -140,7 +140,7 @@ class _Maker:
         return self._topic(self._view.topics[name])
 
     def _missing(self, name: str, create: bool) -> Any:
-        """Return the answer for a missing topic, which is created if the broker does that."""
+        """Return the result for a missing topic, and create it if the broker and the request allow it."""
         context = self._context
         create = create and context.cluster.auto_create_topics
         if create and not (context.allowed("CREATE") or context.allowed("CREATE", "TOPIC", name)):
@@ -184,7 +184,7 @@ class _Maker:
         replicas, isr = partition.replicas, partition.isr
         if leader not in self._alive:
             code, leader = ErrorCode.leader_not_available, NO_LEADER
-        if self._context.version == 0:  # KIP-4: dead replicas are left out, with an error
+        if self._context.version == 0:  # KIP-4: dead replicas are omitted, with an error
             replicas = tuple(replica for replica in replicas if replica in self._alive)
             isr = tuple(replica for replica in isr if replica in self._alive)
             if not code and (len(replicas) < len(partition.replicas) or len(isr) < len(partition.isr)):
@@ -202,7 +202,7 @@ class _Maker:
 
 
 def _create(context: RequestContext, name: str) -> int:
-    """Create a topic as brokers do by themselves (AutoTopicCreationManager). Return the error code of this answer."""
+    """Create a topic as brokers do automatically (AutoTopicCreationManager). Return the error code of this response."""
     state = context.state
     if name in (GROUP_TOPIC, TRANSACTION_TOPIC):
         ensure_topic(state, name)
@@ -211,12 +211,12 @@ def _create(context: RequestContext, name: str) -> int:
         if isinstance(planned, Refusal):
             return ErrorCode.unknown_topic_or_partition
         create(state, planned)
-    # The client asks again: by then the topic is there, and the view of this broker has it.
+    # The client retries: by then the topic exists, and this broker's view has it.
     return ErrorCode.unknown_topic_or_partition
 
 
 Describe = Callable[[Topic], Any]
-"""Builds kio's entity of a topic."""
+"""A function that returns kio's entity of a topic."""
 
 _FLEXIBLE_FROM, _IDS_FROM, _ERROR_FROM = 9, 10, 13
 _OPERATIONS = range(8, 11)
@@ -227,10 +227,10 @@ _NO_NAME = UUID(int=0)
 def encoded_topics(version: int, topics: Iterable[Topic], describe: Describe, element: type[Any]) -> Iterator[bytes]:
     """Yield each topic as an encoded element of the response's array.
 
-    What follows name and id is encoded once for equal partitions: 100,000 topics have a few sets.
+    Equal partitions have their bytes after name and id encoded once: 100,000 topics share a few sets.
 
     Args:
-        describe: must use a topic's name and id for their own fields only.
+        describe: must use a topic's name and id only for the fields of that name.
         element: kio's class of a topic in this version.
     """
     tails: dict[tuple[int, bool], tuple[tuple[Partition, ...], bytes]] = {}
@@ -241,7 +241,7 @@ def encoded_topics(version: int, topics: Iterable[Topic], describe: Describe, el
         known = tails.get(key)
         if known is None:
             nameless = describe(Topic("", _NO_NAME, topic.partitions, topic.internal))
-            # The partitions are kept too, so that their id() stays theirs.
+            # The partitions are also stored, so that no other object gets their id().
             known = tails[key] = (topic.partitions, encode_body(element, nameless)[before_tail:])
         name = topic.name.encode()
         size = encode_varint(len(name) + 1) if flexible else struct.pack(">h", len(name))
@@ -249,8 +249,8 @@ def encoded_topics(version: int, topics: Iterable[Topic], describe: Describe, el
 
 
 def with_topics(version: int, response: bytes, topics: list[bytes]) -> bytes:
-    """Return an encoded response without topics, with these topics added."""
-    # The array of topics is the last field but for these, which have a fixed size.
+    """Return an encoded response without topics, with these topics inserted."""
+    # The array of topics is the last field except for these, which have a fixed size.
     behind = (4 if version in _OPERATIONS else 0) + (2 if version >= _ERROR_FROM else 0)
     if version >= _FLEXIBLE_FROM:
         behind += 1
@@ -262,31 +262,30 @@ def with_topics(version: int, response: bytes, topics: list[bytes]) -> bytes:
 
 
 MAX_PARTITIONS = 2000
-"""Partitions of one response (max.request.partition.size.limit)."""
+"""Maximum number of partitions in a response (max.request.partition.size.limit)."""
 
 
 async def describe_topic_partitions(request: Any, context: RequestContext) -> Any:
     """DescribeTopicPartitions (75), v0: topics by name, in pages (KIP-966; DescribeTopicPartitionsRequestHandler).
 
-    Return a page of partitions, and the cursor of the next one. No topics are all.
+    Return a page of partitions, and the cursor of the next one. An empty array requests all topics.
 
-    The cursor continues an earlier response; its topic must be among the requested ones.
+    The cursor continues an earlier response; its topic must be one of the requested topics.
 
-    Leaves out topics that may not be described, unless the request names them. Reports eligible leader replicas, which
+    Omits topics that may not be described, unless the request names them. Reports eligible leader replicas, which
     Metadata does not.
     """
     schema, view, cursor = context.schema, context.view, request.cursor
     everything = not request.topics
     begin = cursor.topic_name if cursor else ""
     asked = view.topics if everything else {topic.name for topic in request.topics}
-    # Topics come in the order of their names, on which the cursor depends: a topic created meanwhile behind it is still
-    # found.
+    # Topics are sorted by name, as the cursor requires: a topic created meanwhile after its position is still found.
     names = sorted(name for name in asked if name >= begin)
     if cursor and (cursor.partition_index < 0 or (not everything and begin not in names)):
         failed = tuple(_empty(schema, topic.name, ErrorCode.invalid_request) for topic in request.topics)
         return context.answer(topics=failed)
     allowed = [name for name in names if context.allowed("DESCRIBE", "TOPIC", name)]
-    # A limit below 1 still gets one partition, so that a cursor always moves on.
+    # A limit below 1 still gives one partition, so that a cursor always advances.
     left = max(min(MAX_PARTITIONS, request.response_partition_limit), 1)
     topics: list[Any] = []
     following: Any = None
@@ -336,8 +335,8 @@ def _topic(context: RequestContext, topic: Topic, first: int, last: int) -> Any:
 def _partition(context: RequestContext, index: int, partition: Partition, alive: frozenset[int]) -> Any:
     """Return one partition.
 
-    With eligible leader replicas a partition that lost the last of its ISR has none: that replica is eligible, and the
-    last known leader (PartitionChangeBuilder; seen so on 4.3).
+    If the feature for eligible leader replicas is on, a partition that lost the last of its ISR has an empty ISR: that
+    replica is eligible, and the last known leader (PartitionChangeBuilder; observed on 4.3).
     """
     led = partition.leader in alive
     eligible = partition.isr if not led and context.state.features.get(ELR) else ()

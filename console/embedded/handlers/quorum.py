@@ -1,4 +1,4 @@
-"""The quorum: describing it, and who votes in it."""
+"""The quorum: its description and its voters."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ async def describe_quorum(request: Any, context: RequestContext) -> Any:
     Needs DESCRIBE on the cluster.
 
     Version notes:
-    - v1: when a replica fetched and when it had caught up (KIP-836).
+    - v1: times of a replica's last fetch and of its last catch-up (KIP-836).
     - v2: directory ids, nodes and error messages (KIP-853).
 
-    Differences from Kafka: where the brokers are the controllers, too, their endpoints have no listeners.
+    Differences from Kafka: if the brokers are also the controllers, their endpoints have no listeners.
     """
     if not context.allowed("DESCRIBE"):
         return context.answer(error_code=ErrorCode.cluster_authorization_failed, error_message=CLUSTER_REFUSED)
@@ -91,18 +91,17 @@ def _replica(context: RequestContext, node: BrokerNode | ControllerNode, now: in
 
 
 async def add_raft_voter(request: Any, context: RequestContext) -> Any:
-    """AddRaftVoter (80), v0-1: a controller votes from then on (KIP-853; AddVoterHandler).
+    """AddRaftVoter (80), v0-1: adds a controller to the voters (KIP-853; AddVoterHandler).
 
     Add the voter, and return the error.
 
     Needs ALTER on the cluster.
 
     Version notes:
-    - v1: whether the answer waits until the new voters have committed it; here it always has.
+    - v1: whether the response waits until the new voters have committed the change; here they always have.
 
-    Differences from Kafka: only a node that is known can be added, a controller or, where the brokers are the
-    controllers, a broker that was removed before; and at once. Where it listens is not asked, and who votes is not kept
-    in a state file.
+    Differences from Kafka: only a known node can be added, a controller or, if the brokers are the controllers, a
+    broker that was removed before; and at once. Its listeners are ignored, and state files do not store the voters.
     """
     refusal = embedded_voters.refused(request, context, "add") or _add(request, context)
     return context.answer(error_code=refusal.code, error_message=refusal.message)
@@ -124,14 +123,14 @@ def _add(request: Any, context: RequestContext) -> Refusal:
 
 
 async def remove_raft_voter(request: Any, context: RequestContext) -> Any:
-    """RemoveRaftVoter (81), v0: a controller votes no more (KIP-853; RemoveVoterHandler).
+    """RemoveRaftVoter (81), v0: removes a controller from the voters (KIP-853; RemoveVoterHandler).
 
     Remove the voter, and return the error.
 
     Needs ALTER on the cluster.
 
-    Differences from Kafka: it is done at once, also where the voters that are left are no majority that follows. Who
-    votes is not kept in a state file.
+    Differences from Kafka: the removal is immediate, even if the remaining voters have no majority that follows. State
+    files do not store the voters.
     """
     refusal = embedded_voters.refused(request, context, "remove") or _remove(request, context)
     return context.answer(error_code=refusal.code, error_message=refusal.message)

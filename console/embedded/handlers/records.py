@@ -1,4 +1,4 @@
-"""A partition's log: producing to it, fetching from it, its offsets, and deleting its records."""
+"""The records of a partition: produce, fetch, offsets, and deletion."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ from console.wire.compression import Codec
 
 _NOBODY = 0
 _ADMIN_CLIENT = "__admin_client"
-"""The client id that may write to internal topics (AdminUtils)."""
+"""Client id that may write to internal topics (AdminUtils)."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 async def produce(request: Any, context: RequestContext) -> Any:
     """Produce (0), v3-13: appends a batch to each partition (KafkaApis.handleProduceRequest).
 
-    Append the batches, and return an offset or an error for each partition. With acks=0 there is no answer.
+    Append the batches, and return an offset or an error for each partition. With acks=0 there is no response.
 
-    Needs WRITE on the topic, and on the transactional id. ApiVersions names v0 as the lowest, as brokers do for old
-    clients.
+    Needs WRITE on the topic, and on the transactional id. ApiVersions has v0 as the lowest version, as brokers do for
+    old clients.
 
     Version notes:
     - v3: batches of format v2, transactions (KIP-98).
     - v5: the log's start.
     - v7: zstd (KIP-110).
-    - v8: which records are invalid (KIP-467).
+    - v8: the invalid records (KIP-467).
     - v9: flexible.
     - v10: the current leaders with their addresses in errors (KIP-951).
     - v12: records add their partition to the transaction (KIP-890).
     - v13: topics have ids instead of names (KIP-516).
 
-    Differences from Kafka: replicas in sync have a batch at once, so acks=-1 waits for nothing.
+    Differences from Kafka: in-sync replicas have a batch at once, so acks=-1 does not wait.
     """
     leaders: set[int] = set()
     responses = tuple(_produced_topic(request, context, item, leaders) for item in request.topic_data)
@@ -82,7 +82,7 @@ def _produced_partition(
 ) -> Any:
     if request.acks not in (ALL_REPLICAS, _NOBODY, 1):
         return _answer(context, part.index, Appended(ErrorCode.invalid_required_acks))
-    # Only brokers write to internal topics, and Kafka's own tools by this client id.
+    # Only brokers write to internal topics, and Kafka's own tools, which use this client id.
     if named.topic is not None and named.topic.internal and context.client_id != _ADMIN_CLIENT:
         return _answer(context, part.index, Appended(ErrorCode.invalid_topic_exception))
     found = partitions.led_partition(context, named, part.index)
@@ -113,7 +113,7 @@ def _answer(context: RequestContext, index: int, result: Appended, **leader: Any
 
 
 _SHOWN = 3
-"""Record errors in a summary."""
+"""Maximum number of record errors in a summary."""
 _REJECTED = (
     "One or more records have been rejected due to {count} record errors in total, and only showing the first three "
     "errors at most: [{shown}]"
@@ -133,14 +133,14 @@ _FOREVER = 2**63 - 1
 
 
 class TimestampLimits(NamedTuple):
-    """Most milliseconds that a timestamp may be before and after the broker's time."""
+    """Maximum distance of a timestamp from the broker's time, before and after it, in milliseconds."""
 
     before: int
     after: int
 
 
 def timestamp_limits(config: Callable[[str], str]) -> TimestampLimits:
-    """Return a topic's limits. config: returns the value of a key."""
+    """Return the limits of a topic. config: returns the value of a key."""
     return TimestampLimits(
         int(config("message.timestamp.before.max.ms")), int(config("message.timestamp.after.max.ms"))
     )
@@ -148,7 +148,7 @@ def timestamp_limits(config: Callable[[str], str]) -> TimestampLimits:
 
 def out_of_range(batch: record_batch.Batch, allowed: TimestampLimits, now: int) -> tuple[tuple[int, str], ...]:
     """Return the records out of range, by position, with Kafka's messages (LogValidator.validateTimestamp). now:
-    milliseconds."""
+    milliseconds since 1970."""
     first, last = now - allowed.before, now + allowed.after
     if batch.max_timestamp <= last and allowed.before == _FOREVER:
         return ()
@@ -164,14 +164,14 @@ def out_of_range(batch: record_batch.Batch, allowed: TimestampLimits, now: int) 
 
 
 def _java_long(number: int) -> int:
-    """Return a sum as Java computes it, with overflow."""
+    """Wrap a sum around as Java does on overflow."""
     return (number + 2**63) % 2**64 - 2**63
 
 
 _ADDS_FROM = 12
-"""The first version with which records add their partition to the transaction (KIP-890)."""
+"""First version in which records add their partition to the transaction (KIP-890)."""
 _ZSTD_FROM = 7
-"""The first version of Produce that accepts zstd (KIP-110)."""
+"""First version of Produce that accepts zstd (KIP-110)."""
 ALL_REPLICAS = -1
 _MILLISECONDS = 1000
 
@@ -179,8 +179,8 @@ _MILLISECONDS = 1000
 class Appended(NamedTuple):
     """The result for a batch.
 
-    offset: of its first record. append_time: milliseconds, if the broker set the timestamps. rejected: positions of
-    invalid records, with messages.
+    offset: of its first record. append_time: milliseconds since 1970, if the broker set the timestamps. rejected:
+    positions of invalid records, with messages.
     """
 
     code: int
@@ -197,11 +197,11 @@ def append(
     """Check and append a batch (UnifiedLog.append, Partition.appendRecordsToLeader).
 
     Args:
-        data: one batch of format v2, as it was on the wire.
+        data: one batch of format v2, as received.
         acks: 0, 1, or ALL_REPLICAS, which needs min.insync.replicas.
 
     Returns:
-        The offset of the first record, or the error with the records that are invalid.
+        The offset of the first record, or the error with the invalid records.
     """
     try:
         batch = record_batch.produced_batch(data)
@@ -226,7 +226,7 @@ def append(
         return Appended(ErrorCode.out_of_order_sequence_number, start=start)
     if batch.transactional and (code := _outside(context, held, batch, transactional_id)):
         return Appended(code, start=start)
-    if known is not None:  # with its own time, as Kafka answers
+    if known is not None:  # with its own time, as in Kafka
         return Appended(0, known.base_offset, known.max_timestamp, held.log.start)
     append_time, now = None, int(context.clock.time() * _MILLISECONDS)
     if _config(context, name, "message.timestamp.type") == "LogAppendTime":
@@ -242,7 +242,7 @@ def append(
 def _outside(
     context: RequestContext, held: partitions.LedPartition, batch: record_batch.Batch, transactional_id: str | None
 ) -> int:
-    """Return the error code for records that are not part of their producer's transaction, 0 if they are."""
+    """Return the error code for records outside their producer's transaction; 0 for records inside it."""
     if transactional_id is None or not context.allowed("WRITE", "TRANSACTIONAL_ID", transactional_id):
         return int(ErrorCode.transactional_id_authorization_failed)
     place = held.topic.name, held.place
@@ -265,7 +265,7 @@ def _appended(
     before = log.size
     offset = log.append(batch, held.partition.leader_epoch, append_time)
     partitions.apply_retention(context, held)
-    # Checked at steps only: counting the bytes of all logs costs too much for every batch.
+    # Only checked at steps: counting the bytes of all logs is too expensive for every batch.
     if log.size // partitions.ROOM_STEP > before // partitions.ROOM_STEP:
         partitions.make_room(state)
     state.touch()
@@ -277,13 +277,13 @@ def _config(context: RequestContext, name: str, key: str) -> str:
 
 
 def _least_in_sync(context: RequestContext, held: partitions.LedPartition) -> int:
-    """Return min.insync.replicas, at most all replicas (Partition.effectiveMinIsr; measured)."""
+    """Return min.insync.replicas, limited to the number of replicas (Partition.effectiveMinIsr; measured)."""
     wanted = int(_config(context, held.topic.name, "min.insync.replicas"))
     return min(wanted, len(held.partition.replicas))
 
 
 def _rejected(held: partitions.LedPartition, places: list[int]) -> Appended:
-    """Return the refusal of records without a key, which a compacted topic can't keep (LogValidator.validateKey)."""
+    """Return the refusal of records without a key, which a compacted topic can't store (LogValidator.validateKey)."""
     text = f"Compacted topic cannot accept message without key in topic partition {held.topic.name}-{held.place}"
     errors = tuple((place, text) for place in places)
     return Appended(ErrorCode.invalid_record, start=held.log.start, message=rejected_message(errors), rejected=errors)
@@ -292,14 +292,14 @@ def _rejected(held: partitions.LedPartition, places: list[int]) -> Appended:
 _NEVER_READ = frozenset(
     {ErrorCode.unknown_topic_or_partition, ErrorCode.topic_authorization_failed, ErrorCode.unknown_topic_id}
 )
-"""Errors for topics that are unknown or not allowed: brokers send an empty array with them, not null."""
+"""Errors for topics that are unknown or not allowed: brokers send an empty array with them instead of null."""
 _BEGINS, _SESSIONLESS = 0, -1
 
 
 async def fetch(request: Any, context: RequestContext) -> Any:
     """Fetch (1), v4-18: records of partitions that this broker leads (KafkaApis.handleFetchRequest).
 
-    Return the records of the requested partitions, once there are enough or the client's wait is over.
+    Return the records of the requested partitions, after they reach the minimum size or the client's wait ends.
 
     Version notes:
     - v4: the isolation level (KIP-98).
@@ -309,10 +309,10 @@ async def fetch(request: Any, context: RequestContext) -> Any:
     - v13: topics have ids instead of names (KIP-516).
     - v16: the current leaders with their addresses in errors (KIP-951).
 
-    Differences from Kafka: there are no fetch sessions, each answer has session 0, so clients name all partitions in
-    each request. No client is sent to a replica in its rack (KIP-392).
+    Differences from Kafka: there are no fetch sessions; every response has session 0, so clients name all partitions in
+    every request. The broker never names a replica in the client's rack (KIP-392).
     """
-    # The client is to send a full request, as for a session that was evicted from a broker's cache.
+    # This error makes the client send a full request, as after a session was evicted from a broker's cache.
     if getattr(request, "session_epoch", _SESSIONLESS) not in (_BEGINS, _SESSIONLESS):
         return context.answer(error_code=ErrorCode.fetch_session_id_not_found)
     found = await read_topics(request, context)
@@ -356,12 +356,12 @@ def _aborted(context: RequestContext, found: tuple[AbortedTransaction, ...] | No
 
 
 MAX_BYTES = 55 * 2**20
-"""fetch.max.bytes."""
+"""Value of fetch.max.bytes."""
 
 
 class Read(NamedTuple):
-    """What one partition has to send. refusal: why nothing. aborted: the aborted transactions in it, None where all
-    records are read."""
+    """The data of one partition. refusal: reason for no data. aborted: aborted transactions in it; None if the
+    isolation level is read_uncommitted."""
 
     place: int
     refusal: partitions.NotServed | None
@@ -373,14 +373,14 @@ class Read(NamedTuple):
 
 
 class TopicRead(NamedTuple):
-    """What one topic has to send."""
+    """The data of one topic."""
 
     named: partitions.AskedTopic
     parts: tuple[Read, ...]
 
 
 async def read_topics(request: Any, context: RequestContext) -> tuple[TopicRead, ...]:
-    """Return what the request asks for, once it has min_bytes or an error, or max_wait is over (DelayedFetch)."""
+    """Return the requested data, once it has min_bytes or an error, or max_wait is over (DelayedFetch)."""
     found = _read_once(request, context)
     deadline = context.clock.time() + request.max_wait.total_seconds()
     if _enough(found, request.min_bytes) or request.max_wait.total_seconds() <= 0:
@@ -411,8 +411,7 @@ def _read_once(request: Any, context: RequestContext) -> tuple[TopicRead, ...]:
         named = partitions.asked_topic(context, item)
         parts: list[Read] = []
         for part in item.partitions:
-            # The first batch is sent even where it is larger than the limits, else a client could never get past it
-            # (KIP-74).
+            # KIP-74: the first batch is sent even if it exceeds the limits, otherwise a client could never get past it.
             read_part = _read_partition(context, named, part, left, committed=committed, at_least_one=nothing_yet)
             parts.append(read_part)
             left = max(left - len(read_part.records), 0)
@@ -470,18 +469,18 @@ def _news(context: RequestContext, found: tuple[TopicRead, ...]) -> Iterator[asy
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
 _SINCE = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING: 11}
-"""Special timestamp -> the first version that has it."""
+"""Special timestamp -> first version that has it."""
 ANY_REPLICA = -2
-"""ListOffsetsRequest.DEBUGGING_REPLICA_ID."""
+"""Value of ListOffsetsRequest.DEBUGGING_REPLICA_ID."""
 READ_COMMITTED = 1
-"""The isolation level at which a log ends at its last stable offset."""
+"""Isolation level at which a log ends at its last stable offset."""
 _NEVER = 1000
-"""A version that no request has."""
+"""A version above all versions of requests."""
 _NO_TIME = _NO_EPOCH = -1
 
 
 class _Place(NamedTuple):
-    """The fields of a partition in the answer to ListOffsets."""
+    """The fields of a partition in the ListOffsets response."""
 
     error_code: int
     timestamp: int = _NO_TIME
@@ -492,7 +491,7 @@ class _Place(NamedTuple):
 async def list_offsets(request: Any, context: RequestContext) -> Any:
     """ListOffsets (2), v1-11: the offsets of a log's start, its end, or a timestamp (handleListOffsetRequest).
 
-    Return an offset or an error for each partition. Ends first the transactions that have timed out.
+    Return an offset or an error for each partition. First abort the transactions that have timed out.
 
     Needs DESCRIBE on the topic.
 
@@ -503,7 +502,7 @@ async def list_offsets(request: Any, context: RequestContext) -> Any:
     - v7: the newest timestamp (KIP-734).
     - v8, v9, v11: the bounds of tiered storage (KIP-405, KIP-1005, KIP-1023).
 
-    Differences from Kafka: what is in remote storage is as a scenario says of a log; nothing is copied there.
+    Differences from Kafka: a scenario sets the offsets in remote storage; no segment is copied there.
     """
     expire(context.cluster)
     stable = getattr(request, "isolation_level", 0) == READ_COMMITTED
@@ -547,7 +546,7 @@ def _place(context: RequestContext, named: partitions.AskedTopic, part: Any, *, 
 
 
 def _place_of_replica(context: RequestContext, named: partitions.AskedTopic, part: Any) -> _Place:
-    """Return the offset in the log of this broker, a follower too. Only the end is kept for each replica."""
+    """Return the offset in this broker's log, even if it is a follower. Only the end is stored per replica."""
     topic, index = named.topic, part.partition_index
     if topic is None or not 0 <= index < len(topic.partitions):
         return _Place(named.code or ErrorCode.unknown_topic_or_partition)
@@ -572,7 +571,7 @@ def _at(found: partitions.LedPartition, timestamp: int, *, stable: bool = False)
             return _Place(0)
         return _Place(0, _NO_TIME, log.tiered_to + (timestamp == EARLIEST_PENDING), epoch)
     record = log.newest() if timestamp == MAX_TIMESTAMP else log.since(timestamp)
-    # A record of an open transaction is not there for a client that reads what is committed.
+    # A record of an open transaction is invisible to clients with read_committed.
     hidden = record is not None and stable and record[1] >= log.stable
     return _Place(0) if record is None or hidden else _Place(0, *record)
 
@@ -583,10 +582,8 @@ _NO_EPOCH = -1
 async def offset_for_leader_epoch(request: Any, context: RequestContext) -> Any:
     """OffsetForLeaderEpoch (23), v2-4: the end offset of a leader epoch (KIP-320).
 
-    Return the end offset or an error for each partition.
-
-    Consumers and followers find by it where their log differs from the leader's after an unclean election. Needs
-    DESCRIBE on the topic, or CLUSTER_ACTION.
+    Return the end offset or an error for each partition. Consumers and followers use it to find where their log differs
+    from the leader's after an unclean election. Needs DESCRIBE on the topic, or CLUSTER_ACTION.
 
     Version notes:
     - v4: flexible.
@@ -609,9 +606,9 @@ def _epoch_end(context: RequestContext, topic: Any, part: Any) -> dict[str, int]
 
 
 _EMPTY_FROM = (4, 2)
-"""Without any cleanup.policy records are deleted by request since then."""
+"""First release that deletes records of a topic with an empty cleanup.policy."""
 _TO_THE_END = -1
-"""The offset that stands for the high watermark."""
+"""The offset that means the high watermark."""
 _UNKNOWN = -1
 
 
@@ -620,13 +617,13 @@ async def delete_records(request: Any, context: RequestContext) -> Any:
 
     Delete the records before each partition's offset, and return its low watermark.
 
-    Needs DELETE on the topic. The partition's leader answers.
+    Needs DELETE on the topic. Only the partition's leader accepts it.
 
     Version notes:
     - v2: flexible.
 
-    Differences from Kafka: the answer comes at once, as replicas in sync have what the leader has; the timeout counts
-    for nothing.
+    Differences from Kafka: the response comes at once, as in-sync replicas have the leader's records; the timeout is
+    ignored.
     """
     return each_item(context, request, partial(_delete, context))
 
@@ -643,7 +640,7 @@ def _delete(context: RequestContext, topic: Any, part: Any) -> dict[str, int]:
         return _undeleted(found.code)
     if found.topic.internal:
         return _undeleted(ErrorCode.invalid_topic_exception)
-    # A compacted log has to keep the last record of each key, so only a topic that deletes by policy is cut by request.
+    # A compacted log has to keep the last record of each key, so records are only deleted if the policy has `delete`.
     policy = topic_config(context.cluster, context.broker_id, topic.name, "cleanup.policy")
     if "delete" not in policy and (policy or context.cluster.release.number < _EMPTY_FROM):
         return _undeleted(ErrorCode.policy_violation)

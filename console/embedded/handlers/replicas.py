@@ -1,4 +1,4 @@
-"""Replicas: moving them between brokers and directories, where they are, and electing leaders."""
+"""Replicas: moves between brokers and directories, their sizes, and leader elections."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ async def alter_partition_reassignments(request: Any, context: RequestContext) -
     Version notes:
     - v1: AllowReplicationFactorChange (KIP-860).
 
-    Differences from Kafka: no bytes travel, a new replica is in sync after the time that a copy would take.
+    Differences from Kafka: no data is copied; a new replica is in sync after the time that a copy would take.
     """
-    # v0 has no such field: there the replication factor may always change.
+    # v0 has no such field: in it the replication factor may always change.
     any_replication = getattr(request, "allow_replication_factor_change", True)
     top = DONE
     if not context.allowed("ALTER"):
@@ -42,7 +42,7 @@ async def alter_partition_reassignments(request: Any, context: RequestContext) -
         top = EXPIRED
 
     def begin(topic: Any, part: Any) -> Refusal:
-        # Null replicas cancel the move that is under way.
+        # Null replicas cancel the move under way.
         target = None if part.replicas is None else tuple(part.replicas)
         return start_move(context.cluster, topic.name, part.partition_index, target, any_replication=any_replication)
 
@@ -59,9 +59,9 @@ async def alter_partition_reassignments(request: Any, context: RequestContext) -
 async def list_partition_reassignments(request: Any, context: RequestContext) -> Any:
     """ListPartitionReassignments (46), v0: the moves of replicas under way (KIP-455).
 
-    Return the moves. Null topics are all; partitions without a move, and unknown ones, are left out.
+    Return the moves. Null topics request all; partitions without a move, and unknown ones, are omitted.
 
-    Needs DESCRIBE on the cluster. The answer has no bytes: those are in DescribeLogDirs.
+    Needs DESCRIBE on the cluster. The response has no sizes, which are in DescribeLogDirs.
     """
     if not context.allowed("DESCRIBE"):
         code, message = cluster_refused(context, "DESCRIBE")
@@ -81,7 +81,7 @@ async def list_partition_reassignments(request: Any, context: RequestContext) ->
 
 
 def _all(context: RequestContext) -> Iterator[tuple[Topic, Iterable[int]]]:
-    """Yield every topic that may have moves: those of a generated source never move."""
+    """Yield every topic that may have moves. Topics of a source never move."""
     for topic in context.state.tables.topics.own.values():
         yield topic, range(len(topic.partitions))
 
@@ -108,7 +108,8 @@ async def elect_leaders(request: Any, context: RequestContext) -> Any:
 
     Elect leaders, and return a result for each partition.
 
-    Null partitions are all that need an election; the other topics are named too, without partitions.
+    Null partitions request all that need an election; the response then also names the other topics, without
+    partitions.
 
     Needs ALTER on the cluster.
 
@@ -164,8 +165,8 @@ def elect(state: ClusterState, kind: int, name: str, index: int) -> Refusal:
     partitions = (*topic.partitions[:index], led, *topic.partitions[index + 1 :])
     state.put_topic(replace(topic, partitions=partitions))
     if led.leader not in partition.isr and (log := state.logs.get((name, index))) is not None:
-        # An unclean election: what the new leader had not copied is lost, and the others cut their logs back to its
-        # end.
+        # An unclean election: records that the new leader had not copied are lost, and the other replicas truncate
+        # their logs to its end.
         log.truncate(log.end_of(led.leader))
         log.behind.pop(led.leader, None)
     return DONE
@@ -183,7 +184,7 @@ def _needs(partition: Partition, kind: int) -> bool:
 
 
 def _led(partition: Partition, kind: int, alive: frozenset[int]) -> Partition | None:
-    """Return the partition with the elected leader, None without a candidate."""
+    """Return the partition with the elected leader; None without a candidate."""
     candidates = [replica for replica in partition.replicas if replica in alive]
     in_sync = [replica for replica in candidates if replica in partition.isr]
     preferred = partition.replicas[0]
@@ -205,9 +206,9 @@ def _led(partition: Partition, kind: int, alive: frozenset[int]) -> Partition | 
 
 _FLEXIBLE_FROM, _ERROR_FROM, _VOLUME_FROM, _CORDONED_FROM = 2, 3, 4, 5
 _REPLICA = struct.Struct(">iqq?")
-"""Partition, bytes, lag, and whether it is a future replica."""
+"""Partition id, size, lag, and whether it is a future replica."""
 _AT_ONCE = 5000
-"""Topics that are encoded between two pauses."""
+"""Number of topics encoded between two pauses."""
 Wanted = tuple[Topic, frozenset[int] | None]
 """A topic with the requested partitions; None for all."""
 
@@ -215,16 +216,16 @@ Wanted = tuple[Topic, frozenset[int] | None]
 async def describe_log_dirs(request: Any, context: RequestContext) -> Any:
     """DescribeLogDirs (35), v1-5: the replicas on a broker's disks with their bytes and lag (KIP-113).
 
-    Return the replicas in each directory. Null topics are all.
+    Return the replicas in each directory. Null topics request all.
 
-    Topics without replicas here are left out.
+    Topics without replicas here are omitted.
 
-    Every broker answers for its own. Needs DESCRIBE on the cluster. The answer is written as bytes: there may be
-    300,000 replicas.
+    Each broker only knows its own replicas. Needs DESCRIBE on the cluster. The response is encoded directly, because it
+    may have 300,000 replicas.
 
     Version notes:
     - v2: flexible.
-    - v3: the error code of the whole answer.
+    - v3: the error code of the whole response.
     - v4: total and usable bytes of the volume (KIP-827).
     - v5: whether the directory is cordoned (KIP-1066).
     """
@@ -251,7 +252,7 @@ async def describe_log_dirs(request: Any, context: RequestContext) -> Any:
 
 
 async def _encoded_topics(topics: list[Wanted], context: RequestContext, form: WireFormat, folder: str) -> list[bytes]:
-    """Return the encoded topics with replicas in the directory. Pauses for other connections."""
+    """Return the encoded topics with replicas in the directory, with pauses for other connections."""
     encoded: list[bytes] = []
     for begin in range(0, len(topics), _AT_ONCE):
         encoded += filter(None, (_topic(*each, context, form, folder) for each in topics[begin : begin + _AT_ONCE]))
@@ -262,7 +263,7 @@ async def _encoded_topics(topics: list[Wanted], context: RequestContext, form: W
 def _topic(
     topic: Topic, wanted: frozenset[int] | None, context: RequestContext, form: WireFormat, folder: str
 ) -> bytes:
-    """Encode a topic with the requested partitions that are in the broker's directory; b"" without any."""
+    """Encode a topic with its requested partitions in the broker's directory; b"" without any."""
     replicas = [
         packed + form.end
         for index, partition in enumerate(topic.partitions)
@@ -275,12 +276,12 @@ def _topic(
 
 
 def _replicas(topic: Topic, index: int, partition: Partition, context: RequestContext, folder: str) -> Iterator[bytes]:
-    """Yield the broker's replica where it is in the directory, and the copy that goes there."""
+    """Yield the broker's replica if it is in the directory, and its copy if that goes there."""
     cluster, broker = context.cluster, context.broker_id
     if dir_of(cluster, topic, index, broker) == folder:
         yield _REPLICA.pack(index, _held(topic, index, partition, context), 0, False)
-    # A copy into another directory of the broker is listed beside the replica that it will replace, as a future
-    # replica.
+    # A copy into another directory of the broker is listed as a future replica, in addition to the replica that it will
+    # replace.
     copy = copy_of(cluster, topic, index, broker)
     if copy is not None and copy[0] == folder:
         log = context.state.logs.get((topic.name, index))
@@ -289,7 +290,7 @@ def _replicas(topic: Topic, index: int, partition: Partition, context: RequestCo
 
 
 def _held(topic: Topic, index: int, partition: Partition, context: RequestContext) -> int:
-    """Return the bytes of the broker's replica; of one that a reassignment adds, those copied so far."""
+    """Return the size of the broker's replica; for one that a reassignment adds, the bytes copied so far."""
     size = replica_bytes(context.state, topic, index)
     if context.broker_id not in partition.adding or context.broker_id in partition.isr:
         return size
@@ -311,7 +312,7 @@ async def alter_replica_log_dirs(request: Any, context: RequestContext) -> Any:
 
     Start the copies, and return a result for each partition.
 
-    Every broker answers for its own replicas. Needs ALTER on the cluster.
+    Each broker only moves its own replicas. Needs ALTER on the cluster.
 
     Version notes:
     - v2: flexible.
@@ -345,7 +346,7 @@ def _move(context: RequestContext, path: str, name: str, number: int) -> int:
         return ErrorCode.unknown_topic_or_partition
     if broker.id not in topic.partitions[number].replicas:
         return ErrorCode.not_leader_or_follower
-    # A cordoned directory takes no further replicas; one that is there already may be named again (KIP-1066).
+    # A cordoned directory accepts no further replicas; a replica already in it may be named again (KIP-1066).
     if path in cordoned_dirs(context.state, broker.id) and dir_of(context.cluster, topic, number, broker.id) != path:
         return ErrorCode.invalid_replica_assignment
     start_copy(context.cluster, topic, number, broker.id, path)

@@ -1,4 +1,4 @@
-"""Share groups' offsets: describing, altering and deleting them."""
+"""Offsets of share groups: description, changes and deletion."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _NOTHING = "There is no offset information to delete."
 
 
 def _share_group_error(context: RequestContext, group_id: str, operation: str) -> int:
-    """Return the code with which a request about a share group's offsets is refused, 0 for none."""
+    """Return the error code with which a request about a share group's offsets is refused; 0 if it is accepted."""
     return ErrorCode.unsupported_version if is_disabled(context, _SHARE) else group_error(context, group_id, operation)
 
 
 def _change_refusal(context: RequestContext, group_id: str, operation: str, *, creates: bool) -> Refusal | None:
-    """Return why the group's offsets can't be changed. creates: a missing group is no reason."""
+    """Return why the group's offsets can't be changed; None if they can. creates: accept a missing group."""
     if code := _share_group_error(context, group_id, operation):
         return Refusal(code, SHARE_MESSAGES.get(code))
     group = visible_group(context, group_id)
@@ -43,9 +43,9 @@ def _change_refusal(context: RequestContext, group_id: str, operation: str, *, c
 
 
 async def describe_share_group_offsets(request: Any, context: RequestContext) -> Any:
-    """DescribeShareGroupOffsets (90), v0-1: from where share groups' records are in flight (KIP-932).
+    """DescribeShareGroupOffsets (90), v0-1: the start offsets of share groups' in-flight records (KIP-932).
 
-    Return the start offsets of each group. A missing group, or one of another type, has none and is no error
+    Return the start offsets of each group. A missing group, or one of another type, has no offsets and no error
     (measured).
 
     Needs DESCRIBE on the group and on the topics.
@@ -65,9 +65,9 @@ def _group(context: RequestContext, asked: Any) -> Result:
 
 
 def _error(context: RequestContext, asked: Any) -> int:
-    """Return the code with which the group is refused.
+    """Return the error code with which the group is refused; 0 if it is accepted.
 
-    Any broker reports offsets of named topics, the coordinator those of all (measured).
+    Any broker reports the offsets of named topics; only the coordinator those of all topics (measured).
     """
     code = _share_group_error(context, asked.group_id, "DESCRIBE")
     return 0 if code == ErrorCode.not_coordinator and asked.topics is not None else code
@@ -110,11 +110,11 @@ def _partition(context: RequestContext, group: Group | None, place: tuple[str, i
 
 
 async def alter_share_group_offsets(request: Any, context: RequestContext) -> Any:
-    """AlterShareGroupOffsets (91), v0: sets from where a share group's records are in flight (KIP-932).
+    """AlterShareGroupOffsets (91), v0: sets the start offsets of a share group's in-flight records (KIP-932).
 
     Set the start offsets of the partitions, and return a result for each.
 
-    A missing group is created. The group must have no members.
+    Creates a missing group. The group must have no members.
     """
     refusal = _change_refusal(context, request.group_id, "READ", creates=True)
     if refusal is not None:

@@ -1,4 +1,4 @@
-"""Delegation tokens: making, renewing, expiring and describing them."""
+"""Delegation tokens: creation, renewal, expiry and description."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from console.embedded.tokens import CHECK_MS, LIFETIME_MS, PERIOD_MS, Token
 
 
 def _refused(context: RequestContext) -> int:
-    """Return why a connection may not ask for tokens, 0 where it may: it needs a login of its own, and no token."""
+    """Return the error code for token requests on this connection; 0 if it has its own login, without a token."""
     is_own = context.principal != ANONYMOUS and context.session.token is None
     return 0 if is_own else ErrorCode.delegation_token_request_not_allowed
 
 
 def _kept(context: RequestContext) -> dict[str, Token]:
-    """Return the tokens that are not removed yet, by id: those that have ended stay until the next check."""
+    """Return the stored tokens by id. Expired tokens stay until the next check."""
     tokens = context.state.tokens
     checked = now_ms(context) - CHECK_MS
     for token in [each for each in tokens.values() if each.has_ended(checked)]:
@@ -30,22 +30,22 @@ def _kept(context: RequestContext) -> dict[str, Token]:
 
 
 def now_ms(context: RequestContext) -> int:
-    """Return the time in Unix milliseconds."""
+    """Return the current time in Unix milliseconds."""
     return round(context.cluster.clock.time() * 1000)
 
 
 async def create_delegation_token(request: Any, context: RequestContext) -> Any:
-    """CreateDelegationToken (38), v1-3: makes a token for the principal, or for another one (KIP-48, KIP-373).
+    """CreateDelegationToken (38), v1-3: creates a token for the principal, or for another one (KIP-48, KIP-373).
 
-    Make the token, and return it with its HMAC.
+    Create the token, and return it with its HMAC.
 
-    Needs a login of the connection's own, and for another owner CREATE_TOKENS on the user.
+    Needs the connection's own login, and for another owner CREATE_TOKENS on the user.
 
     Version notes:
     - v2: flexible.
     - v3: the owner.
 
-    Differences from Kafka: brokers need no delegation.token.secret.key for it, and know of a token at once.
+    Differences from Kafka: brokers need no delegation.token.secret.key, and know a new token at once.
     """
     asking = context.principal
     name = getattr(request, "owner_principal_name", None)
@@ -68,7 +68,7 @@ async def create_delegation_token(request: Any, context: RequestContext) -> Any:
 
 
 def _fields(token: Token) -> dict[str, Any]:
-    """Return a token's fields in the answers to CreateDelegationToken and DescribeDelegationToken."""
+    """Return a token's fields in the responses to CreateDelegationToken and DescribeDelegationToken."""
     type_, _, name = token.owner.partition(":")
     asked_type, _, asked_name = token.requester.partition(":")
     return {
@@ -87,10 +87,10 @@ def _fields(token: Token) -> dict[str, Any]:
 async def renew_delegation_token(request: Any, context: RequestContext) -> Any:
     """RenewDelegationToken (39), v1-2: moves a token's expiry, at most to the end of its lifetime (KIP-48).
 
-    Renew the token with this HMAC, and return when it expires.
+    Renew the token with this HMAC, and return its expiry time.
 
-    Needs a login of the connection's own, as the token's owner or one of its renewers. Each renewal is for a day at
-    most (delegation.token.expiry.time.ms).
+    Needs the connection's own login, as the token's owner or one of its renewers. Each renewal is for a day at most
+    (delegation.token.expiry.time.ms).
 
     Version notes:
     - v2: flexible.
@@ -101,15 +101,15 @@ async def renew_delegation_token(request: Any, context: RequestContext) -> Any:
 
 
 Check = Callable[[RequestContext, Token], ErrorCode]
-"""Returns why the end of a token is not changed, ErrorCode.none for no reason."""
+"""A check before the expiry of a token changes: it returns an error code, ErrorCode.none to allow the change."""
 
 
 def _with_expiry(context: RequestContext, proof: bytes, period: int, checks: Sequence[Check]) -> Any:
-    """Set when the token with this HMAC expires, at most at the end of its lifetime, and answer with that time.
+    """Set the expiry of the token with this HMAC, at most to the end of its lifetime, and return the response with it.
 
     Args:
-        period: milliseconds from now on; a negative one removes the token.
-        checks: in the order in which brokers refuse.
+        period: milliseconds from now; a negative period removes the token.
+        checks: checks in the order in which brokers apply them.
     """
     if code := _refused(context):
         return context.answer(error_code=code, expiry_timestamp=-1)
@@ -140,11 +140,11 @@ def _over(context: RequestContext, token: Token) -> ErrorCode:
 
 
 async def expire_delegation_token(request: Any, context: RequestContext) -> Any:
-    """ExpireDelegationToken (40), v1-2: has a token expire after a period, or at once (KIP-48).
+    """ExpireDelegationToken (40), v1-2: sets a token's expiry to the end of a period, or removes it at once (KIP-48).
 
-    Set when the token with this HMAC expires; a negative period removes it.
+    Set the expiry of the token with this HMAC; a negative period removes the token.
 
-    Needs a login of the connection's own, as the token's owner or one of its renewers.
+    Needs the connection's own login, as the token's owner or one of its renewers.
 
     Version notes:
     - v2: flexible.
@@ -157,14 +157,14 @@ async def expire_delegation_token(request: Any, context: RequestContext) -> Any:
 async def describe_delegation_token(request: Any, context: RequestContext) -> Any:
     """DescribeDelegationToken (41), v1-3: tokens with their HMACs (KIP-48).
 
-    Return the tokens of some owners, or all that may be seen.
+    Return the tokens of some owners, or all visible tokens.
 
-    Needs a login of the connection's own. A principal sees tokens that it owns, asked for or may renew, and others with
+    Needs the connection's own login. A principal sees tokens that it owns, requested or may renew, and others with
     DESCRIBE on the token.
 
     Version notes:
     - v2: flexible.
-    - v3: who asked for it.
+    - v3: the requester.
     """
     if code := _refused(context):
         return context.answer(error_code=code)

@@ -1,4 +1,4 @@
-"""Topics: creating, growing and deleting them."""
+"""Topics: creation, growth and deletion."""
 
 from __future__ import annotations
 
@@ -34,26 +34,27 @@ Results = dict[str, topics.PlannedTopic | Refusal]
 async def create_topics(request: Any, context: RequestContext) -> Any:
     """CreateTopics (19), v2-7: creates topics (ControllerApis).
 
-    Create the topics of the request as one change of the controller, of limited size. Answer when it has written them.
+    Create the topics of the request as one change of the controller, of limited size. Respond after it has written
+    them.
 
     Needs CREATE on the cluster or on the topic's name.
 
     Version notes:
     - v4: -1 partitions or replicas are the brokers' default (KIP-464).
-    - v5: flexible; the answer has the topic's configs, partitions and replicas (KIP-525).
-    - v6: THROTTLING_QUOTA_EXCEEDED for a topic beyond controller_mutation_rate (KIP-599).
-    - v7: the answer has the topic's id (KIP-516).
+    - v5: flexible; the response has the topic's configs, partitions and replicas (KIP-525).
+    - v6: THROTTLING_QUOTA_EXCEEDED for a topic above controller_mutation_rate (KIP-599).
+    - v7: the response has the topic's id (KIP-516).
     """
     wanted = [_wanted(item) for item in request.topics]
     answer = _Answer(context, wanted)
-    # The controller's deadline has passed before it begins, so nothing is created (KIP-4 says that it starts).
+    # The deadline has passed before the controller begins, so no topic is created (KIP-4 says that creation starts).
     if request.timeout.total_seconds() <= 0:
         return answer.of_all(EXPIRED)
     default, _ = context.cluster.topic_defaults
     results = _unacceptable(context, wanted)
     sound = [topic for topic in wanted if topic.name not in results]
-    # Two limits, as in ReplicationControlManager: partitions before they are placed, which is expensive, and then all
-    # records, configs included.
+    # Two limits, as in ReplicationControlManager: partitions before their placement, which is expensive, and then all
+    # records, including configs.
     if sum(topic.partition_count(default) for topic in sound) > MAX_RECORDS:
         return answer.of_all(Refusal(ErrorCode.policy_violation, "Excessively large number of partitions per request."))
     planner, quota = topics.Planner(context.cluster), topics.MutationQuota(context, _CREATES_STRICTLY_FROM)
@@ -82,7 +83,7 @@ def _wanted(item: Any) -> topics.WantedTopic:
 
 
 def _unacceptable(context: RequestContext, wanted: Sequence[topics.WantedTopic]) -> Results:
-    """Return the topics that are refused before the controller sees them."""
+    """Return the results of topics that are refused before they reach the controller."""
     everything = context.allowed("CREATE")
     results: Results = {}
     for name, count in Counter(topic.name for topic in wanted).items():
@@ -96,7 +97,7 @@ def _unacceptable(context: RequestContext, wanted: Sequence[topics.WantedTopic])
 
 
 class _Answer:
-    """Builds the response to one request."""
+    """A builder of the response to one request."""
 
     def __init__(self, context: RequestContext, wanted: Sequence[topics.WantedTopic]) -> None:
         self._context = context
@@ -104,15 +105,15 @@ class _Answer:
         self._new_configs = NewTopicConfigs(context.cluster) if context.version >= _CONFIGS_FROM else None
 
     def of_all(self, refusal: Refusal) -> Any:
-        """Return the same error for every topic."""
+        """Return the response with this error for every topic."""
         return self.of(dict.fromkeys(self._names, refusal), {})
 
     def of(self, results: Results, ids: Mapping[str, UUID], throttle: timedelta = NO_TIME) -> Any:
         """Return the response, with one result for a repeated name.
 
         Args:
-            ids: of the topics that were or would be created.
-            throttle: how long the client is to wait for its mutation quota.
+            ids: ids of the topics that were or would be created.
+            throttle: throttle time for the mutation quota.
         """
         return self._context.answer(
             throttle_time=throttle,
@@ -158,7 +159,7 @@ class NewTopicConfig(NamedTuple):
 
 
 class NewTopicConfigs:
-    """The configs of new topics in the response (ConfigurationControlManager). Inherited ones are computed once per
+    """The configs of new topics in the response (ConfigurationControlManager). Inherited configs are computed once per
     request."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -172,7 +173,7 @@ class NewTopicConfigs:
         }
 
     def of(self, own: Mapping[str, str]) -> tuple[NewTopicConfig, ...]:
-        """Return every config of a topic with these overrides, which are as the client wrote them."""
+        """Return all configs of a topic. own: its overrides, as the client wrote them."""
         return tuple(
             NewTopicConfig(name, own[name], DYNAMIC_TOPIC_CONFIG) if name in own else inherited
             for name, inherited in self._inherited.items()
@@ -200,22 +201,22 @@ async def create_partitions(request: Any, context: RequestContext) -> Any:
 
     More records than a controller writes in one change are UNKNOWN_SERVER_ERROR, as in Kafka, and change nothing.
 
-    Needs ALTER on each topic. The answer comes once the controller has written the change.
+    Needs ALTER on each topic. The response follows once the controller has written the change.
 
     Version notes:
     - v2: flexible.
-    - v3: THROTTLING_QUOTA_EXCEEDED for a topic beyond controller_mutation_rate (KIP-599).
+    - v3: THROTTLING_QUOTA_EXCEEDED for a topic above controller_mutation_rate (KIP-599).
     """
     names = list(dict.fromkeys(topic.name for topic in request.topics))
     if request.timeout.total_seconds() <= 0:
         return _grown(context, dict.fromkeys(names, EXPIRED))
-    # The controller builds all records before it checks their number, and its exception has no error code of its own.
+    # The controller builds all records before it checks their number, and its exception has no error code.
     if _records(request, context) > MAX_RECORDS:
         return _grown(context, dict.fromkeys(names, Refusal(ErrorCode.unknown_server_error)))
     quota = MutationQuota(context, _GROWS_STRICTLY_FROM)
     plans = _plans(request, context)
     for name, plan in plans.items():
-        # A validation is charged, too.
+        # Validation also counts against the quota.
         if not isinstance(plan, Refusal):
             plans[name] = quota.take(len(plan)) or plan
     growths = {name: plan for name, plan in plans.items() if not isinstance(plan, Refusal)}
@@ -229,7 +230,7 @@ async def create_partitions(request: Any, context: RequestContext) -> Any:
 
 
 def _records(request: Any, context: RequestContext) -> int:
-    """Return the number of partitions to add, before any check."""
+    """Return the number of partitions to add, before any validation."""
     topics = ((topic.count, context.state.topics.get(topic.name)) for topic in request.topics)
     return sum(max(count - len(topic.partitions), 0) for count, topic in topics if topic is not None)
 
@@ -269,11 +270,11 @@ Growth = tuple[Replicas, ...]
 
 
 def planned_growth(state: ClusterState, name: str, count: int, given: Sequence[Replicas] | None) -> Growth | Refusal:
-    """Return the partitions to add so that a topic has `count`, or why they can't be added.
+    """Return the partitions to add to a topic, or why they can't be added.
 
     Args:
-        count: partitions that the topic is to have afterwards.
-        given: replicas of each new partition from the client, None to let the cluster place them
+        count: number of partitions after the change.
+        given: replicas of each new partition from the client; None to let the cluster place them
             (ReplicationControlManager.createPartitions).
     """
     topic = state.topics.get(name)
@@ -300,7 +301,7 @@ def planned_growth(state: ClusterState, name: str, count: int, given: Sequence[R
 
 
 def grow(state: ClusterState, name: str, growth: Growth) -> int:
-    """Add the partitions to a topic, and return the change's offset in the log."""
+    """Add partitions to a topic, and return the log offset of the change."""
     topic, alive = state.topics[name], state.alive()
     more = tuple(new_partition(replicas, alive) for replicas in growth)
     return state.put_topic(replace(topic, partitions=topic.partitions + more))
@@ -318,11 +319,11 @@ _UNKNOWN_NAME = Refusal(ErrorCode.unknown_topic_or_partition, "This server does 
 _UNKNOWN_ID = Refusal(ErrorCode.unknown_topic_id, "This server does not host this topic ID.")
 _REFUSED = Refusal(ErrorCode.topic_authorization_failed, "Topic authorization failed.")
 _NOT_ACTIVE = Refusal(ErrorCode.not_controller)
-"""Of all topics of the request, where one of them is there to be deleted."""
+"""The result of all topics of the request, if one of them could be deleted."""
 
 
 class _Asked(NamedTuple):
-    """A topic as the request names it, and as the response does."""
+    """A topic as named in the request and in the response."""
 
     name: str | None
     id: UUID | None
@@ -336,14 +337,14 @@ class _Result(NamedTuple):
 async def delete_topics(request: Any, context: RequestContext) -> Any:
     """DeleteTopics (20), v1-6: deletes topics by name or id (ControllerApis).
 
-    Delete topics. A repeated topic is an error, also by name and id.
+    Delete topics. A repeated topic is an error, even if one item has its name and the other its id.
 
     Needs DELETE on the cluster or on the topic.
 
     Version notes:
-    - v3: TOPIC_DELETION_DISABLED, INVALID_REQUEST before.
+    - v3: TOPIC_DELETION_DISABLED; before, INVALID_REQUEST.
     - v4: flexible.
-    - v5: error messages; THROTTLING_QUOTA_EXCEEDED for a topic beyond controller_mutation_rate (KIP-599).
+    - v5: error messages; THROTTLING_QUOTA_EXCEEDED for a topic above controller_mutation_rate (KIP-599).
     - v6: topics by id (KIP-516).
     """
     asked = _asked(request)
@@ -387,14 +388,14 @@ def _results(asked: Sequence[_Asked], context: RequestContext, quota: MutationQu
         if name is None:
             results.append(_Result(_Asked(None, topic_id), _UNKNOWN_ID))
         elif not may("DELETE", name):
-            # The answer must not disclose the name behind an id to a client that may not describe the topic.
+            # The response must not disclose the name behind an id to a client without DESCRIBE on the topic.
             shown = name if may("DESCRIBE", name) else None
             results.append(_Result(_Asked(shown, topic_id), _REFUSED))
         else:
             chosen[topic_id] = name
     for name in once:
         topic, deletable = state.topics.get(name), may("DELETE", name)
-        # Without DESCRIBE a missing topic looks like a forbidden one, so that names can't be probed.
+        # Without DESCRIBE, a missing topic looks like a forbidden one, so that names can't be probed.
         if not deletable and (topic is not None or not may("DESCRIBE", name)):
             results.append(_Result(_Asked(name, None), _REFUSED))
         elif topic is None:
@@ -419,7 +420,7 @@ def _removed(name: str, context: RequestContext, quota: MutationQuota) -> Refusa
 
 
 def _split(items: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-    """Return the items that occur once, and those that occur more often."""
+    """Return the items that occur once, and those that occur several times."""
     counts = Counter(items)
     return [item for item, count in counts.items() if count == 1], [item for item, count in counts.items() if count > 1]
 

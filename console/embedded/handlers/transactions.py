@@ -1,4 +1,4 @@
-"""Transactions: producers' requests, markers, and what is told of both."""
+"""Transactions: requests of producers, markers, and descriptions of both."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def init_producer_id(request: Any, context: RequestContext) -> Any:
 
     Return the producer's id and epoch, or the error code.
 
-    Needs WRITE on the transactional id; without one IDEMPOTENT_WRITE on the cluster or WRITE on any topic (KIP-679).
+    Needs WRITE on the transactional id; without one, IDEMPOTENT_WRITE on the cluster or WRITE on any topic (KIP-679).
 
     Version notes:
     - v2: flexible.
@@ -56,11 +56,11 @@ async def add_partitions_to_txn(request: Any, context: RequestContext) -> Any:
     """AddPartitionsToTxn (24), v0-5: names partitions to the transaction coordinator before records go there (KIP-98,
     KIP-890).
 
-    Add the partitions to the producer's transaction, or only verify them where a broker asks (v4 and later).
+    Add the partitions to the producer's transaction, or only verify them for a broker (v4 and later).
 
     Version notes:
     - v3: flexible.
-    - v4: for brokers, with several transactions, and to verify that a partition is in one (KIP-890).
+    - v4: for brokers: several transactions, and verification that a partition is in one (KIP-890).
     """
     if context.version < _SEVERAL_FROM:
         found = embedded_transactions.asked(
@@ -90,9 +90,9 @@ def _transaction(context: RequestContext, asked: Any) -> Any:
 def _codes(
     context: RequestContext, found: producers.Transaction | int, topics: Any, *, only_ask: bool
 ) -> dict[tuple[str, int], int]:
-    """Return the error code of each partition. If one is refused the others are not attempted."""
-    # Nothing is added unless all partitions can be: a producer retries the whole request, and Kafka's coordinator
-    # writes the set of partitions as one record.
+    """Return the error code of each partition. If one is refused, the others are not attempted."""
+    # All partitions are added, or none: a producer retries the whole request, and Kafka's coordinator writes the set of
+    # partitions as one record.
     places = [(topic.name, number) for topic in topics for number in topic.partitions]
     wrong = {place: code for place in places if (code := _wrong(context, *place))}
     if wrong and not isinstance(found, int):
@@ -102,7 +102,7 @@ def _codes(
     if only_ask:
         known = found.partitions if found.state == producers.ONGOING else set()
         return {place: 0 if place in known else int(ErrorCode.invalid_txn_state) for place in places}
-    # The markers of the last transaction are still being written: the client retries.
+    # The coordinator is still writing the markers of the last transaction: the client retries.
     if found.state in producers.PREPARE.values():
         return dict.fromkeys(places, int(ErrorCode.concurrent_transactions))
     embedded_transactions.add(context.cluster, found, set(places))
@@ -119,19 +119,18 @@ def _wrong(context: RequestContext, name: str, number: int) -> int:
 
 _NONE = -1
 _BUMPS_FROM = 5
-"""The first version whose answer has the producer's next epoch (transaction.version 2)."""
+"""First version whose response has the producer's next epoch (transaction.version 2)."""
 
 
 async def end_txn(request: Any, context: RequestContext) -> Any:
     """EndTxn (26), v0-5: commits or aborts a producer's transaction (KIP-98, KIP-890).
 
-    End the transaction, and return the error code; from v5 on the producer's next epoch, too.
-
-    The transaction coordinator answers.
+    End the transaction, and return the error code and, since v5, the producer's next epoch. Only the transaction
+    coordinator accepts it.
 
     Version notes:
     - v3: flexible.
-    - v5: the producer's next epoch, which fences what the last one still sends (transaction.version 2).
+    - v5: the producer's next epoch, which fences late records of the last one (transaction.version 2).
     """
     found = embedded_transactions.asked(
         context, request.transactional_id, int(request.producer_id), request.producer_epoch
@@ -144,20 +143,21 @@ async def end_txn(request: Any, context: RequestContext) -> Any:
 
 def _ended(context: RequestContext, found: producers.Transaction, commit: bool) -> int:
     if found.state == producers.COMPLETE[commit] and context.version < _BUMPS_FROM:
-        return 0  # sent again
+        return 0  # a retry
     if found.state != producers.ONGOING:
         return int(ErrorCode.concurrent_transactions if found.partitions else ErrorCode.invalid_txn_state)
     if context.version >= _BUMPS_FROM:
         found.epoch += 1
     embedded_transactions.end(context.cluster, found, commit=commit)
-    # Epochs are 16 bits: when they are used up the producer gets another id.
+    # Epochs have 16 bits: after the last one, the producer gets another id.
     if found.epoch > embedded_transactions.LAST_EPOCH:
         found.producer_id, found.epoch = embedded_transactions.new_producer(context.cluster), 0
     return 0
 
 
 async def write_txn_markers(request: Any, context: RequestContext) -> Any:
-    """WriteTxnMarkers (27), v1-2: ends transactions in partitions (KIP-98); for brokers, and for what hangs (KIP-664).
+    """WriteTxnMarkers (27), v1-2: ends transactions in partitions (KIP-98); for brokers and hanging transactions
+    (KIP-664).
 
     Append a marker to each partition, and return its error code.
 
@@ -196,7 +196,7 @@ _MESSAGES: Mapping[int, str] = {
     ErrorCode.unknown_topic_or_partition: "This server does not host this topic-partition.",
     ErrorCode.topic_authorization_failed: "Topic authorization failed.",
 }
-"""Of errors of a whole topic; those of a partition have none."""
+"""Messages for errors of a whole topic; errors of a partition have no message."""
 
 
 async def describe_producers(request: Any, context: RequestContext) -> Any:
@@ -204,8 +204,8 @@ async def describe_producers(request: Any, context: RequestContext) -> Any:
 
     Return the producers or an error for each partition.
 
-    Any replica answers, not the leader alone: that is how a producer is found that hangs on one. Needs READ on the
-    topic.
+    All replicas accept it, not only the leader, which helps to find a producer that hangs on one replica. Needs READ on
+    the topic.
     """
     embedded_transactions.expire(context.cluster)
     return each_item(context, request, partial(_producers, context))
@@ -250,7 +250,7 @@ def _producer(context: RequestContext, id_: int, entry: producers.ProducerEntry)
 async def describe_transactions(request: Any, context: RequestContext) -> Any:
     """DescribeTransactions (65), v0: transactional ids as their coordinator knows them (KIP-664).
 
-    Return the transaction or an error for each id. Ends first what has timed out.
+    Return the transaction or an error for each id. First abort the transactions that have timed out.
 
     Needs DESCRIBE on the transactional id.
     """
@@ -286,15 +286,16 @@ def _state(context: RequestContext, id_: str) -> Result:
 async def list_transactions(request: Any, context: RequestContext) -> Any:
     """ListTransactions (66), v0-2: the transactional ids that this broker coordinates (KIP-664).
 
-    Return the transactions that match the filters. Leaves out silently what the principal may not describe.
+    Return the transactions that match the filters. Those that the principal may not describe are omitted without an
+    error.
 
-    A client asks every broker and merges the answers.
+    A client sends the request to every broker and merges the responses.
 
     Version notes:
     - v1: a filter by duration (KIP-994).
     - v2: a filter by a pattern of the id (KIP-1152).
 
-    Differences from Kafka: the pattern is a regular expression of Python's, not of RE2/J.
+    Differences from Kafka: the pattern is a regular expression of Python, not of RE2/J.
     """
     unknown = tuple(state for state in request.state_filters if state not in producers.STATES)
     wanted = frozenset(request.state_filters) - frozenset(unknown)
@@ -302,7 +303,7 @@ async def list_transactions(request: Any, context: RequestContext) -> Any:
         pattern = re.compile(getattr(request, "transactional_id_pattern", None) or "")
     except re.error:
         return context.answer(error_code=ErrorCode.invalid_regular_expression, unknown_state_filters=unknown)
-    # Where all states of the filter are unknown nothing matches, instead of everything.
+    # If the filter has only unknown states, no transaction matches, instead of all.
     found = embedded_transactions.of_broker(context) if wanted or not request.state_filters else ()
     return context.answer(
         unknown_state_filters=unknown,

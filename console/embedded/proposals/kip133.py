@@ -1,6 +1,6 @@
 """KIP-133: ListConfigs v0 and v1, and AlterConfigs v0, in the proposal's own formats.
 
-Topics and brokers have configs, clients and users have quotas. Configs go by the rules of Kafka's own requests.
+Topics and brokers have configs, clients and users have quotas. Configs follow the rules of Kafka's own requests.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DEFAULT = "<default>"
 
 
 def config_resource(type_: int, name: str) -> ConfigResource | None:
-    """Return the resource with configs; None for another type."""
+    """Return the resource for a type with configs; None for any other type."""
     known = _CONFIG_TYPES.get(type_)
     return None if known is None else ConfigResource(known, name)
 
@@ -42,23 +42,23 @@ def is_registered(broker: str, view: View) -> bool:
 
 
 def quota_entity(type_: int, name: str) -> QuotaEntity:
-    """Return the client or user. Raises KeyError for another type."""
+    """Return the entity of a client or user. Raises KeyError for any other type."""
     return QuotaEntity.of({QUOTA_PARTS[type_]: None if name == _DEFAULT else name})
 
 
 def described_configs(
     resource: ConfigResource, keys: Sequence[str] | None, context: RequestContext
 ) -> list[ConfigEntry]:
-    """Return a resource's entries, or those with the given keys. Raises ConfigProblem."""
+    """Return the entries of a resource. keys: keys to return; None for all. Raises ConfigProblem."""
     broker_id = int(resource.name) if resource.type == BROKER else context.broker_id
     entries = describe(context.cluster, broker_id, resource)
     return entries if keys is None else [entry for entry in entries if entry.name in keys]
 
 
 def altered(change: ConfigChange, context: RequestContext, *, validate_only: bool = False) -> Refusal:
-    """Alter a resource by the rules of Kafka's own requests; the proposal's own permission was checked before.
+    """Alter a resource by the rules of Kafka's own requests; the caller has checked the proposal's permission.
 
-    A broker checks its configs itself: the proposals' requests may go to any.
+    A broker's configs are checked as by that broker: the proposals' requests may go to any broker.
     """
     if change.resource.type == BROKER:
         context = replace(context, broker_id=int(change.resource.name))
@@ -67,7 +67,7 @@ def altered(change: ConfigChange, context: RequestContext, *, validate_only: boo
 
 
 READ_CONFIGS = "DESCRIBE_CONFIGS"
-"""The proposal's ReadConfigs has the number 10, which Kafka gives to this operation."""
+"""The proposal's ReadConfigs has number 10, which is this operation in Kafka."""
 
 Answer = wire.ListConfigsResponse | wire.ListConfigsResponseV1
 
@@ -102,13 +102,13 @@ def _entity(type_: int, name: str, keys: tuple[str, ...] | None, context: Reques
     except ConfigProblem as problem:
         return _resource_configs(problem.code, type_, name)
     is_elsewhere = is_broker and int(name) != context.broker_id
-    # Of another broker only what the metadata log has: its file is known to itself alone.
+    # For another broker, only the configs in the metadata log: no other broker knows its file.
     visible = (entry for entry in entries if not (is_elsewhere and entry.read_only))
     return _resource_configs(ErrorCode.none, type_, name, [_config(entry, is_broker) for entry in visible])
 
 
 def _config(entry: ConfigEntry, is_broker: bool) -> wire.Config:
-    """Return a config. is_default: of a broker, a key that is nowhere set; of a topic, a key without an override."""
+    """Return a config. is_default: a broker's key is not set at any level; a topic's key has no override."""
     return wire.Config(
         config_name=entry.name,
         config_value=entry.value or "",
@@ -123,7 +123,7 @@ def _resource_configs(code: int, type_: int, name: str, configs: Iterable[wire.C
 
 
 WRITE_CONFIGS = "ALTER_CONFIGS"
-"""The proposal's WriteConfigs has the number 11, which Kafka gives to this operation."""
+"""The proposal's WriteConfigs has number 11, which is this operation in Kafka."""
 
 Result = tuple[int, str]
 _MISSING = "There is no such topic."
@@ -144,7 +144,7 @@ async def alter_configs(request: wire.AlterConfigsRequest, context: RequestConte
             results[key] = ErrorCode.invalid_request, "Each resource must appear at most once."
         else:
             results[key] = _altered_resource(item, context, request.validate_only)
-    # The proposal answers when all live brokers have applied the change.
+    # The proposal responds after all live brokers have applied the change.
     if not request.validate_only:
         await context.visible()
     return wire.AlterConfigsResponse(
@@ -174,7 +174,7 @@ def _altered_resource(item: wire.AlteredResource, context: RequestContext, valid
         now = described_configs(resource, list(configs), context)
     except ConfigProblem as problem:
         return problem.code, problem.message or _MISSING
-    # The proposal has an error of its own for them; Kafka's handler would report an invalid config.
+    # The proposal has its own error for them; Kafka's handler would report an invalid config.
     fixed = [entry.name for entry in now if entry.read_only]
     if fixed:
         return UNSUPPORTED_OPERATION, f"Read-only: {', '.join(fixed)}"

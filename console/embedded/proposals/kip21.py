@@ -19,7 +19,7 @@ _DEFAULT = "<default>"
 
 
 def entity(type_: str, name: str, view: View) -> ConfigResource | QuotaEntity | None:
-    """Return the entity of this type and name; None if one of them is wrong (InvalidEntity)."""
+    """Return the entity with this type and name; None if one of them is invalid (InvalidEntity)."""
     if type_ == wire.TOPIC and name in view.topics:
         return ConfigResource(TOPIC, name)
     if type_ == wire.BROKER and is_registered(name, view):
@@ -33,10 +33,9 @@ Result = tuple[int, dict[str, str]]
 
 
 async def describe_config(request: wire.DescribeConfigRequest, context: RequestContext) -> wire.DescribeConfigResponse:
-    """Answer DescribeConfig: the values that apply for each entity: dynamic, else of the broker's file, else the
-    default.
+    """Answer DescribeConfig: the effective values of each entity: dynamic, or from the broker's file, or the default.
 
-    Without secrets.
+    Secrets are omitted.
     """
     return wire.DescribeConfigResponse(entities=tuple(_described(item, context) for item in request.entities))
 
@@ -71,7 +70,7 @@ Changes = dict[str, str | None]
 
 
 async def alter_config(request: wire.AlterConfigRequest, context: RequestContext) -> wire.AlterConfigResponse:
-    """Answer AlterConfig: add and delete entries, all of one entity or none. A deleted entry gets its default back."""
+    """Answer AlterConfig: add and delete entries, all of an entity or none. A deleted entry reverts to its default."""
     results = [
         wire.EntityErrorCode(
             entity_type=item.entity_type, entity_name=item.entity_name, error_code=_altered(item, context)
@@ -97,14 +96,13 @@ def _altered(item: wire.AlteredEntity, context: RequestContext) -> int:
     operations = [Operation(key, SET, value) for key, value in added.items()]
     operations += [Operation(key, DELETE, None) for key in item.deleted_configs]
     code = altered(ConfigChange(known, tuple(operations)), context).code
-    # A failed validation is INVALID_CONFIG for a topic, and INVALID_REQUEST for a broker, as the broker that was asked
-    # checks it.
+    # A failed validation is INVALID_CONFIG for a topic, and INVALID_REQUEST for a broker, which checks its own configs.
     wrong_broker = known.type == BROKER and code == ErrorCode.invalid_request
     return INVALID_ENTITY_CONFIG if code == ErrorCode.invalid_config or wrong_broker else code
 
 
 def _alter_quotas(known: QuotaEntity, added: dict[str, str], deleted: tuple[str, ...], context: RequestContext) -> int:
-    """Alter quotas. Empty values are invalid here: a deletion is listed as such."""
+    """Alter quotas. Empty values are invalid here: the request lists deletions separately."""
     try:
         values = {key: parsed_quota(key, added.get(key, "")) for key in (*added, *deleted)}
     except ValueError:

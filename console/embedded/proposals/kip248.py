@@ -1,6 +1,6 @@
 """KIP-248: ListQuotas v1, DescribeQuotas v1 and AlterQuotas v0, in the proposal's own formats.
 
-Quotas are texts with flags. A user's SCRAM credentials are listed with its quotas, as read-only and sensitive.
+Quotas are strings with flags. A user's SCRAM credentials are listed with its quotas, as read-only and sensitive.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PARTS = {kip248_quotas.ResourceType.USER: quota.USER, kip248_quotas.ResourceTyp
 def entity_of(parent: kip248_quotas.QuotaConfigResource, child: kip248_quotas.QuotaConfigResource) -> quota.QuotaEntity:
     """Return the entity of a resource and its child: a user, a client, or a user's client.
 
-    Raises ValueError for another pair.
+    Raises ValueError for any other pair.
     """
     if child.type == kip248_quotas.ResourceType.UNKNOWN and child.name is None:
         resources = [parent]
@@ -44,9 +44,9 @@ def _part(resource: kip248_quotas.QuotaConfigResource) -> tuple[str, str | None]
 
 
 def entity_names(resource: kip248_quotas.QuotaConfigResource, entities: Iterable[quota.QuotaEntity]) -> tuple[str, ...]:
-    """Return the names of one type, or a user's clients. A client has no children.
+    """Return the names of one type, or the clients of a user. A client has no children.
 
-    Users are listed if only one of their clients has quotas. Raises ValueError for a type without quotas.
+    A user is also listed if only its clients have quotas. Raises ValueError for a type without quotas.
     """
     type_ = _PARTS.get(resource.type)  # type: ignore[call-overload]
     if type_ is None:
@@ -72,7 +72,7 @@ _UNLIMITED: Mapping[str, float] = {
     quota.REQUEST_PERCENTAGE: 2.0**31 - 1,
     quota.CONTROLLER_MUTATION_RATE: 2.0**31 - 1,
 }
-"""QuotaConfig's defaults, which mean no limit."""
+"""Defaults of QuotaConfig, which mean no limit."""
 _WHOLE = frozenset({quota.PRODUCER_BYTE_RATE, quota.CONSUMER_BYTE_RATE})
 _LARGEST = 2**63 - 1
 _MECHANISMS = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
@@ -82,7 +82,7 @@ READ_ONLY = frozenset(_MECHANISMS)
 def described_quotas(
     entity: quota.QuotaEntity, view: View, wanted: tuple[str, ...] | None
 ) -> tuple[kip248_quotas.ConfigEntry, ...]:
-    """Return the entries of an entity, or those with the wanted keys. A key that is not set has its default."""
+    """Return the entries of an entity. wanted: keys to return; None for all. A key that is not set has its default."""
     entries = [_entry(entity, key, view) for key in quota.CLIENT_KEYS]
     if entity.has(quota.USER) and not entity.has(quota.CLIENT_ID) and (user := entity.name_of(quota.USER)) is not None:
         entries += [
@@ -108,20 +108,20 @@ def _entry(entity: quota.QuotaEntity, key: str, view: View) -> kip248_quotas.Con
 
 
 def _inherited(entity: quota.QuotaEntity, key: str, view: View) -> float:
-    """Return the value of a key that the entity does not set: the default entity's, else no limit (KIP-21)."""
+    """Return the value of a key that the entity does not set: the default entity's, or no limit (KIP-21)."""
     default = quota.QuotaEntity.of(dict.fromkeys(entity.as_dict()))
     return view.quotas.get(default, {}).get(key, _UNLIMITED[key])
 
 
 def quota_text(key: str, value: float) -> str:
-    """Return a quota as text; byte rates without a fraction."""
+    """Return a quota as text. Byte rates have no fraction."""
     return str(min(int(value), _LARGEST)) if key in _WHOLE else repr(value)
 
 
 def parsed_quota(key: str, value: str) -> float | None:
     """Parse a quota; None for an empty text, which restores the default.
 
-    Raises ValueError for an invalid key or value, with the reason.
+    Raises ValueError with the reason for an invalid key or value.
     """
     if key in READ_ONLY:
         raise ValueError(f"{key} is read-only")
@@ -223,7 +223,7 @@ def _altered(
     results: list[kip248_quotas.QuotaResult] = []
     for config in item.configs:
         try:
-            # Each key by itself: one that is invalid does not keep the others from being set.
+            # Each key is independent: the valid keys are set even if another one is invalid.
             changes[config.config_name] = parsed_quota(config.config_name, config.config_value)
             results.append(
                 kip248_quotas.QuotaResult(error_code=ErrorCode.none, error_message=None, config_name=config.config_name)

@@ -23,7 +23,7 @@ from console.wire.proposals import kip4 as wire
 async def create_topics(request: kip4.CreateTopicsRequest, context: RequestContext) -> kip4.CreateTopicsResponse:
     """Answer CreateTopics: create the valid topics, and wait until all live brokers know them and they have leaders.
 
-    A topic for which the timeout was too short has REQUEST_TIMED_OUT, but its creation goes on.
+    A topic that is not complete at the timeout has REQUEST_TIMED_OUT, but its creation continues.
     """
     twice = repeated_keys(request.create_topic_requests, lambda item: item.topic)
     planner = Planner(context.cluster)
@@ -39,7 +39,7 @@ async def create_topics(request: kip4.CreateTopicsRequest, context: RequestConte
     deadline = context.clock.time() + request.timeout / 1000
     complete = await _applied(context, list(created.values()), request.timeout)
     known = [name for name, done in zip(created, complete, strict=True) if done]
-    # KIP-4 answers once a client could use the topics: known to every broker, and with leaders.
+    # KIP-4 responds when a client can use the topics: known to every broker, and with leaders.
     leading = await wait_for_leaders(context.state, context.clock, known, deadline - context.clock.time())
     results |= {name: ErrorCode.none if name in leading else ErrorCode.request_timed_out for name in created}
     return kip4.CreateTopicsResponse(
@@ -71,7 +71,7 @@ def _planned(item: kip4.CreateTopicRequest, context: RequestContext, planner: Pl
 
 
 def _placement_refusal(item: kip4.CreateTopicRequest, context: RequestContext) -> int:
-    """Check that there are either counts or an assignment. An assignment may name brokers that are down."""
+    """Check that the request has either counts or an assignment. An assignment may name brokers that are down."""
     counted = (item.num_partitions, item.replication_factor) != (kip4.NOT_GIVEN, kip4.NOT_GIVEN)
     if counted == bool(item.replica_assignment):
         return ErrorCode.invalid_request
@@ -83,7 +83,7 @@ def _placement_refusal(item: kip4.CreateTopicRequest, context: RequestContext) -
 
 
 def _is_assignment(item: kip4.CreateTopicRequest, context: RequestContext) -> bool:
-    """Return whether partitions are numbered from 0, with equal numbers of distinct registered brokers."""
+    """Return whether partitions are numbered from 0, and all have the same number of distinct registered brokers."""
     partitions = sorted(part.partition_id for part in item.replica_assignment)
     replicas = [part.replicas for part in item.replica_assignment]
     return (
@@ -97,14 +97,14 @@ def _is_assignment(item: kip4.CreateTopicRequest, context: RequestContext) -> bo
 async def delete_topics(request: kip4.DeleteTopicsRequest, context: RequestContext) -> kip4.DeleteTopicsResponse:
     """Answer DeleteTopics: delete the topics that may be deleted, and wait until no live broker knows them.
 
-    A repeated name counts once. The deletion of a topic that is being deleted already is waited for too.
+    A repeated name counts once. The wait includes topics that are already being deleted.
     """
     results: dict[str, int] = {}
     started: dict[str, int] = {}
     for name in dict.fromkeys(request.topics):
         results[name] = _delete_refusal(name, context)
         if not results[name]:
-            # A second deletion waits for the first one, instead of failing on a topic that other brokers still show.
+            # A second deletion waits for the first one, instead of failing on a topic that other brokers still have.
             present = name in context.state.topics
             started[name] = context.state.remove_topic(name) if present else _removed_at(name, context)
     complete = await _applied(context, list(started.values()), request.timeout)
@@ -116,8 +116,7 @@ async def delete_topics(request: kip4.DeleteTopicsRequest, context: RequestConte
 
 
 def _delete_refusal(name: str, context: RequestContext) -> int:
-    """Return why a topic can't be deleted, as an error code. A topic that may not be described is reported as
-    missing."""
+    """Return the error code for a topic that can't be deleted. Without DESCRIBE, a topic is reported as missing."""
     if _is_misrouted(context):
         return ErrorCode.not_controller
     if not context.allowed("DELETE", "TOPIC", name):
@@ -134,12 +133,12 @@ def _delete_refusal(name: str, context: RequestContext) -> int:
 
 
 def _is_being_deleted(name: str, context: RequestContext) -> bool:
-    """Return whether the controller has deleted the topic and another live broker still has it."""
+    """Return whether the controller has deleted the topic, but a live broker still has it."""
     return any(name in context.cluster.view_of(broker).topics for broker in context.state.alive())
 
 
 def _removed_at(name: str, context: RequestContext) -> int:
-    """Return the log's offset at which a topic was deleted."""
+    """Return the log offset at which a topic was deleted; the log's end if it is no longer in the log."""
     log = context.state.log
     return max(
         (change.offset for change in log.after(0) if (change.table, change.key) == ("topics", name)), default=log.end
@@ -150,10 +149,10 @@ _ALLOW = Permission.parse("ALLOW")
 
 
 async def list_acls(request: wire.ListAclsRequest, context: RequestContext) -> wire.ListAclsResponse:
-    """Answer ListAcls: the ACLs of a principal or of all, on a resource or on all.
+    """Answer ListAcls: the ACLs of one principal or all, on one resource or all.
 
-    A principal without permission for ALL on the cluster sees its own Allow entries. The format has no pattern types,
-    so ACLs on prefixes are left out: they would look like ACLs on a name.
+    A principal without permission for ALL on the cluster sees only its own Allow entries. The format has no pattern
+    types, so it omits ACLs on prefixes, which would look like ACLs on a name.
     """
     if context.cluster.authorizer is None:
         return wire.ListAclsResponse(responses=(), error_code=ErrorCode.security_disabled)
@@ -197,8 +196,8 @@ _PERMISSIONS = frozenset(wire.PermissionType)
 async def alter_acls(request: wire.AlterAclsRequest, context: RequestContext) -> wire.AlterAclsResponse:
     """Answer AlterAcls: delete first, then add, with a result for each action.
 
-    A repeated resource is answered once, and nothing of it is done. Deleting a missing ACL and adding an existing one
-    succeed.
+    A repeated resource has one result, with errors, and its actions are not applied. Deleting a missing ACL and adding
+    an existing one succeed.
     """
     refusal = _alter_refusal(context)
     twice = repeated_keys(request.requests, lambda item: _key(item.resource))
@@ -207,7 +206,7 @@ async def alter_acls(request: wire.AlterAclsRequest, context: RequestContext) ->
     for key, item in resources.items():
         whole = refusal or (ErrorCode.invalid_request if key in twice else ErrorCode.none)
         codes[key] = [whole or _action_refusal(item.resource, action) for action in item.actions]
-    # Deletions first, so that the answer does not depend on the order of a request that replaces ACLs.
+    # Deletions come first, so that the result does not depend on the order in a request that replaces ACLs.
     for wanted, apply in (
         (wire.Action.DELETE, partial(context.state.remove, "acls")),
         (wire.Action.ADD, context.state.add_acl),
@@ -236,7 +235,7 @@ def _key(resource: wire.Resource) -> tuple[int, str]:
 
 
 def _alter_refusal(context: RequestContext) -> int:
-    """Return the error of the whole request, 0 for none."""
+    """Return the error code of the whole request; 0 for no error."""
     if _is_misrouted(context):
         return ErrorCode.not_controller
     if context.cluster.authorizer is None:
@@ -274,14 +273,14 @@ def _binding(resource: wire.Resource, acl: wire.Acl) -> Acl:
 
 
 def _is_misrouted(context: RequestContext) -> bool:
-    """Return whether the broker must answer NOT_CONTROLLER: it is not the controller and does not forward."""
+    """Return whether the response is NOT_CONTROLLER: the broker is not the controller and does not forward."""
     return not context.cluster.forwarding and context.broker_id != context.state.controller_id
 
 
 async def _applied(context: RequestContext, offsets: Sequence[int], timeout_ms: int) -> list[bool]:
-    """Return for each offset of the log whether all live brokers apply it before the timeout.
+    """Return for each log offset whether all live brokers apply it before the timeout.
 
-    With a timeout of 0 ms or less all are False, though the changes are under way (KIP-4).
+    If the timeout is 0 ms or less, all are False, although the changes are under way (KIP-4).
     """
     if timeout_ms <= 0:
         return [False] * len(offsets)
@@ -289,7 +288,7 @@ async def _applied(context: RequestContext, offsets: Sequence[int], timeout_ms: 
 
 
 async def _applied_in_time(context: RequestContext, offset: int, within: float) -> bool:
-    """Wait for an offset, and check once more after the timeout, because the offset may be older than the request."""
+    """Wait for an offset, and check again after the timeout, because the offset may be older than the request."""
     cluster = context.cluster
     return await cluster.visible(offset, within) or all(
         cluster.propagation.applied(broker) >= offset for broker in cluster.state.alive()

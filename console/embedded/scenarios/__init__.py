@@ -1,1 +1,1 @@
-"""Scenarios: what a cluster holds at the start, and what other clients do in it. One module for each."""
+"""Scenarios: the initial content of a cluster, and the activity of other clients. One module for each."""

@@ -1,5 +1,5 @@
-"""The quiet cluster with groups of every kind: members that have not taken their target, tasks of a streams group, a
-share group, and a partition on which a group is stuck, at a record that is not what the others are."""
+"""The quiet cluster with groups of every kind: members that have not reached their target assignment, tasks of a
+streams group, a share group, and a group that is stuck on a partition, at a record unlike the others."""
 
 from __future__ import annotations
 
@@ -141,11 +141,11 @@ NEWER: Mapping[str, tuple[newer_groups.NewerGroup, str, int]] = {
     ),
     "old-workers": (newer_groups.NewerGroup("share", "Empty", 9, 9), REFUNDS, 5_000),
 }
-"""Group -> the group, the topic that it reads, and roughly its lag in each partition."""
+"""Group -> the group, the topic that it reads, and its approximate lag in each partition."""
 
 
 def seed(cluster: Cluster) -> None:
-    """Fill the quiet cluster, and add the groups where the release has their protocols."""
+    """Fill the quiet cluster, and add the groups if the release has their protocols."""
     quiet.seed(cluster)
     if cluster.release.number < newer_groups.NEWER_FROM:
         return
@@ -163,7 +163,7 @@ def seed(cluster: Cluster) -> None:
 
 
 async def live(cluster: Cluster) -> None:
-    """Produce to two partitions that a group reads: it keeps up with the one, and is stuck on the other."""
+    """Produce to two partitions that a group reads: it keeps up with one, and is stuck on the other."""
     await asyncio.gather(
         produce_load(cluster, "shipping", SHIPMENTS, 0),
         produce_load(cluster, "shipping", SHIPMENTS, STUCK[2]),

@@ -26,12 +26,12 @@ _RECORDS, _RECORD = 30, 1_000
 """Records per request, and bytes per record."""
 _PAUSE = 0.25
 _RETRY = 2.0
-"""Seconds."""
+"""Pauses between requests and before a retry, seconds."""
 _LENGTH = struct.Struct(">i")
 
 
 async def produce_load(cluster: Cluster, client_id: str, topic: str, partition: int = 0) -> None:
-    """Produce over a socket, 120 kB a second without a quota, until it is cancelled."""
+    """Produce over a socket, at 120 kB per second without a quota, until it is cancelled."""
     while True:
         leader = _leader(cluster, topic, partition)
         try:
@@ -48,7 +48,7 @@ def _leader(cluster: Cluster, topic: str, partition: int) -> int:
 
 
 async def _produce_to(cluster: Cluster, leader: int, client_id: str, topic: str, partition: int) -> None:
-    """Produce until another broker leads. Raises OSError or EOFError when the connection ends."""
+    """Produce until another broker becomes leader. Raises OSError or EOFError when the connection ends."""
     reader, writer = await asyncio.open_connection(*cluster.addresses[leader])
     try:
         number = 0
@@ -77,26 +77,26 @@ def _request(topic: str, partition: int, moment: int, number: int) -> Any:
 
 
 FLAPPING = 3
-"""The broker that crashes again and again."""
+"""The broker that crashes repeatedly."""
 SLOW = 2
 """The broker whose replicas leave the ISR."""
 UP, DOWN = 25.0, 6.0
 SHRINK_EVERY = 5.0
-"""Seconds."""
+"""Durations in seconds."""
 THROTTLED = "checkout-loader"
 """The client that exceeds the default quota."""
 IMPOSSIBLE = "checkout.gift-cards"
-"""A topic with min.insync.replicas above its replication. Brokers require all existing replicas (measured on 3.9 and
-4.3)."""
+"""A topic with min.insync.replicas above its replication factor. Brokers require all existing replicas (measured on 3.9
+and 4.3)."""
 LEFTOVER = "logistics.stock"
 """A topic with replication throttles of a reassignment that ended long ago."""
 LOADED = "checkout.carts"
-"""The topic that the throttled client writes to."""
+"""The topic to which the throttled client writes."""
 BEHIND = "cart-reminders"
 """The group that lags on that topic."""
 _BEHIND_BY = 250_000
 _READ_EVERY, _READ = 3.0, 60
-"""Seconds between reads, and records per read: a third of what the client writes."""
+"""Seconds between reads, and records per read: a third of the client's writes."""
 _LAGGING = ("logistics.shipments", "logistics.stock", "logistics.stock-changes", "logistics.carriers")
 
 
@@ -122,8 +122,8 @@ def seed(cluster: Cluster) -> None:
 
 
 async def live(cluster: Cluster) -> None:
-    """Run the unstable broker, the lagging replicas, the throttled client, the lagging group and other clients'
-    changes."""
+    """Run the unstable broker, the lagging replicas, the throttled client, the lagging group, and changes by other
+    clients."""
     await asyncio.gather(
         _flap(cluster),
         _shrink(cluster),

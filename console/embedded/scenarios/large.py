@@ -1,5 +1,5 @@
-"""A cluster of the largest size, computed instead of stored: 100,000 topics, 1,000,000 quota entities, 100,000 ACLs;
-and 10,000 groups, which are stored."""
+"""A cluster of the largest size, computed instead of stored: 100,000 topics, 1,000,000 quota entities, 100,000 ACLs.
+Its 10,000 groups are stored."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TEAMS = (
 _KINDS = ("events", "commands", "changes", "audit", "retry", "dead-letter", "metrics", "snapshots")
 _NAME = re.compile(r"\A[a-z]+\.[a-z-]+\.(\d{6})")
 _TOPIC_IDS = 0x6B61632D6C617267_4000000000000000
-"""The first topic id; ids are consecutive, so that an id gives the topic's number."""
+"""First topic id. Ids are consecutive, so that an id gives the topic's number."""
 
 _SETS: tuple[Mapping[str, str], ...] = (
     {"retention.ms": str(scenarios_seed.HOUR)},
@@ -52,11 +52,11 @@ _SETS: tuple[Mapping[str, str], ...] = (
     },
 )
 _PLAIN_OF_TEN = 6
-"""Of ten topics so many have no overrides."""
+"""Number of topics without overrides, of every ten."""
 
 
 class LargeTopics:
-    """The topics. Their partitions follow the live brokers."""
+    """The topics. Their partitions depend on the live brokers."""
 
     def __init__(self, state: ClusterState, size: int) -> None:
         self._state = state
@@ -69,18 +69,18 @@ class LargeTopics:
         return f"{_TEAMS[index % len(_TEAMS)]}.{_KINDS[index // len(_TEAMS) % len(_KINDS)]}.{index:06}"
 
     def index_of(self, name: str) -> int | None:
-        """Return the number of the topic with this name."""
+        """Return the number of the topic with this name; None if it is unknown."""
         match = _NAME.fullmatch(name)
         index = int(match[1]) if match else self._size
         return index if index < self._size and self.name_at(index) == name else None
 
     def name_of(self, topic_id: UUID) -> str | None:
-        """Return the name of the topic with this id."""
+        """Return the name of the topic with this id; None if it is unknown."""
         index = topic_id.int - _TOPIC_IDS
         return self.name_at(index) if 0 <= index < self._size else None
 
     def name_like(self, name: str) -> str | None:
-        """Return the topic whose name equals this one but for ``.`` and ``_``."""
+        """Return the topic whose name differs only in ``.`` and ``_``; None if no such topic exists."""
         digits = name[-6:]
         if not (digits.isascii() and digits.isdigit()) or int(digits) >= self._size:
             return None
@@ -88,7 +88,7 @@ class LargeTopics:
         return found if unified(found) == unified(name) else None
 
     def find(self, key: str) -> Topic | None:
-        """Return the topic with this name."""
+        """Return the topic with this name; None if it is unknown."""
         index = self.index_of(key)
         return None if index is None else self._made(index, key, self._places())
 
@@ -109,8 +109,8 @@ class LargeTopics:
         return self._size
 
     def _places(self) -> tuple[tuple[Partition, ...], ...]:
-        """Return the possible partitions of a topic, by its number modulo the number of brokers; equal ones are one
-        object."""
+        """Return the possible partitions of a topic, by its number modulo the number of brokers. Equal partitions share
+        one object."""
         alive = self._state.alive()
         if self._laid is None or self._laid[0] != alive:
             self._laid = (alive, tuple(self._place(start, alive) for start in range(len(self._brokers))))
@@ -129,7 +129,7 @@ class LargeTopics:
 
 
 class LargeConfigs:
-    """The topics' overrides: a few sets, each one object."""
+    """The topics' overrides: a few sets, one object each."""
 
     def __init__(self, topics: LargeTopics) -> None:
         self._topics = topics
@@ -138,12 +138,12 @@ class LargeConfigs:
         return None if index % 10 < _PLAIN_OF_TEN else _SETS[index // 10 % len(_SETS)]
 
     def find(self, key: ConfigResource) -> Mapping[str, str] | None:
-        """Return the overrides of a topic."""
+        """Return the overrides of a topic; None if it has no overrides."""
         index = self._topics.index_of(key.name) if key.type == TOPIC else None
         return None if index is None else self._of(index)
 
     def items(self) -> Iterator[tuple[ConfigResource, Mapping[str, str]]]:
-        """Yield the topics that have overrides, with their overrides."""
+        """Yield the topics with overrides, and their overrides."""
         for index in range(len(self._topics)):
             overrides = self._of(index)
             if overrides is not None:
@@ -164,14 +164,14 @@ ACLS = 100_000
 
 GROUPS = 10_000
 PARTITIONS_EACH = 4
-"""Of a group; together they read 40,000."""
+"""Partitions of a group; all groups together read 40,000."""
 _MEMBERS = 2
 _LAGGING_EVERY = 20
-"""One group of so many lags; the others read topics without records."""
+"""One group in this many lags; the others read topics without records."""
 
 
 def add_groups(cluster: Cluster) -> None:
-    """Add groups of the consumer protocol, classic ones before 4.0. What equal groups have is one object."""
+    """Add groups of the consumer protocol, or classic groups before 4.0. Equal values share one object."""
     state, now = cluster.state, cluster.clock.time()
     is_newer = cluster.release.number >= NEWER_FROM
     nothing = Committed(0, at=now)
@@ -200,7 +200,7 @@ def _members(group: str, places: list[tuple[str, int]]) -> Iterator[NewerMember]
 
 
 def sources(state: ClusterState) -> None:
-    """Give the tables their computed values."""
+    """Set the sources of the tables."""
     tables = state.tables
     topics = LargeTopics(state, TOPICS)
     tables.topics.source = topics

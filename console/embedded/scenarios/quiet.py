@@ -1,4 +1,4 @@
-"""A small healthy cluster: topics of four teams, overrides on every level, quotas, ACLs, SCRAM users, groups."""
+"""A small healthy cluster: topics of four teams, overrides at every level, quotas, ACLs, SCRAM users, groups."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ GROUPS = (
     ("search-index", ("logistics.stock",), ("indexer-1", "indexer-2"), 150),
     ("year-end-report", ("checkout.orders", "checkout.refunds"), (), 180_000),
 )
-"""Group, topics, client ids of its members, and its lag. The last one has no members and a large lag."""
+"""Group, topics, client ids of its members, and lag. The last group has no members and a large lag."""
 
 
 def seed(cluster: Cluster) -> None:
-    """Fill the state."""
+    """Fill the state of the cluster."""
     state = cluster.state
     for team, names in TEAMS.items():
         for place, name in enumerate(names):
@@ -83,12 +83,12 @@ def seed(cluster: Cluster) -> None:
 
 
 IDLE = frozenset({"checkout.orders-dlq", "checkout.refunds", "checkout.carts", "identity.audit"})
-"""Topics that no client writes to, as there are some in each cluster."""
+"""Topics without producers, which most clusters have."""
 BUSY = tuple(name for team, names in TEAMS.items() for each in names if (name := f"{team}.{each}") not in IDLE)
 
 
 async def live(cluster: Cluster) -> None:
-    """Run producers, consumers, and other clients' changes."""
+    """Run producers, consumers, and changes by other clients."""
     await asyncio.gather(scenarios_seed.write_as_producers(cluster, BUSY), scenarios_seed.change_as_others(cluster))
 
 

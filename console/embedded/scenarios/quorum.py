@@ -1,4 +1,5 @@
-"""The quiet cluster with controllers of their own: one voter lags, and a controller follows that may be added."""
+"""The quiet cluster with separate controllers: one voter lags, and one controller is an observer that can become a
+voter."""
 
 from __future__ import annotations
 
@@ -13,13 +14,13 @@ from console.embedded.tables import ChangeLog
 LAGS = FIRST_CONTROLLER + 2
 """The voter that lags."""
 _BEHIND, _SECONDS = 18_240, 240.0
-"""Records that it lacks, and for how many seconds it has."""
+"""Number of records that it lacks, and duration of the lag in seconds."""
 _WRITTEN = 4_180_000
-"""Records of the metadata log before: controllers write several a second, also where nothing happens."""
+"""Number of earlier records of the metadata log: controllers write several per second, even in an idle cluster."""
 
 
 def seed(cluster: Cluster) -> None:
-    """Fill the quiet cluster, and let a voter lag."""
+    """Fill the quiet cluster, and make a voter lag."""
     state = cluster.state
     state.log = ChangeLog(_WRITTEN)
     quiet.seed(cluster)

@@ -1,4 +1,4 @@
-"""The quiet cluster with controllers of their own, all brokers and most of the voters down: the worst day."""
+"""The quiet cluster with separate controllers, after a crash of all brokers and most voters: the worst case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What scenarios put into a cluster: topics, records, groups, quotas, ACLs, users, and the changes of others."""
+"""Building blocks of scenarios: topics, records, groups, quotas, ACLs, users, and changes by other clients."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ SCENARIO_IDS = UUID("6b616363-6c75-5374-8572-746f70696373")
 
 
 class Scenario(Struct, frozen=True):
-    """What a cluster holds at the start.
+    """The initial content of a cluster.
 
-    seed: fills the state. sources: gives tables values that are computed on request and never stored. live: what other
-    clients do while the cluster runs, until it is cancelled.
+    seed: fills the state. sources: gives tables values that are computed on request and never stored. live: the
+    activity of other clients while the cluster runs, until it is cancelled.
     """
 
     seed: Callable[[Cluster], None]
@@ -57,9 +57,9 @@ def topic_id(name: str) -> UUID:
 def add_topic(
     state: ClusterState, name: str, partitions: int, replication: int = 3, configs: Mapping[str, str] | None = None
 ) -> None:
-    """Add a topic with overrides. It has fewer replicas where there are fewer brokers."""
+    """Add a topic with overrides. Its replication is limited to the number of live brokers."""
     alive = state.alive()
-    # From another broker for each topic, so that leaders are spread.
+    # Each topic starts at another broker, so that leaders are spread.
     assignments = striped(alive, partitions, min(replication, len(alive)), len(state.topics))
     state.put_topic(new_topic(name, assignments, alive, topic_id=topic_id(name)))
     if configs:
@@ -67,7 +67,7 @@ def add_topic(
 
 
 def quota(state: ClusterState, parts: Mapping[str, str | None], **values: float) -> None:
-    """Set quotas of an entity; the name None is the default entity."""
+    """Set quotas of an entity. parts: type -> name; None for the default entity."""
     state.alter_quota(QuotaEntity.of(parts), values)
 
 
@@ -87,15 +87,15 @@ def allow(state: ClusterState, principal: str, operation: str, type_: str, name:
 
 
 def scram_user(state: ClusterState, user: str, password: str, *mechanisms: ScramHash) -> None:
-    """Add a user's SCRAM credentials, for both mechanisms or for these."""
+    """Add a user's SCRAM credentials, for these mechanisms or, without any, for both."""
     for mechanism in mechanisms or tuple(ScramHash):
-        # The same in every run, so that a scenario's cluster has equal answers; its passwords protect nothing.
+        # The same salt in every run, so that a scenario's cluster gives equal responses; its passwords protect nothing.
         salt = uuid5(SCENARIO_IDS, f"{user} {mechanism.label}").bytes
         state.put("scram", ScramKey(user, mechanism), credential_of(password, mechanism, salt=salt))
 
 
 def leave_isr(state: ClusterState, name: str, broker: int) -> None:
-    """Remove a replica from the ISR in all partitions of a topic where it is not the last one."""
+    """Remove a replica from the ISR in all partitions of a topic, except as the last in-sync replica."""
     topic = state.topics[name]
     alive = frozenset(state.alive())
     state.put_topic(
@@ -116,12 +116,12 @@ def join_isr(state: ClusterState, name: str, broker: int) -> None:
 
 
 _RECORD_BYTES = 400
-"""Average size of a record."""
+"""Average size of a record, bytes."""
 _READABLE = 3
-"""The newest records of a partition, which can be read."""
+"""Number of newest records of a partition that can be read."""
 _LEAST, _MOST = 10_000, 4_000_000
 _EVERY = 250
-"""Milliseconds between records."""
+"""Milliseconds between two records."""
 _POISON = b"\x00\x00\x00\x01\x9f\x02\x1cshipment-\xe2\x04"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -131,12 +131,12 @@ def batch_of(values: Sequence[bytes], moment: int, key: bytes, offset: int = 0) 
 
     Args:
         moment: timestamp of its last record, milliseconds since 1970.
-        offset: of its first record.
+        offset: offset of its first record.
     """
     from kio.records.schema import NewRecordBatch, Record
     from kio.records.writers import write_new_batch
 
-    # kio declares types of its own for numbers; Any lets plain ones through.
+    # kio declares its own types for numbers; Any accepts plain ones.
     record: Any = Record
     batch: Any = NewRecordBatch
     first = moment - _EVERY * (len(values) - 1)
@@ -165,12 +165,12 @@ def batch_of(values: Sequence[bytes], moment: int, key: bytes, offset: int = 0) 
 
 
 def seed_records(cluster: Cluster, topic: str) -> None:
-    """Give every partition of a topic a log of which only the newest records can be read."""
+    """Create a log for every partition of a topic. Only its newest records can be read."""
     state, now = cluster.state, int(cluster.clock.time() * 1000)
     for partition in range(len(state.topics[topic].partitions)):
         end = _LEAST + crc32(f"{topic}-{partition}".encode()) % (_MOST - _LEAST)
         start = end // 3
-        # The older records count by their bytes only: millions of them would take minutes and gigabytes.
+        # Older records only count as bytes: millions of records would take minutes and gigabytes.
         log = PartitionLog(start, (end - start) * _RECORD_BYTES)
         values = [_value(topic, number) for number in range(end - _READABLE, end)]
         log.keep(read_batch(batch_of(values, now, f"{partition}".encode(), end - _READABLE), 0))
@@ -178,8 +178,8 @@ def seed_records(cluster: Cluster, topic: str) -> None:
 
 
 def seed_poison(cluster: Cluster, topic: str, partition: int) -> int:
-    """Replace the oldest record that can be read by bytes that are not JSON, as a producer with another serializer
-    writes them. Returns its offset."""
+    """Replace the oldest readable record with bytes that are not JSON, as from a producer with another serializer, and
+    return its offset."""
     log, now = cluster.state.logs[topic, partition], int(cluster.clock.time() * 1000)
     first = log.end - _READABLE
     values = [_POISON, *(_value(topic, number) for number in range(first + 1, log.end))]
@@ -194,11 +194,11 @@ def _value(topic: str, number: int) -> bytes:
 
 
 def add_group(cluster: Cluster, name: str, topics: Sequence[str], clients: Sequence[str], lag: int) -> None:
-    """Add a group of consumers that share these topics' partitions as the range assignor does.
+    """Add a group of consumers that share the partitions of these topics as with the range assignor.
 
     Args:
-        clients: the members' client ids; without any the group is empty.
-        lag: roughly how many records of each partition the group has not read.
+        clients: client ids of the members; the group is empty without any.
+        lag: approximate number of unread records in each partition.
     """
     state = cluster.state
     group = Group(name, generation=len(clients), protocol_type=CONSUMERS, written=True)
@@ -249,7 +249,7 @@ def _stand_in(
 
 
 def commit_later_offset(cluster: Cluster, group: str, topic: str, partition: int, records: int) -> None:
-    """Commit a later offset for a group, at most the end of the log."""
+    """Commit a later offset for a group, limited to the end of the log."""
     found, log = cluster.state.groups.get(group), cluster.state.logs.get((topic, partition))
     if found is None or log is None:
         return
@@ -266,8 +266,7 @@ _IN_MEMORY = 2**16
 
 
 async def write_as_producers(cluster: Cluster, topics: Sequence[str]) -> None:
-    """Write to topics as their producers would, each at a pace of its own, with groups that keep pace, until it is
-    cancelled."""
+    """Write to topics as their producers would, each at its own rate, with groups that keep up, until cancelled."""
     turn = 0
     while True:
         await cluster.clock.sleep(TRAFFIC_EVERY)
@@ -282,7 +281,7 @@ async def write_as_producers(cluster: Cluster, topics: Sequence[str]) -> None:
 def _write_some(cluster: Cluster, name: str, partition: int) -> None:
     state, place = cluster.state, (name, partition)
     found, log = state.topics[name].partitions[partition], state.logs.get(place)
-    # What stands behind an open transaction is the scenario's own.
+    # Records after an open transaction belong to the scenario.
     if log is None or found.leader not in state.alive() or log.stable < log.end:
         return
     count = 1 + crc32(name.encode()) % _MOST_RECORDS
@@ -296,7 +295,7 @@ def _write_some(cluster: Cluster, name: str, partition: int) -> None:
 
 
 PERIOD = 4.0
-"""Seconds between changes."""
+"""Seconds between two changes."""
 BATCH = "batch.import-"
 _KEPT_BATCHES = 3
 

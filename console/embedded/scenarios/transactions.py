@@ -1,4 +1,4 @@
-"""The quiet cluster with transactions: two that hang, one that is too young to say, and healthy ones."""
+"""The quiet cluster with transactions: two that hang, one too young to classify, and healthy ones."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from console.embedded.scenarios.seed import DAY, HOUR, Scenario, batch_of
 MINUTE = 60_000
 ORDERS, PAYMENTS, SHIPMENTS = "checkout.orders", "checkout.payments", "logistics.shipments"
 LATE, FORGOTTEN, YOUNG, HEALTHY = 4012, 3977, 4020, 4015
-"""Producer ids: one whose records came after the end of their transaction, one whose transactional id has expired, one
-that did the same two minutes ago, and one whose transaction runs."""
+"""Producer ids: one with records after the end of its transaction, one with an expired transactional id, one with
+records after the end two minutes ago, and one with a running transaction."""
 HANGING = (ORDERS, 3)
-"""Where the first one hangs."""
+"""The partition on which the first one hangs."""
 WAITING_GROUP = "billing"
 _TIMEOUT, _LONG = 15 * MINUTE, 12 * HOUR
 
