@@ -85,8 +85,9 @@ def run_demo(options: argparse.Namespace) -> int:
 def _running(
     options: argparse.Namespace, clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...]
 ) -> Iterator[dict[str, str]]:
-    """Run the clusters while the block lasts. Yields cluster's name -> its bootstrap addresses; those of controllers of
-    their own as `CONTROLLERS`."""
+    """Run the clusters while the block lasts. Yields cluster's name -> its bootstrap addresses; those of dedicated
+    controllers as `CONTROLLERS`.
+    """
     if options.scenario in OWN_PROCESS:
         # While the other process starts, this one imports the modules of the screen.
         Thread(target=import_module, args=("console.tui.app",), daemon=True).start()

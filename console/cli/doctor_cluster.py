@@ -124,8 +124,8 @@ class _Try(NamedTuple):
 
 
 class _Attempts(NamedTuple):
-    """The addresses of a host name. problem: the reason for a failed lookup. by_ssh: resolved and tried by the SSH
-    host.
+    """The addresses of a host name. problem: the reason for a failed lookup. by_ssh: the SSH host resolved and tried
+    them.
     """
 
     tried: tuple[_Try, ...]
