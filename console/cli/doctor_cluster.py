@@ -124,9 +124,7 @@ class _Try(NamedTuple):
 
 
 class _Attempts(NamedTuple):
-    """The addresses of a host name. problem: the reason for a failed lookup. by_ssh: the SSH host resolved and tried
-    them.
-    """
+    """The addresses of a host name. problem: why the lookup failed. by_ssh: the SSH host resolved and tried them."""
 
     tried: tuple[_Try, ...]
     problem: str = ""

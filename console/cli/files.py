@@ -108,9 +108,7 @@ def meant(options: argparse.Namespace, read: Read) -> argparse.Namespace:
 
 
 def no_plan(options: argparse.Namespace, read: Read) -> str:
-    """Return why a reassignment and the options exclude each other; ``""`` if they do not, or there is no
-    reassignment.
-    """
+    """Return why a reassignment and the options exclude each other; ``""`` if they do not, or the files have none."""
     if read.reassign is None:
         return "" if options.throttle is None else "--throttle goes with a file of kafka-reassign-partitions"
     _, source, line = read.reassign

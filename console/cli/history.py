@@ -142,9 +142,7 @@ def _names_a_cluster(options: argparse.Namespace) -> bool:
 
 
 def _cluster(options: argparse.Namespace, context: Context | None, tables: Tables) -> str | int | None:
-    """Return the id of the named cluster, else the context's; None for all clusters, an exit code for an unknown
-    one.
-    """
+    """Return the id of the named cluster, else the context's; None for all clusters, an exit code if unknown."""
     from console.lake.reader import SHOWN
     from console.lake.schema import KRAFT_RECORD
 

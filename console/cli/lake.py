@@ -153,9 +153,7 @@ def _conf(text: str) -> tuple[str, str]:
 
 
 def lake_of_options(options: argparse.Namespace) -> str:
-    """Return the lake's path or URI: from ``--lake``, KAC_LAKE, the named or current context, else the default
-    folder.
-    """
+    """Return the lake's path or URI: ``--lake``, KAC_LAKE, the named or current context, else the default folder."""
     from console.contexts import ContextError, load, resolve
     from console.contexts.context import LAKE_VARIABLE, lake_place
 

@@ -222,9 +222,7 @@ def resource_of(request: ConfigsRequest) -> ConfigResource:
 
 
 def named_resource(type_: str, name: str) -> ConfigResource:
-    """Return an entity of one of `RESOURCE_TYPES`; a broker's id may be in any form that Java accepts, ``+1`` or
-    ``01``.
-    """
+    """Return an entity of one of `RESOURCE_TYPES`; a broker's id may be in Java's forms, ``+1`` or ``01``."""
     if type_ in _AT_BROKER and is_int(name):
         name = str(int(name))
     return ConfigResource(RESOURCE_TYPES[type_], name)
