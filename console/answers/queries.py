@@ -1,4 +1,4 @@
-"""Answers `show`, `describe`, `list`, `effective` and `explain` from a snapshot with what `needs` returns. Pure."""
+"""Answers `show`, `describe`, `list`, `effective` and `explain` from a snapshot with the parts of `needs`. Pure."""
 
 from __future__ import annotations
 

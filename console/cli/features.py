@@ -129,7 +129,7 @@ def _change(action: str, levels: Mapping[str, int], *, dry: bool) -> Carry:
     return carry
 
 
-# -- what releases have, and what levels need; without a cluster -------------------------------------------------------
+# -- levels of releases and their dependencies; without a cluster ------------------------------------------------------
 
 
 def _release_levels(release: str | None) -> tuple[int, dict[str, int]]:

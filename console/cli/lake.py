@@ -286,7 +286,7 @@ def write_metrics(options: argparse.Namespace, lake: Lake) -> None:
             complain(f"metrics not written: {error}")
 
 
-# ``kac lake doctor``: checks of what Spark needs on this host, each with a remedy.
+# ``kac lake doctor``: checks of Spark's requirements on this host, each with a remedy.
 
 
 def run_doctor(options: argparse.Namespace) -> int:

@@ -155,7 +155,7 @@ def _columns() -> int:
 
 
 class _Once(argparse.Action):
-    """Stores an option's value, and refuses a different second one, where argparse would silently keep the last.
+    """The action that stores an option's value, and refuses a different second one; argparse would keep the last.
 
     This also refuses two clusters, one before the command's name and one after it.
     """
@@ -365,7 +365,7 @@ def _meant(name: str, arguments: Sequence[str], options: argparse.Namespace) -> 
 
 
 def _statement(words: Sequence[str]) -> str | None:
-    """Return the statement of the language in words of a shell; None for other words."""
+    """Return a shell's words as a statement of the language; None if they are not one."""
     from console.language.errors import ParseError
     from console.language.grammar import parse
     from console.language.quoting import as_typed

@@ -214,7 +214,7 @@ def add_noun_options(parser: argparse.ArgumentParser, noun: Noun) -> None:
 
 
 class _Elsewhere(argparse.Action):
-    """Refuses an option, and names its replacement."""
+    """The action that refuses an option, and names its replacement."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_given: object) -> NoReturn:
         """End the process after the message."""

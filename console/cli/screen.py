@@ -1,4 +1,4 @@
-"""``kac`` without a command: opens the screen, or prints why this terminal can't show it and what works instead."""
+"""``kac`` without a command: opens the screen, or prints why this terminal can't show it, with an alternative."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
 
 
 def no_screen(environ: Mapping[str, str]) -> str:
-    """Return why the screen can't be shown here and what to run instead; ``""`` if it can."""
+    """Return why the screen can't be shown here, with an alternative; ``""`` if it can."""
     why = not_a_terminal() or dumb(environ) or no_unicode(environ) or plain_window(environ)
     return f"{why}. `kac shell` works here with the same commands, `kac run` in scripts" if why else ""
 

@@ -139,7 +139,7 @@ def _completion(start: int, end: int, candidate: Candidate, has_equals: bool) ->
     return Completion(start, end, text, clean(shown, 200), clean(candidate.meta, 200), clean(candidate.help))
 
 
-# -- what to read for a completion -------------------------------------------------------------------------------------
+# -- the parts to read for a completion --------------------------------------------------------------------------------
 
 _PARTS = {
     What.TOPIC: Part.TOPICS,

@@ -57,7 +57,7 @@ class LanguageError(Exception):
 
 
 class ParseError(LanguageError):
-    """The text is not valid in the language. expected: what is valid there, as the help writes it."""
+    """The text is not valid in the language. expected: the valid continuations, as in the help."""
 
     def __init__(self, message: str, span: Span, hint: str = "", expected: tuple[str, ...] = ()) -> None:
         super().__init__(message, hint, span)

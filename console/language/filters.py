@@ -145,7 +145,7 @@ def _names_test(field: FieldFilter) -> FieldTest:
     one = _text_test(replace(field, operator="="))
     has = field.operator == "="
     if field.operator not in _EQUALITY:
-        _text_test(field)
+        _text_test(field)  # raises CommandError
     return lambda names: isinstance(names, list) and any(map(one, names)) is has
 
 

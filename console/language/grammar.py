@@ -2,12 +2,12 @@
 
     script = [stmt] {(";" | NEWLINE) [stmt]}          "#" at the start of a statement: a comment
     word   = adjacent pieces: bare, 'raw', "with \\" \\\\ \\n \\t"
-    entity = TYPE NAME | "user" NAME ["client" NAME]  TYPE: a word of `console.model.entity_types`, which says what
-                                                      names it has, and whether it has "<default>"
+    entity = TYPE NAME | "user" NAME ["client" NAME]  TYPE: a word of `console.model.entity_types`, which has its
+                                                      legal names, and whether there is "<default>"
     assign = KEY=VALUE                                one word, split at its first unquoted "="
     secret = "@"FILE | "?"
 
-Keywords are unquoted. What follows a verb is read by its module of `console.language.verbs`, which shows its usage.
+Keywords are unquoted. The module of each verb in `console.language.verbs` parses the words after it, and has its usage.
 """
 
 from __future__ import annotations

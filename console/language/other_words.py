@@ -239,7 +239,7 @@ def words_of(commands: Collection[str]) -> list[str]:
     return [*commands, *NOUNS, *VERBS, *ALONE]
 
 
-# -- regular expressions, which Kafka's tools accept for the names of topics ------------------------------------------
+# -- regular expressions, which Kafka's tools accept for the names of topics -------------------------------------------
 
 _OF_REGEX = re.compile(r"\.[*+]|\]\+|^\^|\$$|\\.|[|()]")
 _ONE_NAME = re.compile(r"\^?((?:[A-Za-z0-9_-]|\\?\.(?![*+?{])|\.[*+])+)\$?")

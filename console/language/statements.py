@@ -145,8 +145,7 @@ class OffsetPosition(Node, frozen=True):
     span: Span = NOWHERE
 
 
-# -- the text of these values, which parses back to them
-# -----------------------------------------------------------------
+# -- the text of these values, which parses back to them ---------------------------------------------------------------
 
 
 def joined(*words: str) -> str:

@@ -108,7 +108,7 @@ def quota_keys(entity: quota.QuotaEntity) -> tuple[str, ...]:
     return quota.IP_KEYS if entity.has(quota.IP) else quota.CLIENT_KEYS
 
 
-# -- whether the named entities exist, as far as the snapshot shows ---------------------------------------------------
+# -- whether the named entities exist, as far as the snapshot shows ----------------------------------------------------
 
 _CANDIDATES = 2_000
 """The most names compared for a hint: comparing all of 100,000 topics takes seconds."""

@@ -80,7 +80,7 @@ def _without_unit(key: str, value: str) -> str:
 
 
 def _near(key: str, names: Iterable[str]) -> str:
-    from difflib import get_close_matches  # only where something is wrong
+    from difflib import get_close_matches  # imported only after an error
 
     found = get_close_matches(key, names, n=1)
     return f"{key[:80]}: did you mean {found[0]}?" if found else ""

@@ -367,7 +367,7 @@ def connection(arguments: command_line.Arguments, before: argparse.Namespace) ->
         value = arguments.value(name)
         if value is not None:
             given = Path(value) if name == "command-config" else value
-            if getattr(found, name.replace("-", "_"), given) != given:  # before the word and behind it
+            if getattr(found, name.replace("-", "_"), given) != given:  # both before and after the word
                 raise command_line.UsageError(f"Found multiple arguments for option {name}, but you asked for only one")
             setattr(found, name.replace("-", "_"), given)
     for flag in ("read-only", "no-journal"):

@@ -105,7 +105,7 @@ def read_arguments(argv: Sequence[str], options: Mapping[str, Option]) -> Argume
 
 
 def _unknown(said: str, spelled: str, options: Mapping[str, Option]) -> UsageError:
-    from difflib import get_close_matches  # only where something is wrong
+    from difflib import get_close_matches  # imported only after an error
 
     near = get_close_matches(spelled, options, n=1)
     return UsageError(f"{said} is not a recognized option", f"did you mean --{near[0]}?" if near else "")

@@ -162,7 +162,7 @@ def _connection(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--via", dest="via")
     try:
         return parser.parse_known_args(list(filter(None, words)))[0]
-    except argparse.ArgumentError:  # the line ends where a value has to follow
+    except argparse.ArgumentError:  # the line ends before a required value
         return argparse.Namespace(bootstrap=None, controllers=None, context=None, command_config=None)
 
 

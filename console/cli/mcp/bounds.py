@@ -117,7 +117,7 @@ def _cut(text: str, longest: int, beyond: int = 0) -> str:
     return clean(text[:longest]) + (f"… ({plural(more, 'more character')})" if more else "")
 
 
-# -- secrets: brokers hide those that they know, but not a plug-in's, nor those typed into another key ----------------
+# -- secrets: brokers hide those that they know, but not a plug-in's, nor those typed into another key -----------------
 
 
 def _masked(data: Data) -> Data:

@@ -1,7 +1,7 @@
 """The registry of verbs, in the order of the help.
 
 Each verb is a module here: its statements with their needs, edits and text, its grammar and its help. The docstring of
-a module with several verbs says so.
+a module with several verbs names them.
 """
 
 from __future__ import annotations

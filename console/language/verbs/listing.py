@@ -64,7 +64,7 @@ def _text(statement: List) -> str:
     return statements.joined("list", statement.kind, *globs, *map(statements.field_text, statement.fields))
 
 
-# -- what each kind needs ----------------------------------------------------------------------------------------------
+# -- the needs of each kind --------------------------------------------------------------------------------------------
 
 _LISTED = {each.plural: ResourceType(each.number) for each in listed_alone() if each.number is not None}
 """Kinds whose names only the list of resources with configs contains."""

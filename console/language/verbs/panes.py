@@ -12,7 +12,7 @@ from console.language.verb import GO, HelpEntry, StatementKind, Verb
 
 
 class View(BarStatement, frozen=True):
-    """Opens a pane by its name. filter: ``""`` without a filter."""
+    """A statement that opens a pane by its name. filter: ``""`` without a filter."""
 
     pane: str
     filter: str = ""
