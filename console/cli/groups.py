@@ -72,7 +72,7 @@ def _options(kind: Kind, parser: argparse.ArgumentParser) -> None:
 
 
 def _add_offsets(parser: argparse.ArgumentParser, kind: Kind) -> None:
-    """Add the options for the offsets to reset or delete, and for their new positions: share groups support three of
+    """Add the options for offsets to reset or delete, and for their new positions; share groups support three of
     eight.
     """
     add = parser.add_argument_group("with --reset-offsets and --delete-offsets").add_argument
@@ -138,8 +138,9 @@ def _listed(kind: Kind, given: argparse.Namespace) -> noun.Statements:
 
 
 def _filters(name: str, known: Sequence[str], text: str | None) -> list[str]:
-    """Return the filters of a list for a text like ``Empty,Stable``; a single empty filter for an empty text. Raises
-    OptionsError.
+    """Return the filters of a list for a text like ``Empty,Stable``; one empty filter for an empty text.
+
+    Raises OptionsError.
     """
     spelled = {each.lower(): each for each in known}
     words = [word.strip() for word in (text or "").split(",") if word.strip()]

@@ -1,6 +1,4 @@
-"""A plan in a file: the edits, and the state that they were staged on; kac refuses a plan if the cluster has changed
-since.
-"""
+"""A plan in a file: the edits, and the state that they were staged on; kac refuses a plan if that state has changed."""
 
 from __future__ import annotations
 

@@ -45,9 +45,7 @@ _NAME_OF = {each.word: _name_of(each) for each in entity_types.ENTITY_TYPES}
 
 
 def entity(reader: language_reader.Reader) -> statements.Entity | None:
-    """Read an entity. Returns None if the next word is not an entity keyword; then the statement means the selected
-    one.
-    """
+    """Read an entity. Returns None if the next word is not an entity keyword: then the selected entity is used."""
     first = reader.word
     keyword = reader.take_keyword(
         *ENTITY_WORDS, label="an entity (topic, broker, user, …)", what=language_reader.What.ENTITY

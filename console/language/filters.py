@@ -39,9 +39,7 @@ _GLOB_OF_DIGITS = re.compile(r"\A(?=.*[*?\[])[-0-9.*?\[\]!]+")
 
 
 def glob_test(patterns: Collection[str | None], *, fold: bool = False) -> Test:
-    """Return a test whether a name matches one of the patterns; None means ``<default>``. Without patterns all
-    match.
-    """
+    """Return a test whether a name matches one of the patterns; None means ``<default>``. Without patterns, all do."""
     if not patterns:
         return lambda _text: True
     flags = re.IGNORECASE if fold else 0

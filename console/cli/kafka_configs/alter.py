@@ -201,7 +201,7 @@ def _iterations(mechanism: str, text: str | None) -> int:
 # Runs --alter: the present values, the edits as a plan, and the wait until a broker describes the change.
 
 _SEEN_TRIES, _SEEN_SECONDS = 20, 0.05
-"""A broker may describe a change some milliseconds after the controller committed it."""
+"""A broker may describe a change some milliseconds after the controller accepted it."""
 
 
 class Asked(Struct, frozen=True):

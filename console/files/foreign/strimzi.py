@@ -99,8 +99,8 @@ def _resources(root: Node) -> list[Node]:
 
 
 def _resource(node: Node, of: Mapping[str, Node], read: Read, problems: list[FileProblem]) -> None:
-    """Add the wanted state of a resource. of: its document; items of a typed list may inherit their version and kind
-    from it.
+    """Add the wanted state of a resource. of: its document, whose version and kind items of a typed list may
+    inherit.
     """
     parts = {"apiVersion": of["apiVersion"], **node.named()}
     kind = parts["kind"].text() if "kind" in parts else of["kind"].text().removesuffix("List")
