@@ -1,1 +1,1 @@
-"""From a snapshot, a plan or a history to results, and from results to text, JSON, YAML and CSV."""
+"""Results from a snapshot, a plan or a history, and their forms: text, JSON, YAML and CSV."""

@@ -1,4 +1,4 @@
-"""Checks of this host and of the cluster, with a remedy for each problem: how they are shown, and the exit code."""
+"""Checks of this host and of the cluster, with a remedy for each problem: their display, and the exit code."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ class Health(Enum):
 
     OK = "ok"
     NOTE = "note"
-    """It works, and could be better."""
+    """It works, but could be improved."""
     BAD = "bad"
     """It does not work."""
 
 
 _WIDEST = 24
-"""The widest column of names, in cells; longer ones push what was found to the right."""
+"""The greatest width of the column of names, in cells; longer names shift the rest of their line to the right."""
 _MARKS = {Health.OK: "✓", Health.NOTE: "!", Health.BAD: "✗"}
 
 
 @dataclass(frozen=True)
 class Check:
-    """One check. found: the present state. remedy: what to do; ``""`` where nothing is wrong."""
+    """One check. found: the present state. remedy: the next step; ``""`` if there is no problem."""
 
     name: str
     health: Health
@@ -37,9 +37,7 @@ class Check:
 
 
 def checks_result(checks: Sequence[Check]) -> Detail:
-    """Return the checks as lines, each with a mark and its remedy below: beside each other they are wider than a
-    terminal.
-    """
+    """Return the checks as lines, each with a mark and its remedy below: on one line they would not fit a terminal."""
     width = min(_WIDEST, max((len(each.name) for each in checks), default=0))
     lines: list[str] = []
     for each in checks:

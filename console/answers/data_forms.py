@@ -1,4 +1,4 @@
-"""Results and data as JSON, YAML and CSV: readable by machines, harmless for a terminal or a spreadsheet."""
+"""Results and data as JSON, YAML and CSV: machine-readable, and safe for a terminal or a spreadsheet."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 GUARD = "'"
-"""Put before a cell that a spreadsheet would read as a formula."""
+"""Prefix of a cell that a spreadsheet would read as a formula."""
 
 
 def csv_text(rows: Iterable[Sequence[str]]) -> str:
-    r"""Return rows as CSV (RFC 4180, lines ended by ``\n``), each cell as `csv_cell` has it."""
+    r"""Return rows as CSV (RFC 4180, lines ended by ``\n``), with each cell encoded by `csv_cell`."""
     import csv
     import io
 
@@ -35,17 +35,17 @@ def csv_text(rows: Iterable[Sequence[str]]) -> str:
 
 
 def csv_cell(text: str) -> str:
-    """Return a text as a cell: on one line, with everything invisible as an escape; behind an apostrophe where a
-    spreadsheet would read a formula (it begins with ``= + - @``, a tab or a line end, also in their full width).
-    Numbers are no formulas.
+    """Return a text as a cell: on one line, with invisible characters escaped, and prefixed with an apostrophe if a
+    spreadsheet would read it as a formula (it begins with ``= + - @``, a tab or a line end, also in their full width).
+    Numbers get no prefix.
     """
     guard = GUARD if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else ""
     return guard + clean(text)
 
 
 def yaml_text(data: object) -> str:
-    """Return data of YAML's own types as a document that reads back as the same. A text with anything invisible in it
-    stands in double quotes, with escapes.
+    """Return data of YAML's own types as a document that parses to the same data. A text with invisible characters is
+    in double quotes, with escapes.
     """
     import yaml
 
@@ -57,10 +57,10 @@ def _dumper() -> type[yaml.SafeDumper]:
     from yaml.emitter import ScalarAnalysis
 
     class Visible(yaml.SafeDumper):
-        """Escapes invisible characters, and in a text with such all characters that are not ASCII."""
+        """Escapes invisible characters; in a text that has any, escapes all non-ASCII characters also."""
 
         def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002
-            """Return True, so that what occurs twice is written twice: kac's own reader accepts no aliases."""
+            """Return True, so that repeated values are written in full: kac's own reader accepts no aliases."""
             return True
 
         def analyze_scalar(self, scalar: str) -> ScalarAnalysis:
@@ -92,7 +92,7 @@ FORMS = ("table", "json", "yaml", "csv")
 
 
 def write(result: Sequence[Result], form: str, out: TextIO) -> None:
-    """Write results in one of `FORMS`: several tables one below the other, as data a list; one as itself."""
+    """Write results in one of `FORMS`: as text one below the other; as data a list, or the only result itself."""
     if form == "table":
         from console.answers.results import render
 
@@ -134,9 +134,7 @@ def _csv(result: Result) -> str:
 
 
 def _flat(row: Mapping[str, Data]) -> dict[str, Data]:
-    """Return a row with the fields of objects as columns of their own; the default of an entity, null in JSON, is
-    ``<default>``.
-    """
+    """Return a row with the fields of objects as columns; an entity's default, null in JSON, is ``<default>``."""
     flat: dict[str, Data] = {}
     for key, value in row.items():
         if isinstance(value, Mapping):

@@ -32,7 +32,7 @@ DOCUMENTATION_WIDTH = 96
 def config_table(
     snapshot: Snapshot, target: ConfigResource, entries: ConfigSet, plan: Plan, *, overrides_only: bool = False
 ) -> Table:
-    """Return entries as rows, the resource's own overrides and what is staged first."""
+    """Return entries as rows, with the resource's own overrides and the staged edits first."""
     rows = config_rows(target, entries, staged_lines(target, plan, snapshot), plan, overrides_only=overrides_only)
     empty = "nothing is set here" + ("; describe shows what is inherited" if overrides_only else "")
     return _table(snapshot, target, rows, empty)
@@ -74,7 +74,7 @@ def chosen(snapshot: Snapshot, target: ConfigResource, entries: ConfigSet, keys:
 
 
 def _rate_not_set(target: ConfigResource, key: str) -> bool:
-    """Return whether a broker can have a key that it describes only while the key is set."""
+    """Return whether the key is one that brokers support, but describe only while it is set."""
     return target.type == BROKER and key in UNDESCRIBED
 
 
@@ -96,11 +96,14 @@ def _no_key(snapshot: Snapshot, target: ConfigResource, key: Key) -> CommandErro
 def key_detail(
     snapshot: Snapshot, target: ConfigResource, entry: ConfigEntry, by_broker: Mapping[int, Inherited], plan: Plan
 ) -> Detail:
-    """Return one key in detail: value, source, type, when a change takes effect, what would apply without the override,
-    the chain of synonyms, documentation.
+    """Return one key in detail.
+
+    It has the value, source, type, the time a change takes effect, the value without the override, the chain of
+    synonyms,
+    and the documentation.
 
     Args:
-        by_broker: what topics inherit from each broker where that differs, else empty.
+        by_broker: the values that topics inherit from each broker if they differ, else empty.
     """
     line = staged_lines(target, plan, snapshot).get(entry.name)
     outcome = plan.outcome(line.staged.edit) if line is not None else None
@@ -126,7 +129,7 @@ def key_detail(
     if entry.value is None and _rate_not_set(target, entry.name):
         lines.append("not set: no limit; brokers list this key only while it is set")
         lines.append(f"set {resource(target)} {quote(entry.name)}=VALUE sets it")
-    # The title has the value already; where it has no human form, the headline begins with it once more.
+    # The title already has the value; if it has no human form, the headline also begins with it.
     head = next(place for place, text_line in enumerate(lines) if not text_line.startswith("✗"))
     lines[head] = lines[head].removeprefix(value).lstrip()
     return Detail(f"{letters}  {key} = {value}   {source}", data, tuple(lines))
@@ -139,7 +142,7 @@ def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span
     """Return one entity, briefly or in full.
 
     Raises:
-        CommandError: it does not exist, or could not be read.
+        CommandError: the entity does not exist, or could not be read.
     """
     if not isinstance(subject, ConfigResource):
         from console.answers.quotas import quota_subject
@@ -161,7 +164,7 @@ def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span
 
 
 def _has_more(subject: ConfigResource) -> bool:
-    """Return whether there is something to show where the configs could not be read."""
+    """Return whether the entity has parts to show even if its configs could not be read."""
     return subject.type in (TOPIC, GROUP) or (subject.type == BROKER and not subject.is_cluster_default)
 
 
@@ -217,7 +220,7 @@ def _about_topic(snapshot: Snapshot, subject: ConfigResource) -> About:
 
 
 def topic_line(topic: Topic) -> str:
-    """Return a topic in a line: ``12 partitions, replication 3, 2 under-replicated``."""
+    """Return a topic as one line: ``12 partitions, replication 3, 2 under-replicated``."""
     words = [plural(len(topic.partitions), "partition"), f"replication {topic.replication}"]
     words += [f"{topic.under_replicated} under-replicated"] if topic.under_replicated else []
     words += [f"{topic.offline} without a leader"] if topic.offline else []
@@ -241,7 +244,7 @@ def _about_broker(snapshot: Snapshot, subject: ConfigResource) -> About:
     lines = [where + (f", Kafka {row.release}" if row.release else "") + (", fenced" if broker.fenced else "")]
     if row.controller or row.quorum:
         lines.append(", ".join(word for word in ("active controller" if row.controller else "", row.quorum) if word))
-    if not snapshot.cluster.controllers:  # of these none holds anything
+    if not snapshot.cluster.controllers:  # controllers hold no replicas
         lines.append(f"leads {load.leaders}, holds {plural(load.replicas, 'replica')}, {load.out_of_sync} out of sync")
         lines.append(f"is the preferred leader of {load.preferred}, of which {load.to_elect} are to be elected")
     return tuple(lines), BROKERS.detail(row), {}
@@ -276,4 +279,4 @@ _ABOUT: Mapping[int, Callable[[Snapshot, ConfigResource], About]] = {
     BROKER: _about_broker,
     GROUP: _about_group,
 }
-"""What `describe` shows of a resource beside its configs."""
+"""The parts that `describe` shows of a resource in addition to its configs."""

@@ -1,4 +1,4 @@
-"""`explain`: what the ACLs allow a principal to do with one resource, and which of them decides."""
+"""`explain`: the operations that ACLs allow a principal on one resource, and the ACL that decides."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from console.present.text import clean
 OPEN = "allow.everyone.if.no.acl.found"
 SUPER_USERS = "super.users"
 _ADDRESSES = 20
-"""Addresses with another answer than the rest that are listed."""
+"""The most addresses to list whose answer differs from that of the rest."""
 _TOPIC, _CLUSTER = AclResourceType.parse("TOPIC"), AclResourceType.parse("CLUSTER")
 _CREATE, _WRITE, _IDEMPOTENT = map(AclOperation.parse, ("CREATE", "WRITE", "IDEMPOTENT_WRITE"))
 
@@ -33,7 +33,7 @@ def explain(statement: Explain, snapshot: Snapshot) -> Table:
     """Return the decision on each operation.
 
     Raises:
-        CommandError: brokers never check such an operation on the resource, the host is no address, or the ACLs could
+        CommandError: brokers never check an operation on the resource, the host is not an address, or the ACLs could
             not be read.
     """
     require_checked(statement.resource_type, statement.operations, statement.operations_span)
@@ -56,7 +56,7 @@ def explain(statement: Explain, snapshot: Snapshot) -> Table:
         notes.append(f"{plural(more, 'more address', 'more addresses')} with another answer: name one with from HOST")
     places = {place for _, _, place in decided}
     where = f", from {places.pop()}" if len(places) == 1 else ""
-    # A column that says the same in each row stands in the title.
+    # A column with the same text in each row moves into the title.
     columns = (Column("Operation"), Column("" if where else "From"), Column("Answer"), Column("By"))
     return Table(
         "explanation",
@@ -69,13 +69,13 @@ def explain(statement: Explain, snapshot: Snapshot) -> Table:
 
 
 def is_denied(results: Iterable[Result]) -> bool:
-    """Return whether something that was asked for is denied, unless settings of the brokers allow it."""
+    """Return whether a requested operation is denied, unless settings of the brokers allow it."""
     return any(row.get("allowed") is False for result in results for row in rows_of(result))
 
 
 def _concerned(statement: Explain, name: str, snapshot: Snapshot) -> Iterable[Acl]:
-    """Return the ACLs that may match the resource, and those on the cluster: to index all 100,000 takes ten times as
-    long. All for IDEMPOTENT_WRITE, which WRITE on any topic allows.
+    """Return the ACLs that may match the resource, and those on the cluster: indexing all 100,000 takes ten times as
+    long. For IDEMPOTENT_WRITE return all, because WRITE on any topic allows it.
     """
     if _IDEMPOTENT in _asked(statement.operations, statement.resource_type):
         return snapshot.acls
@@ -118,8 +118,8 @@ def _asked(operations: Iterable[AclOperation], type_: AclResourceType) -> Iterat
 def _by_address(
     request: authorizer.Request, elsewhere: authorizer.Decision, index: authorizer.AclIndex
 ) -> Iterator[tuple[authorizer.Request, authorizer.Decision, str]]:
-    """Yield the addresses and ranges that ACLs name and whose decision differs from that of all others. A range is
-    decided by those of its addresses that no other ACL names.
+    """Yield the addresses and ranges in ACLs whose decision differs from that of all others. The decision on a range
+    is that of an address in it that no other ACL names.
     """
     found = index.of(request.principal, request.resource_type, request.resource_name)
     named = {acl.host for acl in found}
@@ -154,14 +154,14 @@ def _acls_data(acls: Iterable[Acl]) -> list[Data]:
 
 
 def _unless(decision: authorizer.Decision) -> list[Data]:
-    """Return the settings, which brokers hide, that could change the decision."""
+    """Return the settings, which brokers do not report, that could change the decision."""
     if decision.allowed:
         return []
     return [SUPER_USERS] if decision.allowed is False or decision.has_acls else [SUPER_USERS, OPEN]
 
 
 def by_text(decision: authorizer.Decision) -> str:
-    """Return which ACL decides, and how many others do, too."""
+    """Return the ACL that decides, and the number of others with the same effect."""
     if decision.by:
         more = f" and {plural(len(decision.by) - 1, 'other ACL')}" if len(decision.by) > 1 else ""
         return names.acl(decision.by[0]) + more
@@ -169,7 +169,7 @@ def by_text(decision: authorizer.Decision) -> str:
 
 
 def _conditions(decided: Iterable[tuple[authorizer.Request, authorizer.Decision, str]]) -> Iterator[str]:
-    """Yield what brokers do not report, where it would change a decision, and the allows that a deny overrides."""
+    """Yield the unreported settings that would change a decision, and the allows that a deny overrides."""
     denied = [(request, decision) for request, decision, _ in decided if not decision.allowed]
     for _, decision in denied:
         if decision.overridden:
@@ -205,9 +205,7 @@ def _hints(
 
 
 def _untyped(principal: str, name: str, type_: AclResourceType, index: authorizer.AclIndex) -> Iterator[str]:
-    """Yield notes on principals without a type: the one that is asked for, and those of ACLs, which old brokers
-    accepted.
-    """
+    """Yield notes on principals without a type, which old brokers accepted: the requested one, and those of ACLs."""
     if not has_type(principal):
         who = clean(principal, 120)
         yield f"{who} has no type, and every client's principal has one: User:{who}?"
@@ -218,7 +216,7 @@ def _untyped(principal: str, name: str, type_: AclResourceType, index: authorize
 
 
 def _near_misses(request: authorizer.Request, index: authorizer.AclIndex) -> Iterator[str]:
-    """Yield ACLs on the resource that are probably meant for this principal and never match."""
+    """Yield ACLs on the resource that are probably meant for this principal but never match."""
     type_, name = request.resource_type, request.resource_name
     there = [*index.patterns_on(type_, name)]
     wanted = request.principal.casefold()

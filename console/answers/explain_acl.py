@@ -1,4 +1,4 @@
-"""What one ACL does: what it grants or denies, which others override it or grant the same, and what goes with it."""
+"""The effects of one ACL: its rights, the ACLs that override or repeat it, and the effects of its removal."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from console.present.names import plural
 from console.present.text import clean
 
 SHOWN = 5
-"""ACLs of a kind that are named; the rest is counted."""
+"""The most ACLs of a kind to name; the rest is counted."""
 
 
 class AclExplained(NamedTuple):
-    """The effects of an ACL. overridden: the denies that override it, or of a deny the allows that it overrides;
-    in_part: those of which that is true only in part. same: others with the same effect. gone: what its removal
-    changes.
+    """The effects of an ACL.
+
+    overridden: the denies that override it, or for a deny the allows that it overrides; in_part: those that override,
+    or
+    are overridden, only in part. same: others with the same effect. gone: the effects of its removal.
     """
 
     acl: Acl
@@ -33,7 +35,7 @@ class AclExplained(NamedTuple):
 
 
 def explain_acl(acl: Acl, snapshot: Snapshot) -> AclExplained:
-    """Return what an ACL does among those of the snapshot; it may be one that does not exist yet."""
+    """Return the effects of an ACL among those of the snapshot; the ACL need not exist yet."""
     there = snapshot.acls if acl in snapshot.acls else (*snapshot.acls, acl)
     ranges = host_ranges(snapshot)
     index = authorizer.AclIndex(there, ranges=ranges)
@@ -105,7 +107,7 @@ def _listed(label: str, acls: Iterable[Acl]) -> Iterator[tuple[str, str]]:
 
 
 def _near(acl: Acl, index: authorizer.AclIndex) -> Iterator[Acl]:
-    """Yield the ACLs on resources that this one matches, too."""
+    """Yield the ACLs on resources that this one also matches."""
     patterns: list[authorizer.Pattern] = [*index.patterns_on(acl.resource_type, any_name(acl))]
     if acl.pattern_type == authorizer.PREFIXED or acl.resource_name == authorizer.WILDCARD:
         patterns += [each for each in index.patterns() if authorizer.is_within(each, acl) and each not in patterns]

@@ -1,4 +1,4 @@
-"""The journal as text for a terminal, and the data of JSON output beside it."""
+"""The journal as text for a terminal, and its data for JSON output."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from console.present.columns import LIST, OBJECT, TOLD, Column, Columns
 from console.present.failures import failure_text, how_to_settle
 from console.present.text import clean
 
-# What a start says of the journal: changes that ended in the middle, what is due, what the clock contradicts.
+# Lines for the start: changes that ended in the middle, due reverts, contradictions to the clock.
 
 CLOCK_SLACK = timedelta(seconds=5)
-"""How far ahead of the clock a record may be dated without a warning: clocks are corrected by that much."""
+"""The greatest lead of a record's time over the clock without a warning: corrections of a clock are that large."""
 LISTED = 40
 """The most edits of one state that a start lists for a change that ended in the middle."""
 
@@ -51,8 +51,8 @@ _OPEN_STATES = (
 
 
 def open_lines(change: Change) -> Iterable[str]:
-    """Yield lines on a change that ended in the middle, or whose outcome is unknown: how many of its edits are in which
-    state, and which.
+    """Yield lines on a change that ended in the middle, or whose outcome is unknown: the number of its edits in each
+    state, and their names.
     """
     of_state = {word: change.in_state(state) for state, word in _OPEN_STATES}
     counts = ", ".join(f"{len(places)} {word}" for word, places in of_state.items() if places)
@@ -68,7 +68,7 @@ def open_lines(change: Change) -> Iterable[str]:
 
 
 def ahead_lines(changes: Iterable[Change], now: datetime) -> list[str]:
-    """Return a line if changes are dated later than this host's clock, which was set back since, or was wrong then."""
+    """Return a line if changes have later times than this host's clock, which was set back since, or was wrong then."""
     ahead = [change for change in changes if change.intent.at - now > CLOCK_SLACK]
     if not ahead:
         return []
@@ -83,21 +83,21 @@ def ahead_lines(changes: Iterable[Change], now: datetime) -> list[str]:
 
 
 def due_line(due: Due, now: datetime) -> str:
-    """Return a line on an edit that holds for a limited time."""
+    """Return a line on an edit with a limited duration."""
     edit = due.entry.staged.edit
     what = f"{names.target(edit.target)} {clean(edit.key, 80)}".strip()
     word = "due since" if due.until <= now else "due at"
     return f"{word} {local(due.until)}: {what} of change {due.place.change} is to be taken back"
 
 
-# The journal as text for a terminal, and the data of JSON output beside it.
+# The journal as text for a terminal, and its data for JSON output.
 
 MOST = 500
-"""The most edits that are shown as text; JSON output has them all."""
+"""The most edits to show as text; JSON output has all."""
 
 
 def who_text(change: Change) -> str:
-    """Return ``alice (root by sudo of bob, from 10.0.0.7)``: the author as brokers and as the host know them."""
+    """Return ``alice (root by sudo of bob, from 10.0.0.7)``: the author's identity on the brokers and on the host."""
     who = change.intent.who
     sudo = f" by sudo of {clean(who.sudo_user, 60)}" if who.sudo_user else ""
     ssh = f" from {clean(who.ssh_client, 60)}" if who.ssh_client else ""
@@ -116,12 +116,12 @@ def history_table(
     """Return the changes of the journal as a table, the latest first, a line for each edit.
 
     Args:
-        latest: the changes, the latest first; only as many are taken as are shown.
-        past: the open changes, and what is wrong with the journal.
-        entity: only edits of this one.
-        text: only lines that contain it.
-        all_: without it at most `MOST` edits.
-        between: from the first time on, and before the second; None for no limit.
+        latest: the changes, the latest first; read lazily, only as far as shown.
+        past: the open changes, and the problems of the journal.
+        entity: show only edits of this entity.
+        text: show only lines that contain it.
+        all_: whether to show more than `MOST` edits.
+        between: start, inclusive, and end, exclusive; None for no limit.
     """
     matches = _filter(text)
     since, until = between
@@ -145,7 +145,7 @@ def history_table(
 
 
 def _and_ahead(changes: Iterable[Change], now: datetime, ahead: list[Change]) -> Iterator[Change]:
-    """Yield the same changes; those that are dated later than this host's clock are added to `ahead`."""
+    """Yield the changes unchanged; add those with later times than this host's clock to `ahead`."""
     for change in changes:
         if change.intent.at - now > CLOCK_SLACK:
             ahead.append(change)
@@ -158,7 +158,7 @@ def _filter(text: str) -> Callable[[Row], bool]:
 
 
 class JournalRow(NamedTuple):
-    """One edit of a change, with the values before and after it. place: of the edit in the change."""
+    """One edit of a change, with the values before and after it. place: index of the edit in the change."""
 
     change: Change
     place: int
@@ -253,7 +253,7 @@ JOURNAL: Columns[JournalRow] = Columns(
     Column("settled_why", OBJECT, _by_decision(lambda decision: decision.why)),
     Column("taken_back_by", OBJECT, _taken_back_by, "number"),
 )
-"""The journal, a row for each edit; in the text the state says what became of it since."""
+"""The journal, a row for each edit; in the text the state includes later events."""
 
 
 def journal_texts(row: Row) -> Mapping[str, str]:
@@ -262,9 +262,7 @@ def journal_texts(row: Row) -> Mapping[str, str]:
 
 
 def revert_tables(stage: Table, lost: Iterable[str], moved: Sequence[Conflict]) -> Iterable[Table]:
-    """Yield the tables of a revert: what it staged, with what it can't take back, and what other clients changed
-    since.
-    """
+    """Yield the tables of a revert: the staged edits, with the losses, and later changes by other clients."""
     yield replace(stage, notes=(*stage.notes, *(f"! {note}" for note in lost)))
     if moved:
         note = "apply stops here unless it is given --force"

@@ -12,7 +12,7 @@ from console.plan.amounts import moment
 from console.present.lake_rows import HISTORY, USAGE, dated, drifted_columns
 
 ONE_CLUSTER = frozenset({"cluster"})
-"""The column that a table of one cluster is without."""
+"""The column that a table of one cluster omits."""
 
 
 def history_table(
@@ -21,16 +21,16 @@ def history_table(
     """Return a timeline.
 
     Args:
-        clusters: with a column for the cluster.
-        first_polls: by cluster, when it was first polled: what that showed may have changed long before.
-        zone: of the times; None: this host's.
+        clusters: whether to add a column for the cluster.
+        first_polls: cluster -> time of its first poll; values in that poll may have changed long before.
+        zone: of the times; None for this host's.
     """
     rows = (dated(change, first_polls.get(change.cluster_id), zone) for change in changes)
     return table_of("history", HISTORY if clusters else HISTORY.without(ONE_CLUSTER), rows, empty="nothing changed")
 
 
 def drift_table(rows: Sequence[Drifted], *, clusters: bool, zone: tzinfo | None = None) -> Table:
-    """Return what differs, the most severe first. zone: as in `history_table`."""
+    """Return the differences, the most severe first. zone: as in `history_table`."""
     columns = drifted_columns(zone)
     return table_of("drift", columns if clusters else columns.without(ONE_CLUSTER), rows, empty="nothing differs")
 
@@ -41,13 +41,13 @@ def usage_table(rows: Sequence[Usage], *, clusters: bool) -> Table:
     return table_of("usage", columns, rows, empty="nothing was used in this window")
 
 
-# Which part of the past, as words of a filter: ``since=2h key=retention.* by=alice dlq``.
+# The filter for a part of the past, as words: ``since=2h key=retention.* by=alice dlq``.
 
 NAMES = ("since", "until", "key", "by")
 
 
 class LakeFilter(NamedTuple):
-    """A query for a lake; None does not restrict it. text: what rows have to contain besides, as in every filter."""
+    """A query for a lake; None for no restriction. text: further text that rows have to contain, as in every filter."""
 
     since: datetime | None = None
     until: datetime | None = None
@@ -60,7 +60,7 @@ def lake_filter(text: str, now: datetime) -> LakeFilter:
     """Parse the words of a filter: those of `NAMES` with their values, and text.
 
     Raises:
-        ValueError: it has an invalid time. The message is for the operator.
+        ValueError: a time in it is invalid. The message is for the operator.
     """
     found: dict[str, str] = {}
     rest = []

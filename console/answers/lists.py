@@ -59,9 +59,9 @@ def _table(
 
     Args:
         names: returns whether a row's name passes.
-        parts: of the snapshot, whose failures are reported below the table.
-        resource: of a row, where configs can be filtered on, too.
-        shown: the columns, where those of the kind are not all shown.
+        parts: parts of the snapshot whose failures are reported below the table.
+        resource: returns the resource of a row; None if filters can't be on configs.
+        shown: the columns; None for all columns of the kind.
     """
     columns: Columns[R] = shown or kinds.KINDS[statement.kind]
     by_columns, fields = language_filters.split_fields(statement) if resource is not None else (statement, ())
@@ -92,7 +92,7 @@ def _table(
 
 
 def _unjudged(statement: List, fields: Sequence[FieldFilter], names: Sequence[str]) -> ReadFailure:
-    """Return a failure that names the rows that a filter can't judge, because something was not read."""
+    """Return a failure that names the rows that a filter can't judge because of unread values."""
     filters = " ".join(f"{field.key}{field.operator}{field.pattern}" for field in fields)
     message = f"whether they pass {filters} can't be said: what is known of that is not all, or nothing"
     return ReadFailure(
@@ -171,14 +171,14 @@ def _lag_problems(snapshot: Snapshot, group: str) -> Iterator[ReadFailure]:
 def _simple(
     rows: Callable[[Snapshot], Iterable[R]], name: Callable[[R], str | None], *parts: str
 ) -> Callable[[List, Snapshot], Table]:
-    """Return the table of a kind whose rows have one name each."""
+    """Return a function that makes the table of a kind whose rows have one name each."""
     return lambda statement, snapshot: _table(
         statement, snapshot, rows(snapshot), lambda row, test: test(name(row)), parts
     )
 
 
 def _resources(type_: EntityType) -> Callable[[List, Snapshot], Table]:
-    """Return the table of a type that has configs of its own and nothing else."""
+    """Return a function that makes the table of a type that has only configs."""
     return _simple(
         lambda snapshot: kinds.resource_rows(snapshot, type_), lambda row: row.name, Part.CONFIGS, Part.RESOURCES
     )

@@ -1,4 +1,4 @@
-"""A proposal of moves as results: what moves, what has to wait, and each broker before and after. Pure."""
+"""A proposal of moves as results: the moves, the partitions that wait, and each broker before and after. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from console.present.names import plural
 R = TypeVar("R")
 UNMOVED = "no replica has to move"
 SOME = 2
-"""Partitions that are named where there are many."""
+"""The most partitions to name in a longer list."""
 
 
 def moves_tables(
@@ -41,7 +41,7 @@ def moves_tables(
     if proposal.moves or not within:
         found.append(table_of("moves", RELOCATIONS, proposal.moves, str(goal), UNMOVED))
     if proposal.dirs or within:
-        # A list of replicas may have moves of both sorts; the first table has what is said of all.
+        # A list of replicas may have moves of both sorts; the notes on all of them are on the first table.
         title, empty = ("", "") if found else (str(goal), UNMOVED)
         found.append(table_of("dir_moves", DIR_MOVES, proposal.dirs, title, empty))
     found[0] = replace(found[0], notes=notes, problems=problems)
@@ -59,7 +59,7 @@ def _held_row(held: tuple[str, int, str]) -> Row:
 
 
 def held_lines(proposal: Proposal) -> Iterator[str]:
-    """Yield what can't move, each reason once: ``219 partitions can't move: …``, with some of them."""
+    """Yield the partitions that can't move, each reason once: ``219 partitions can't move: …``, with some names."""
     by_reason: dict[str, list[str]] = {}
     for topic, number, why in proposal.held:
         by_reason.setdefault(why, []).append(f"{topic}/{number}")
@@ -85,18 +85,18 @@ def _notes(said: Forecast) -> Iterator[str]:
 
 
 def moved_text(said: Forecast) -> str:
-    """Return ``3 partitions``, or ``3 replicas`` where they stay on their broker, or both."""
+    """Return ``3 partitions``, or ``3 replicas`` if they stay on their broker, or both."""
     counts = [plural(said.partitions, "partition")] if said.partitions or not said.replicas else []
     return " and ".join([*counts, *([plural(said.replicas, "replica")] if said.replicas else [])])
 
 
 MOST_LINES = 8
-"""The most brokers, and partitions that have to wait, in a question."""
+"""The most brokers, and waiting partitions, to list in a question."""
 
 
 def forecast_lines(proposal: Proposal, said: Forecast, throttle: int | None) -> list[str]:
-    """Return what a question shows before an operation begins: its cost, what each broker gets, what has to wait.
-    Within 76 cells unless names are long.
+    """Return the lines of the question before an operation begins: its cost, the brokers after it, the partitions that
+    wait. Within 76 cells unless names are long.
     """
     lines = [line.removeprefix("! ") for line in _notes(said)] or ["no replica can move yet"]
     lines += proposal.waits
@@ -110,7 +110,7 @@ def forecast_lines(proposal: Proposal, said: Forecast, throttle: int | None) -> 
 
 
 def _lines_of(columns: Columns[R], rows: Sequence[R], what: str) -> Iterator[str]:
-    """Yield rows below their headings, right-aligned."""
+    """Yield the rows as right-aligned text below their headings."""
     if not rows:
         return
     shown = [tuple(each.heading for each in columns.of("list")), *map(columns.texts, rows[:MOST_LINES])]
@@ -129,9 +129,10 @@ def _changes(each: BrokerForecast) -> bool:
 
 
 def moves_script(proposal: Proposal, throttle: int | None, said: Forecast) -> str:
-    """Return the statements that stage a proposal, for ``kac run``. A throttle is set for twice the time of the
-    forecast and an hour: a limited edit is recorded before it is sent, so that `kac due` reverts it whatever ends
-    meanwhile.
+    """Return the statements that stage a proposal, for ``kac run``.
+
+    A throttle is set for twice the time of the forecast and an hour: the journal records a limited edit before it is
+    sent, so that `kac due` reverts it even if the script or its process ends early.
     """
     lines = []
     if throttle is not None:

@@ -36,7 +36,7 @@ def _notes(some: Sequence[Operation], holder: Origin | None) -> Iterator[str]:
 def running_moves_table(
     snapshot: Snapshot, operations: Sequence[Operation] = (), problems: tuple[ReadFailure, ...] = ()
 ) -> Table:
-    """Return all reassignments under way. operations: the open ones, by this host's journal."""
+    """Return all reassignments under way. operations: the open ones in this host's journal."""
     table = table_of("moves", moves.MOVES, moves.running_rows(snapshot, operations), "moving now", "no partition moves")
     return replace(table, problems=problems)
 

@@ -1,4 +1,4 @@
-"""The answers to staging, checking and applying: text for a terminal, and the data of JSON output beside it."""
+"""Results of staging, checking and applying: text for a terminal, and the data for JSON output."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ R = TypeVar("R")
 def plan_table(
     plan: Plan, snapshot: Snapshot, deletions: Deletions | None = None, facts: RiskFacts | None = None
 ) -> Table:
-    """Return the staged edits: old → new, where each comes from, and the outcome of the last check.
+    """Return the staged edits: old → new, the source of each, and the outcome of the last check.
 
     Args:
-        deletions: what edits of the retention delete, where that was read (console.session.plan_facts).
-        facts: what was read for the warnings, likewise.
+        deletions: the deletions by edits of the retention, if read (console.session.plan_facts).
+        facts: facts for the warnings, if read (console.session.plan_facts).
     """
     gone = deletions or {}
     table = table_of("plan", PLAN, _plan_rows(diff(plan, snapshot), plan, gone), empty="nothing is staged")
@@ -60,14 +60,14 @@ def _plan_rows(groups: Iterable[DiffGroup], plan: Plan, gone: Deletions) -> Iter
 
 
 def _notes(plan: Plan, snapshot: Snapshot, gone: Deletions, facts: RiskFacts | None) -> tuple[str, ...]:
-    """Return why checks failed, the effects on others, what is deleted, the warnings, and what can't be reverted."""
+    """Return notes: failed checks, effects on others, deletions, warnings, and losses that can't be reverted."""
     others = effect_lines(effects(plan.staged, snapshot))
     warnings = risk_lines(risks(plan.staged, snapshot, facts))
     return (*failure_lines(plan), *others, *deletion_lines(gone), *warnings, *loss_lines(plan.staged))
 
 
 def failure_lines(plan: Plan) -> list[str]:
-    """Return why edits were refused when the plan was checked or sent, a line for each reason."""
+    """Return the reasons why brokers refused edits on a check or an apply, a line for each reason."""
     outcomes = (outcome for each in plan.staged if (outcome := plan.outcome(each.edit)) is not None)
     failed = {(failure_text(each.failure), names.target(each.target)): None for each in outcomes if each.failure}
     places: dict[str, list[str]] = {}
@@ -82,7 +82,7 @@ def effect_lines(effects: Mapping[Slot, tuple[str, ...]]) -> list[str]:
 
 
 def deletion_lines(gone: Deletions) -> list[str]:
-    """Return what each edit of a retention deletes, a line each."""
+    """Return the deletions by each edit of a retention, a line each."""
     return [f"{_slot(slot)}: {deletion_text(found)}" for slot, found in gone.items()]
 
 
@@ -96,7 +96,7 @@ def _slot(slot: Slot) -> str:
 
 
 class PlanRow(NamedTuple):
-    """A line of the diff under its entity: how its check went, and what it deletes, None where that was not read."""
+    """A line of the diff under its entity. outcome: of its check; deletion: its deletions; None if not read."""
 
     target: Target
     line: DiffLine
@@ -105,7 +105,7 @@ class PlanRow(NamedTuple):
 
 
 def _entity(row: PlanRow) -> str:
-    # A group's offsets stand under the group on the screen; here each row says its partition.
+    # The screen groups a group's offsets under the group; here each row names its partition.
     return names.target(row.line.edit.target if isinstance(row.target, GroupTarget) else row.target)
 
 
@@ -120,8 +120,8 @@ def _new(row: PlanRow) -> str:
 
 
 def _deletion_data(deletion: Deletion | None) -> Data:
-    """Return a deletion as JSON data: ``bytes_least`` to ``bytes_most`` of all replicas, of so many ``partitions``;
-    null where it was not read.
+    """Return a deletion as JSON data: ``bytes_least`` to ``bytes_most`` of all replicas, in ``partitions`` partitions;
+    null if it was not read.
     """
     if deletion is None:
         return None
@@ -134,13 +134,13 @@ def _deletion_data(deletion: Deletion | None) -> Data:
 
 
 def with_source(target: Target, key: str, side: EffectiveValue) -> str:
-    """Return a side of a change, and where its value comes from."""
+    """Return one side of a change with the source of its value."""
     text = side_text(target, key, side)
     return f"{text} ({origin(key, side, names.source(side.source))})" if side.source is not None else text
 
 
 def conflict_side(target: Target, key: str, side: EffectiveValue) -> str:
-    """Return a side of a conflict: its exact value and, in brackets, its human form and where it comes from:
+    """Return one side of a conflict: its exact value and, in brackets, its human form and source:
     ``604800000 (7 d, topic)``.
     """
     if isinstance(target, QuotaEntity) and isinstance(side.value, float | int) and side.known and not side.hidden:
@@ -164,10 +164,10 @@ def side_data(side: EffectiveValue) -> Mapping[str, Data]:
 
 
 def failure_columns(get: Callable[[R], Failure | None]) -> tuple[Column[R], ...]:
-    """Return the columns of JSON that say why something failed: error, message and remedy.
+    """Return the columns of JSON with the reason of a failure: error, message and remedy.
 
     Args:
-        get: why a row failed; None where it did not.
+        get: returns the failure of a row; None for a row that succeeded.
     """
 
     def of(field: Callable[[Failure], str]) -> Callable[[R], str | None]:
@@ -205,7 +205,7 @@ PLAN: Columns[PlanRow] = Columns(
 
 
 class OutcomeRow(NamedTuple):
-    """What became of one request's target. change: the number of the change in the journal, None without one."""
+    """The outcome for one request's target. change: the number of the change in the journal; None without a change."""
 
     outcome: Outcome
     change: int | None
@@ -225,10 +225,10 @@ OUTCOMES: Columns[OutcomeRow] = Columns(
 
 
 def conflict_columns(was: str) -> Columns[Conflict]:
-    """Return the columns of conflicts: what was read, what is there, what the edit makes of it.
+    """Return the columns of conflicts: the value read before, the present value, the value after the edit.
 
     Args:
-        was: the title of what was read.
+        was: the title of the value read before.
     """
     return Columns(
         Column("entity", TOLD, lambda found: names.target(found.staged.edit.target)),
@@ -249,10 +249,10 @@ def _side_column(name: str, title: str, get: Callable[[Conflict], EffectiveValue
 
 
 def stage_table(report: StageReport, draft: Draft) -> Table:
-    """Return what became of one statement's edits: staged with their diff, not needed, refused with the remedy; and
-    which of them can't be reverted. draft: the plan that they are in.
+    """Return the outcome of one statement's edits: staged with their diff, not needed, refused with the remedy, and
+    those that can't be reverted. draft: the plan that has them.
     """
-    # Staging forgets the outcomes of what it touches, so an empty plan has as many.
+    # Staging drops the outcomes of the slots that it changes, so an empty plan has the same ones.
     staged = table_of("staged", PLAN, _plan_rows(diff_of(report.added, draft), EMPTY, {}), empty="nothing staged")
     notes = dropped_lines(report.dropped)
     refused = _by_reason((sentences(each.reason, each.remedy), each.edit) for each in report.refused)
@@ -268,7 +268,7 @@ def dropped_lines(dropped: Iterable[Dropped]) -> list[str]:
 
 
 def _by_reason(refused: Iterable[tuple[str, Edit]]) -> dict[str, list[str]]:
-    """Return the targets of edits by their reason."""
+    """Return reason -> the targets of the edits with that reason."""
     places: dict[str, list[str]] = {}
     for reason, edit in refused:
         places.setdefault(reason, []).append(f"{names.target(edit.target)} {edit.key}".rstrip())
@@ -276,13 +276,13 @@ def _by_reason(refused: Iterable[tuple[str, Edit]]) -> dict[str, list[str]]:
 
 
 def loss_lines(staged: Iterable[Staged]) -> list[str]:
-    """Return what revert could not bring back, or not whole, once these are applied: a line for each reason."""
+    """Return the values that revert could not restore, or only in part, after an apply: a line for each reason."""
     places = _by_reason((loss, each.edit) for each, loss in losses(staged))
     return [f"! no way back: {names.some(some)}: {loss}" for loss, some in places.items()]
 
 
 def way_back_of(report: ApplyReport) -> str:
-    """Return what reverting the change of an apply does, as text; ``""`` where nothing comes back."""
+    """Return the effect of reverting an apply as text; ``""`` if nothing can be restored."""
     done = {
         subject(outcome.target)
         for result in report.results
@@ -297,7 +297,7 @@ def way_back_of(report: ApplyReport) -> str:
 
 def report_table(report: ApplyReport, verb: str, deletions: Deletions | None = None) -> Table:
     """Return the outcome of each target of each request, a line each, with the broker's message and the remedy.
-    deletions: what is still to be deleted by what was checked.
+    deletions: the pending deletions by the checked edits.
     """
     rows = [OutcomeRow(outcome, report.change) for result in report.results for outcome in result.outcomes]
     failed = sum(1 for result in report.results for _ in result.failed)
@@ -328,7 +328,7 @@ NOT_READ_AGAIN = "could not be read again, so whether another client changed it 
 
 
 def conflict_tables(report: ApplyReport) -> tuple[Table, ...]:
-    """Return what another client changed, three ways: what was read, what is there, what the edit makes of it."""
+    """Return other clients' changes with three values: read before, present, and after the edit."""
     go_over = "look at what is theirs; then discard the edit, or overwrite it"
     changed = tuple(each for each in report.conflicts if not each.is_unknown)
     unknown = tuple(each for each in report.conflicts if each.is_unknown)
@@ -353,7 +353,7 @@ def conflict_tables(report: ApplyReport) -> tuple[Table, ...]:
 
 
 def report_tables(report: ApplyReport, verb: str) -> tuple[Table, ...]:
-    """Return what a check or an apply did (verb): conflicts first, then each target's outcome."""
+    """Return the results of a check or an apply (verb): conflicts first, then each target's outcome."""
     return (*conflict_tables(report), report_table(report, verb))
 
 
@@ -361,8 +361,8 @@ def conflict_table(name: str, conflicts: Iterable[Conflict], title: str, note: s
     """Return conflicts under a title.
 
     Args:
-        note: what is to be done, below them; ``""`` for nothing.
-        was: the title of what the edit was made for.
+        note: the next step, below them; ``""`` for no note.
+        was: the title of the value that the edit was made for.
     """
     some = tuple(conflicts)
     notes = (*conflict_reasons(some), *((note,) if note else ()))
@@ -370,7 +370,7 @@ def conflict_table(name: str, conflicts: Iterable[Conflict], title: str, note: s
 
 
 def conflict_reasons(conflicts: Iterable[Conflict]) -> list[str]:
-    """Return what is wrong with the targets of conflicts beside their values, a line each."""
+    """Return the problems of conflicts' targets that are not about values, a line each."""
     return [f"! {_slot(conflict.staged.edit.slot)}: {conflict.why}" for conflict in conflicts if conflict.why]
 
 
@@ -378,7 +378,7 @@ COMMAND_CONFIG = "client.properties"
 
 
 def runbook_commands(plan: Plan, snapshot: Snapshot, settings: ConnectionSettings) -> tuple[Command, ...]:
-    """Return the plan as Kafka's own commands; with SASL or TLS they name a client.properties."""
+    """Return the plan as Kafka's own commands; with SASL or TLS they name a client.properties file."""
     option = "--bootstrap-controller" if settings.controllers else "--bootstrap-server"
     connection = [option, ",".join(f"{host}:{port}" for host, port in settings.bootstrap)]
     if settings.sasl is not None or settings.tls is not None:
@@ -387,5 +387,5 @@ def runbook_commands(plan: Plan, snapshot: Snapshot, settings: ConnectionSetting
 
 
 def runbook_text(plan: Plan, snapshot: Snapshot, settings: ConnectionSettings) -> str:
-    """Return the plan as Kafka's own commands: lines for a POSIX shell."""
+    """Return the plan as Kafka's own commands, as lines for a POSIX shell."""
     return shell_text(runbook_commands(plan, snapshot, settings))

@@ -1,4 +1,4 @@
-"""Answers `show`, `describe`, `list`, `effective` and `explain` from a snapshot with what `needs` returns. Pure."""
+"""Answers `show`, `describe`, `list`, `effective` and `explain` from a snapshot with the parts of `needs`. Pure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from console.plan.plan import EMPTY, Plan
 def answer(
     statement: QueryStatement, snapshot: Snapshot, *, plan: Plan = EMPTY, selected: Subject | None = None
 ) -> Result:
-    """Return the result of a query. What could be read only in part comes with its problems.
+    """Return the result of a query. A partial read is returned with its problems.
 
     Raises:
         CommandError: an entity, key or column does not exist, or could not be read at all.
     """
-    # Each imports what it shows with: a single cold command does not pay for the others.
+    # Each branch imports its own modules, so that a single cold command does not load the others.
     match statement:
         case Show():
             from console.answers.describe import show

@@ -1,4 +1,4 @@
-"""Quotas as results: what is set on an entity, and which limit applies to a user and a client."""
+"""Quotas as results: those set on an entity, and the limit that applies to a user and a client."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from console.present.names import NOTHING, plural, quota_entity
 
 
 def quota_subject(statement: Show, entity: quota.QuotaEntity, snapshot: Snapshot, plan: Plan) -> Detail:
-    """Return a quota entity; in full with those below it, the limits that apply, and a user's SCRAM credentials."""
+    """Return a quota entity; in full also its clients, the limits that apply, and a user's SCRAM credentials."""
     own = snapshot.quotas.get(entity, {})
     for key in statement.keys:
         check_key(entity, key, own)
     keys = tuple(key.name for key in statement.keys)
     name = entity.name_of(quota.USER) if entity.has(quota.USER) else None
-    # The error of another user is that user's.
+    # The error of another user concerns only that user.
     unread_parts = tuple(
         f for f in problems(snapshot, Part.QUOTAS, Part.SCRAM) if f.part == Part.QUOTAS or f.entity in ("", name)
     )
@@ -90,9 +90,7 @@ def without_empty(table: Table) -> Table:
 
 
 def _counting(entity: quota.QuotaEntity, snapshot: Snapshot) -> dict[str, Table | tuple[Detail, ...]]:
-    """Return the limits that apply to the entity, where it names a user and a client, or an address; defaults have
-    none.
-    """
+    """Return the limits that apply to the entity if it names a user and a client, or an address; empty for defaults."""
     parts = entity.as_dict()
     user, client, address = parts.get(quota.USER), parts.get(quota.CLIENT_ID), parts.get(quota.IP)
     if user is not None and client is not None:
@@ -108,14 +106,14 @@ def effective_result(statement: EffectiveQuota, snapshot: Snapshot) -> Table:
     """Return the result of `effective user U client C [KEY]`.
 
     Raises:
-        CommandError: the key is no quota's.
+        CommandError: the key is not a quota.
     """
     keys: tuple[str, ...] = quota.CLIENT_KEYS
     if statement.key is not None:
         check_key(quota.QuotaEntity.of({quota.USER: statement.user, quota.CLIENT_ID: statement.client}), statement.key)
         keys = (statement.key.name,)
     unread = problems(snapshot, Part.QUOTAS)
-    # Where quotas could not be read, none of those that are known says that there is no limit.
+    # After a failed read, the known quotas do not show whether there is a limit.
     found = [
         (key, quota.effective(snapshot.quotas, statement.user, statement.client, key)) for key in keys if not unread
     ]

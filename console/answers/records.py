@@ -1,4 +1,4 @@
-"""What `records` answers: a table, and the records as JSON."""
+"""Results of `records`: a table, and the records as JSON."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from console.present import records
 
 
 def records_result(statement: Records, read: RecordsRead, *, masked: bool, fields: Sequence[MaskPath] = ()) -> Table:
-    """Return the records that were read for a statement. masked: their contents are hidden. fields: those of the
-    context that are masked."""
+    """Return the records that were read for a statement.
+
+    masked: whether their contents are hidden. fields: the fields that the context masks.
+    """
     filtered = bool(statement.text or statement.key or statement.json)
     rows = records.record_rows(read, statement.form, masked=masked)
     notes = [

@@ -1,6 +1,4 @@
-"""What a query answers: tables and details with the plain data of JSON output, and the text of a terminal, aligned and
-harmless.
-"""
+"""Results of queries: tables and details with the plain data for JSON output, and aligned text for a terminal."""
 
 from __future__ import annotations
 
@@ -22,8 +20,9 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """A row twice: as cells of text (untrusted, not cleaned yet) and as the object that JSON output shows. Without
-    cells it is data alone, and the table's notes have its text.
+    """A row in two forms: cells of text (untrusted, not cleaned yet) and the object for JSON output.
+
+    A row without cells is only data; the table's notes have its text.
     """
 
     cells: tuple[str, ...]
@@ -31,8 +30,10 @@ class Row(NamedTuple):
 
 
 class Table(Struct, frozen=True):
-    """Rows under columns. name: the key in JSON; empty: the text without rows; notes: lines below the rows;
-    problems: what could not be read."""
+    """Rows under columns.
+
+    name: the key in JSON; empty: the text without rows; notes: lines below the rows; problems: failed reads.
+    """
 
     name: str
     columns: tuple[Column, ...]
@@ -44,9 +45,9 @@ class Table(Struct, frozen=True):
 
 
 class Detail(Struct, frozen=True):
-    """One entity or one key: a title, lines of text, then tables and details of its own.
+    """One entity or one key: a title, lines of text, then nested tables and details.
 
-    data: its own JSON fields. parts: by their names in JSON; a tuple of details is a list there.
+    data: its own JSON fields. parts: by their names in JSON; a tuple of details becomes a list.
     """
 
     title: str
@@ -66,7 +67,7 @@ def titles(columns: Columns[R]) -> tuple[Column, ...]:
 
 
 NOT_READ = "not read"
-"""Stands in place of rows that could not be read: whether there are any is unknown."""
+"""Text in place of rows that could not be read: unlike an empty table, it leaves open whether there are any."""
 
 
 def row_of(columns: Columns[R], row: R) -> Row:
@@ -81,14 +82,14 @@ def table_of(name: str, columns: Columns[R], rows: Iterable[R], title: str = "",
 
 
 def with_parts(result: Result, names: Collection[str]) -> Result:
-    """Return a detail with the parts of these names alone; a table unchanged."""
+    """Return a detail with only the named parts; a table unchanged."""
     if isinstance(result, Table):
         return result
     return replace(result, parts={name: part for name, part in (result.parts or {}).items() if name in names})
 
 
 def to_data(result: Result) -> dict[str, Data]:
-    """Return the JSON object of a result, with ``errors`` for what could not be read."""
+    """Return the JSON object of a result, with ``errors`` for failed reads."""
     body = _detail_data(result) if isinstance(result, Detail) else {result.name: _rows(result)}
     return {**body, "errors": [problem_data(problem) for problem in result.problems]}
 
@@ -105,7 +106,7 @@ def _rows(table: Table) -> list[Data]:
 
 
 def problem_data(problem: ReadFailure) -> dict[str, Data]:
-    """Return what could not be read as the object of JSON."""
+    """Return a failed read as the object of JSON."""
     failure = problem.failure
     return {
         "part": problem.part,
@@ -117,7 +118,7 @@ def problem_data(problem: ReadFailure) -> dict[str, Data]:
 
 
 def rows_of(result: Result) -> list[Mapping[str, Data]]:
-    """Return a table's rows; of a detail those of its first table, or else its own fields."""
+    """Return the data of a table's rows; for a detail those of its first table, or else its own fields."""
     if isinstance(result, Table):
         return [row.data for row in result.rows]
     return _detail_rows(result)
@@ -131,17 +132,15 @@ def _detail_rows(detail: Detail) -> list[Mapping[str, Data]]:
     return [detail.data]
 
 
-# Results as text for a terminal or a file, aligned and harmless; the printer that writes text or JSON.
+# Results as aligned text for a terminal or a file; the printer that writes text or JSON.
 
 CELL_LIMIT = 200
-"""Characters of a cell: one long value must not push the other columns away. JSON output has it whole."""
+"""The most characters of a cell: one long value must not displace the other columns. JSON output has it whole."""
 _GAP = "  "
 
 
 def render(result: Result, width: int | None = None) -> str:
-    """Return the result as lines, ending in a newline, made for a terminal of `width` cells; nothing is ever cut
-    to it.
-    """
+    """Return the result as lines, ending in a newline, for a terminal of `width` cells; no text is truncated to it."""
     return "".join(f"{line.rstrip()}\n" for line in _result(result, width))
 
 
@@ -152,7 +151,7 @@ def _result(result: Result, width: int | None) -> Iterator[str]:
 
 
 def problem_text(problem: ReadFailure) -> str:
-    """Return what could not be read, why, and what to do, in a line."""
+    """Return a failed read as one line: the part, the reason, and the remedy."""
     from console.present.failures import failure_text
 
     what = " ".join(word for word in (problem.part.replace("_", " "), clean(problem.entity, CELL_LIMIT)) if word)
@@ -179,18 +178,20 @@ def _table(table: Table, width: int | None) -> Iterator[str]:
     texts = [[clean(each, CELL_LIMIT) for each in row.cells] for row in table.rows if row.cells]
     if texts:
         yield from table_lines(table.columns, texts, width)
-    elif not table.rows and not table.problems:  # what could not be read is not said to be empty
+    elif not table.rows and not table.problems:  # after a failed read the table is not known to be empty
         yield from folded(f"{_GAP if table.title else ''}{table.empty}", width)
     for note in table.notes:
         yield from folded(clean(note), width)
 
 
-# Results of a command on standard output, as text or as a line of JSON each.
+# Results of a command on standard output, as text or each as a line of JSON.
 
 
 class Printer(Struct):
-    """Prints results. output: ``text`` or ``json``. seen_on: the stream whose terminal shows what `out` takes, where
-    that is another one."""
+    """Prints results.
+
+    output: ``text`` or ``json``. seen_on: the stream of the terminal that shows the output, if it is not `out`.
+    """
 
     output: str = "text"
     out: TextIO = field(default_factory=stdout)
@@ -205,11 +206,11 @@ class Printer(Struct):
             self.out.flush()
 
     def note(self, text: str, data: Mapping[str, Data]) -> None:
-        """Print a line that is no table, or its data in JSON output."""
+        """Print a line that is not a table, or its data in JSON output."""
         if self.output == "json":
             self._json(data)
         else:
-            self.out.write(f"{text}\n")  # not folded: it may be commands, to be copied
+            self.out.write(f"{text}\n")  # not folded: it may be commands to copy
             self.out.flush()
 
     def _json(self, data: Mapping[str, Data]) -> None:

@@ -1,7 +1,7 @@
-"""`kac snapshot`: the whole state as one JSON document, written while it is built.
+"""`kac snapshot`: the whole state as one JSON document, written incrementally.
 
 Entries of equal config sets are one object (console.model.config), so the text of each is built once and joined with
-the name of every resource that has it: 132,000 entries cost what 34 do.
+the name of every resource that has it: 132,000 entries cost as much as 34.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from console.present.configs import entry_data
 
 
 def write_snapshot(snapshot: Snapshot, out: TextIO, *, overrides: bool) -> None:
-    """Write the document. overrides: leave out what the resource does not set itself."""
+    """Write the document. overrides: whether to omit values that the resource does not set itself."""
     cluster = snapshot.cluster
     out.write(f'{{"cluster_id": {json_text(cluster.cluster_id)},\n"controller_id": {json_text(_controller(snapshot))}')
     _array(out, "brokers", (json_text(_broker(b)) for b in cluster.brokers))
@@ -77,7 +77,7 @@ def _order(resource: ConfigResource) -> tuple[int, bool, int, str]:
 
 
 def _memo(text: Callable[[ConfigEntry], str]) -> Callable[[ConfigEntry], str]:
-    # By identity: hashing an entry with its synonyms costs more than encoding it. The snapshot keeps them alive.
+    # By identity: hashing an entry with its synonyms costs more than encoding it. The snapshot keeps the entries alive.
     known: dict[int, str] = {}
 
     def look_up(entry: ConfigEntry) -> str:

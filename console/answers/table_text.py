@@ -1,7 +1,8 @@
-"""A table as lines of text: its columns as wide as their cells, or as a terminal has room for. Pure.
+"""A table as lines of text: its columns as wide as their cells, or fitted to a terminal. Pure.
 
-Where there is less room than the cells take, titles and sentences are folded inside of their columns. A name or a value
-that has no blank is never broken: it stands whole, and what comes behind it begins in its own column a line below.
+If the cells do not fit, titles and sentences are folded inside their columns. A name or a value without a blank is
+never
+broken: it stays whole, and the rest of its row begins in its own column a line below.
 """
 
 from __future__ import annotations
@@ -14,27 +15,28 @@ from widgets.cells import cell_width, wrapped
 
 GAP = 2
 LEAST = 6
-"""Cells that a column of texts keeps."""
+"""The least width of a column of texts, in cells."""
 BROKEN = 3
-"""How much worse it is that the rest of a row stands a line below."""
+"""The cost of a row continued on the next line, relative to a folded cell."""
 UNDER = 4
-"""Cells by which a value is indented that has a line of its own."""
+"""The indentation of a value on its own line, in cells."""
 
 
 class Column(NamedTuple):
-    """A column: its title; right: numbers, set to the right."""
+    """A column. right: whether to align right, for numbers."""
 
     title: str
     right: bool = False
 
 
 def table_lines(headings: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
-    """Return the lines of a table, titles first, without trailing blanks. A column without a title is for letters, and
-    is left out where no row has one.
+    """Return the lines of a table, titles first, without trailing blanks.
+
+    A column without a title is for letters; it is omitted if no row has a letter in it.
 
     Args:
-        rows: harmless texts.
-        width: of the terminal, in cells; None where lines may be of any length.
+        rows: texts without control characters.
+        width: of the terminal, in cells; None for no limit.
     """
     shown = [n for n, each in enumerate(headings) if each.title or any(row[n] for row in rows)]
     columns = [headings[n] for n in shown]
@@ -47,7 +49,7 @@ def table_lines(headings: Sequence[Column], rows: Sequence[Sequence[str]], width
 
 
 def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None) -> tuple[list[int], int]:
-    """Return the width of each column, and the blanks between them."""
+    """Return the width of each column, and the number of blanks between them."""
     measured = [sorted(cell_width(row[n]) for row in rows) for n in range(len(columns))]
     unbroken = [sorted(max(map(cell_width, row[n].split()), default=0) for row in rows) for n in range(len(columns))]
     titles = [cell_width(each.title) for each in columns]
@@ -55,14 +57,14 @@ def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int
     room = None if width is None else width - GAP * (len(columns) - 1)
     if room is None or sum(widths) <= room:
         return widths, GAP
-    # Titles are folded first: that costs one line. Then one blank between columns has to do.
+    # First fold titles, which costs one line; then reduce the space between columns to one blank.
     words = [max(map(cell_width, _title_words(each.title)), default=0) for each in columns]
     least = [max(word, cells[-1] if cells else 0) for word, cells in zip(words, measured, strict=True)]
     for number, wide in enumerate(least):
         widths[number] = max(wide, widths[number] - max(0, sum(widths) - room))
     if sum(widths) <= room:
         return widths, GAP
-    # At last columns of texts give way, always the one in which that breaks the fewest rows for what it gains.
+    # Last, narrow columns of texts, always the one that breaks the fewest rows for the cells gained.
     room += (GAP - 1) * (len(columns) - 1)
     while sum(widths) > room:
         gains = [
@@ -83,17 +85,13 @@ def _title_words(title: str) -> list[str]:
 
 
 def _narrower(measured: Sequence[int], unbroken: Sequence[int], width: int, least: int) -> set[int]:
-    """Return the next narrower widths of a column: at which another cell no longer fits in a line, or can't be
-    folded.
-    """
+    """Return the next narrower widths of a column, where another cell no longer fits in a line, or can't be folded."""
     below = {each[place - 1] for each in (measured, unbroken) if (place := bisect_right(each, width - 1))}
     return {narrower for each in (*below, least) if (narrower := max(least, each)) < width}
 
 
 def _cost(measured: Sequence[int], unbroken: Sequence[int], width: int, narrower: int) -> float:
-    """Return what breaks, for each cell of the terminal that is gained: a folded cell is easier to read than a broken
-    row.
-    """
+    """Return the breakage per cell of width gained: a folded cell is easier to read than a broken row."""
     folded, broken = (len(each) - bisect_right(each, narrower) for each in (measured, unbroken))
     return (folded + BROKEN * broken) / (width - narrower)
 
@@ -107,10 +105,10 @@ def _row(
     *,
     folds: bool,
 ) -> list[str]:
-    """Return a row in as many lines as it takes.
+    """Return a row as one or more lines.
 
     Args:
-        folds: these are titles, which may be broken behind a hyphen, too.
+        folds: whether the cells are titles, which may also be broken after a hyphen.
     """
     lines: list[str] = []
     at = start = 0

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from console.model.time_lag import Behind
 
 MOST_COMMANDS = 8
-"""Next steps of one cause that the text names."""
+"""The most next steps of one cause that the text lists."""
 LINE = 80
-"""Cells of a line in which a step and its command stand together."""
+"""The longest line, in cells, that has both a step and its command."""
 HEALTHY, UNKNOWN, NAMED, UNEXPLAINED = 0, 1, 4, 5
-"""Exit codes: nothing is wrong; what would show it was not read; all symptoms have a cause; some have none."""
+"""Exit codes: healthy; unread parts could hide symptoms; every symptom has a cause; some symptoms have no cause."""
 
 
 def exit_code(verdict: Verdict) -> int:
@@ -44,7 +44,7 @@ def exit_code(verdict: Verdict) -> int:
 
 
 def text_lines(verdict: Verdict, watched: float) -> Iterator[str]:
-    """Yield the verdict for a terminal. watched: seconds from the first poll to the last."""
+    """Yield the verdict for a terminal. watched: seconds from the first to the last poll."""
     if verdict.blind:
         yield f"unknown: {part_names(verdict.blind)} could not be read"
     elif verdict.is_healthy:
@@ -75,7 +75,7 @@ def _next_lines(step: Next) -> Iterator[str]:
     """Yield a line for the step, and one for each edit of it after the first."""
     first, *more = [clean(step.command, 400)] if step.command else [command_of(each) for each in step.edits] or [""]
     line = f"  next       {clean(step.text, 200)}"
-    # A command is to be copied: it stands below what it does where both are too long for a line.
+    # A command is for copying: if both are too long for a line, it goes on its own line below the step.
     if first and len(line) + len(first) + 2 <= LINE:
         line, first = f"{line}: {first}", ""
     yield f"{line}:" if first else line
@@ -83,12 +83,12 @@ def _next_lines(step: Next) -> Iterator[str]:
 
 
 def step_command(step: Next) -> str:
-    """Return the statements of a step, ``""`` for a step outside of Kafka."""
+    """Return the statements of a step; ``""`` for a step outside of Kafka."""
     return clean(step.command, 400) if step.command else "; ".join(command_of(edit) for edit in step.edits)
 
 
 def step_in_short(step: Next) -> str:
-    """Return a step's statements for a line of the screen: of several edits the first, and how many more there are."""
+    """Return a step's statements for a line of the screen: the first of several edits, and the number of others."""
     if len(step.edits) < 2:
         return step_command(step)
     return f"{command_of(step.edits[0])}; and {len(step.edits) - 1} more"
@@ -118,7 +118,7 @@ def _heading(verdict: Verdict) -> str:
 
 
 def verdict_data(verdict: Verdict) -> dict[str, Data]:
-    """Return the JSON object of a verdict. Its fields are a contract: none changes its meaning."""
+    """Return the JSON object of a verdict. Its fields are a contract: their meanings never change."""
     at = _moment(verdict.at)
     return {
         "v": 1,
@@ -164,11 +164,12 @@ def _moment(at: datetime) -> str:
 
 
 def prometheus_text(verdict: Verdict | None, trends: Mapping[str, LagTrend] = MappingProxyType({})) -> str:
-    """Return the verdict for node_exporter's textfile collector: a metric for each cause, how many symptoms have none,
-    and the lag of each group as a time.
+    """Return the verdict for node_exporter's textfile collector: a metric for each cause, the number of symptoms
+    without
+    a cause, and the lag of each group as a time.
 
     Args:
-        verdict: None where no broker answers.
+        verdict: None if no broker responds.
         trends: of the groups whose lag was read.
     """
     answered = [
@@ -223,6 +224,6 @@ def _metric(named: Named) -> str:
 
 
 def prometheus_label(value: str) -> str:
-    """Return a label's value in quotes, with whatever it contains escaped."""
+    """Return a label's value in quotes, with special characters escaped."""
     escaped = clean(value, 200).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

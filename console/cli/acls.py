@@ -27,7 +27,7 @@ _RESOURCES = {
 }
 _FILTERS = ("any", "match")
 _SHORTEST = 3
-"""Words of an explanation: PRINCIPAL OPERATION cluster."""
+"""The fewest words of an explanation: PRINCIPAL OPERATION cluster."""
 _PRODUCER = {
     "topic": "WRITE,DESCRIBE,CREATE",
     "transactional_id": "WRITE,DESCRIBE",
@@ -74,7 +74,7 @@ def _acl_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _explanation(words: list[str]) -> Statements:
-    """Return ``User:alice READ topic orders from 10.0.0.1`` as a statement. The language's ``on`` may be left out."""
+    """Return ``User:alice READ topic orders from 10.0.0.1`` as a statement. The language's ``on`` is optional."""
     if len(words) < _SHORTEST:
         raise OptionsError("--explain needs PRINCIPAL OPERATION RESOURCE, as in --explain User:alice READ topic orders")
     principal, operations, *rest = words
@@ -135,7 +135,7 @@ def _acl_list(given: argparse.Namespace) -> Statements:
 
 
 def _value(text: str) -> str:
-    """Return a name that is not a pattern, as the value of a list's filter."""
+    """Return a plain name as the value of a list's filter, quoted if it looks like a pattern."""
     return quoted(text) if any(char in text for char in "*?[") else quote(text)
 
 
@@ -158,7 +158,7 @@ def _grants(given: argparse.Namespace) -> list[tuple[str, str]]:
 
 
 def _operation(text: str) -> str:
-    """Return an operation as the language writes it: ALTER_CONFIGS for the AlterConfigs of kafka-acls."""
+    """Return an operation in the language's form: ALTER_CONFIGS for the AlterConfigs of kafka-acls."""
     return _HUMP.sub("_", text).upper().replace(" ", "").replace("-", "_")
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from console.answers.checks import Check
 
 SECONDS = 10.0
-"""How long brokers' answers are recorded."""
+"""The time for which brokers' responses are recorded."""
 RECORD = "brokers.kacflight"
 
 
@@ -37,11 +37,11 @@ def bug_report_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_bug_report(options: argparse.Namespace) -> int:
-    """Write the report, and print what is in it. Without a cluster among the options it is about this host alone.
+    """Write the report, and print its contents. Without a cluster among the options it covers only this host.
 
     Returns:
         The exit code: 0 written, whatever the checks found; 1 the file can't be written; 2 there is no such context, or
-        the file is there already.
+        the file already exists.
     """
     from console.cli.doctor import checks, names_a_cluster
 
@@ -69,7 +69,7 @@ def run_bug_report(options: argparse.Namespace) -> int:
 
 
 def _record(options: argparse.Namespace, file: Path) -> str:
-    """Record brokers' answers without names. Returns why there is no record, ``""`` where there is."""
+    """Record brokers' responses without names. Returns the reason if there is no record, else ``""``."""
     from console.cli.record import EVERY_SECONDS, run_record
 
     asked = vars(options) | {"file": file, "every": EVERY_SECONDS, "append": False, "anonymous": True}
@@ -85,7 +85,7 @@ def _checks(found: list[Check]) -> bytes:
     from console.language.sensitive import data_without_secrets
 
     shown = data_without_secrets(to_data(checks_result(found)), "[hidden]")
-    # The folder of the user's own files is in many of them, and says who that is.
+    # Many checks name the user's home folder, which identifies the user.
     return (json_text(shown) + "\n").replace(str(Path.home()), "~").encode()
 
 
@@ -124,7 +124,7 @@ def _contents(why: str) -> str:
 
 
 def _write(file: Path, files: dict[str, bytes]) -> None:
-    """Write a zip file that only its owner may read. Raises OSError, also where the file is there by now."""
+    """Write a zip file that only its owner may read. Raises OSError, also if the file exists by now."""
     import zipfile
 
     from console.safe_files import open_private

@@ -1,4 +1,4 @@
-"""``kac compare``: what differs between two clusters, files or entities, and between the brokers of one."""
+"""``kac compare``: differences between two clusters, files or entities, and between the brokers of one cluster."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def compare_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_compare(options: argparse.Namespace) -> int:
-    """Print what differs between two contexts, files or entities, or among brokers.
+    """Print the differences between two contexts, files or entities, or among brokers.
 
     Returns:
         The exit code: 0 compared, 1 something could not be read, 2 not understood, 3 with --exit-code: there are
@@ -94,14 +94,14 @@ def _resource(text: str) -> ConfigResource | None:
 
 
 class _Side(NamedTuple):
-    """The state of one side. unread: the parts of a cluster that could not be read as a whole."""
+    """The state of one side. unread: the parts of a cluster that could not be read completely."""
 
     wanted: Wanted
     unread: frozenset[str] = frozenset()
 
 
 def _side(text: str, options: argparse.Namespace) -> _Side | int:
-    """Return what a context or a file wants; an exit code after the reason was printed."""
+    """Return the state of a context or a file; an exit code after printing the reason."""
     if Path(text).exists():
         from console.cli.files import read
 

@@ -36,8 +36,8 @@ def run_contexts(options: argparse.Namespace) -> int:
     """List the contexts, or write a new one.
 
     Returns:
-        The exit code: 0 done; 1 it could not be written; 2 it is not to be written so, or files name contexts and none
-        of them can be used.
+        The exit code: 0 done; 1 it could not be written; 2 the options are invalid, or files name contexts but all are
+        unusable.
     """
     from console.contexts import load
 
@@ -74,7 +74,7 @@ def _add(options: argparse.Namespace) -> int:
 
 
 def _entries(options: argparse.Namespace) -> dict[str, str | bool] | None:
-    """Return the keys of a context, asking for what is missing; None after a line said what that is."""
+    """Return the keys of a context, prompting for missing ones; None after printing the name of a missing key."""
     found: dict[str, str | bool] = {}
     given = vars(options)
     can_ask = sys.stdin is not None and sys.stdin.isatty()

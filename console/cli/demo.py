@@ -1,4 +1,4 @@
-"""``kac demo``: the console on an embedded cluster of its own; ``kac cluster``: such a cluster for any client."""
+"""``kac demo``: the console on its own embedded cluster; ``kac cluster``: such a cluster for any client."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
 COLOR = "magenta"
 FLEET_COLORS = {"production": "red", "staging": "yellow", "old": "blue"}
 CONFIRMED = frozenset({"production"})
-"""Applying to these wants the context's name typed."""
+"""Contexts in which an apply needs the context's name typed."""
 OWN_PROCESS = frozenset({"large"})
-"""Scenarios whose cluster runs in a process of its own: as a thread of the console it would slow the screen."""
+"""Scenarios whose cluster runs in its own process: as a thread of the console it would slow the screen."""
 BY_CONTROLLERS = frozenset({"quorum-lost"})
-"""Scenarios without a broker that answers: the console opens by way of the controllers."""
+"""Scenarios without a reachable broker: the console connects to the controllers."""
 CONTROLLERS = "controllers"
-"""The context that asks a cluster's controllers, beside the one that asks its brokers."""
+"""The context that connects to a cluster's controllers, next to the one that connects to its brokers."""
 
 
 def demo_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``kac demo``; its scenario is `incident` where none is named."""
+    """Add the options of ``kac demo``; the default scenario is `incident`."""
     cluster_command.add_options(parser, scenario="incident")
     add_theme(parser)
 
 
 def run_demo(options: argparse.Namespace) -> int:
-    """Run the screen on embedded clusters until the console is left.
+    """Run the screen on embedded clusters until the operator leaves the console.
 
     Returns:
-        The console's exit code; 1 where a cluster can't start, 2 for invalid options, and without a terminal for the
+        The console's exit code; 1 if a cluster can't start, 2 for invalid options, and without a terminal for the
         screen.
     """
     from console.contexts.configured import Given
@@ -65,7 +65,7 @@ def run_demo(options: argparse.Namespace) -> int:
     tour = state_directory(os.environ) / "tour-seen"
     with ExitStack() as running:
         if options.state is None:
-            # What happened in a cluster that is gone tomorrow is no history; the log stays where it belongs.
+            # The history of a temporary cluster is useless later; the log stays in the usual folder.
             os.environ["XDG_STATE_HOME"] = running.enter_context(TemporaryDirectory(prefix="kac-demo-"))
         try:
             addresses = running.enter_context(_running(options, clusters, faults))
@@ -85,10 +85,11 @@ def run_demo(options: argparse.Namespace) -> int:
 def _running(
     options: argparse.Namespace, clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...]
 ) -> Iterator[dict[str, str]]:
-    """Run the clusters while the block lasts. Yields cluster's name -> its bootstrap addresses; those of controllers of
-    their own as `CONTROLLERS`."""
+    """Run the clusters while the block lasts. Yields cluster's name -> its bootstrap addresses; those of dedicated
+    controllers as `CONTROLLERS`.
+    """
     if options.scenario in OWN_PROCESS:
-        # While the other process starts, this one imports what the screen needs.
+        # While the other process starts, this one imports the modules of the screen.
         Thread(target=import_module, args=("console.tui.app",), daemon=True).start()
         with run_in_process(argv_of(options)) as bootstrap:
             yield dict.fromkeys(clusters, bootstrap)
@@ -107,7 +108,8 @@ def _running(
 
 def context_of(name: str, bootstrap: str, of: int) -> Context:
     """Return the context of one of `of` clusters: a single one is named ``demo``, and that of its controllers
-    `CONTROLLERS`."""
+    `CONTROLLERS`.
+    """
     from console.admin.settings import ConnectionSettings
     from console.contexts import Context
     from console.contexts.context import parse_bootstrap
@@ -122,6 +124,6 @@ def context_of(name: str, bootstrap: str, of: int) -> Context:
     )
 
 
-# ``kac cluster``: the embedded cluster alone, for any client.
+# ``kac cluster``: only the embedded cluster, for any client.
 
 cluster_options, run_cluster = cluster_command.add_options, cluster_command.run_cluster

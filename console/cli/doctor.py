@@ -1,4 +1,4 @@
-"""``kac doctor``: what is wrong with this host or with the way from here to a cluster, and what to do about each."""
+"""``kac doctor``: finds problems of this host and of its connection to a cluster, with a remedy for each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run_doctor(options: argparse.Namespace) -> int:
     """Print the checks of this host, and of the cluster if the options name one.
 
     Returns:
-        The exit code: 0 where everything works, 1 where something does not, 2 where the context can't be used.
+        The exit code: 0 if everything works, 1 if a check failed, 2 if the context can't be used.
     """
     from console.answers.results import Printer
 
@@ -40,8 +40,9 @@ def run_doctor(options: argparse.Namespace) -> int:
 
 
 def checks(options: argparse.Namespace) -> list[Check] | None:
-    """Return the checks of this host, and of the cluster if the options name one; None after the reason was printed
-    why the context can't be used."""
+    """Return the checks of this host, and of the cluster if the options name one; None after printing the reason why
+    the context can't be used.
+    """
     found = list(host_checks(os.environ, Path.home()))
     if names_a_cluster(options):
         context = context_of(options)

@@ -1,4 +1,4 @@
-"""The checks of brokers: which APIs they lack, and whether each answers at the address that it advertises."""
+"""The checks of brokers: the APIs that they lack, and whether each answers at the address that it advertises."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from console.model.cluster import Broker
 
 WITHOUT = (
-    # An API that the console asks for, and what there is not without it.
+    # An API that the console uses, and the features that need it.
     ("describe_cluster", "rights on the cluster, fenced brokers"),
     ("describe_configs", "configs"),
     ("incremental_alter_configs", "change of one key alone: a resource's overrides are replaced together"),
@@ -58,8 +58,8 @@ def shared_address_checks(brokers: Sequence[Broker]) -> Iterator[Check]:
 
 
 async def answered_by_others(link: Link, ids: Sequence[int]) -> list[Check]:
-    """Return a failed check for each broker at whose address another one answers, which refuses to describe configs of
-    the first. Without the right to describe configs there is none.
+    """Return a failed check for each broker at whose address another one answers, which refuses to describe the first
+    one's configs. Empty without the right to describe configs.
     """
     from console.admin.configs import describe_configs
     from console.model.config import broker_resource

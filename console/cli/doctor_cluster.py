@@ -1,6 +1,6 @@
-"""The way from here to a cluster, step by step: names, TCP, TLS, SASL, what brokers advertise, clocks, rights, quotas.
+"""The way from here to a cluster, step by step: names, TCP, TLS, SASL, advertised listeners, clocks, rights, quotas.
 
-Nothing is changed. Credentials are sent to one address after another, and no more once they were refused.
+No step changes anything. Credentials are sent to one address after another, and no longer once they were refused.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from console.model.cluster import ClusterInfo
 
 STEP_SECONDS = 5.0
-"""Seconds for a lookup, a TCP connection or a handshake."""
+"""The timeout of a lookup, a TCP connection or a handshake."""
 MOST_BOOTSTRAP, MOST_ADDRESSES, MOST_BROKERS, AT_ONCE = 8, 8, 200, 16
 SLOW_SECONDS = 0.25
 CLOCK_SECONDS = 2.0
-"""Seconds of difference between clocks from which times in the console mislead, and tokens and tickets fail."""
+"""The difference between clocks, in seconds, above which times in the console mislead, and tokens and tickets fail."""
 RIGHTS = (
-    # Operation on the cluster, what needs it.
+    # Operation on the cluster, features that need it.
     ("DESCRIBE", "ACLs, SCRAM users, disks, moves, the quorum"),
     ("DESCRIBE_CONFIGS", "configs of brokers, quotas"),
     ("ALTER_CONFIGS", "changes to configs of brokers and to quotas"),
@@ -90,7 +90,7 @@ async def _ssh(host: SshHost) -> Check:
 
 
 async def _bootstrap(address: Address, settings: ConnectionSettings, *, ask: bool) -> _Step:
-    """Check one bootstrap address: its name, each of its IP addresses, TLS, and what Kafka answers there.
+    """Check one bootstrap address: its name, each of its IP addresses, TLS, and the response of Kafka.
 
     Args:
         ask: whether to authenticate; False once credentials were refused, since more attempts may lock the account.
@@ -116,7 +116,7 @@ def _joined(checks: list[Check], step: _Step) -> _Step:
 
 
 class _Try(NamedTuple):
-    """A TCP connection to one address. seconds: None where it failed, for this reason."""
+    """A TCP connection to one address. seconds: None if it failed; problem: the reason."""
 
     ip: str
     seconds: float | None
@@ -124,7 +124,7 @@ class _Try(NamedTuple):
 
 
 class _Attempts(NamedTuple):
-    """The addresses of a host name. problem: why it has none. by_ssh: resolved and tried by the SSH host."""
+    """The addresses of a host name. problem: why the lookup failed. by_ssh: the SSH host resolved and tried them."""
 
     tried: tuple[_Try, ...]
     problem: str = ""
@@ -198,7 +198,7 @@ def _reached(name: str, tcp: str, attempts: _Attempts, asked: str) -> list[Check
 
 
 async def _tls(address: Address, settings: ConnectionSettings) -> list[Check]:
-    """Check the handshake as the client makes it, and the certificate of the broker, trusted or not."""
+    """Check the handshake as made by the client, and the certificate of the broker, trusted or not."""
     from console.admin.link import Link
     from console.admin.tls import ssl_context
 
@@ -255,7 +255,7 @@ async def _certificate(link: Link, address: Address, asked: str) -> list[Check]:
 
 
 async def _kafka(address: Address, settings: ConnectionSettings) -> _Step:
-    """Check ApiVersions and SASL, by a connection as the client opens it."""
+    """Check ApiVersions and SASL over a connection opened as the client does."""
     from console.admin.connections import Connections
     from console.model.releases import proven_release, release_of
 
@@ -289,7 +289,7 @@ async def _kafka(address: Address, settings: ConnectionSettings) -> _Step:
 
 
 async def _beyond(link: Link, context: Context) -> list[Check]:
-    """Check what a connection makes available: the cluster, its brokers, clocks, rights and quotas."""
+    """Check everything behind the connection: the cluster, its brokers, clocks, rights and quotas."""
     from console.admin.cluster import describe_cluster
 
     cluster = await describe_cluster(link)
@@ -305,7 +305,7 @@ async def _beyond(link: Link, context: Context) -> list[Check]:
 
 
 async def _controllers(link: Link, cluster: ClusterInfo) -> list[Check]:
-    """Check whether each registered controller answers, and who leads."""
+    """Check whether each registered controller answers, and which one is the leader."""
     from console.admin.cluster import describe_quorum
 
     silent = await link.silence(STEP_SECONDS)
@@ -404,7 +404,7 @@ async def _clock(link: Link) -> Check:
     if theirs <= 0:
         return Check("clock", Health.OK, "not compared: this server gives no times")
     apart = theirs / 1000 - (before + after) / 2
-    # The answer was made at some time between.
+    # The leader took the time at an unknown moment between request and response.
     unsure = (after - before) / 2
     found = f"the controller's is {apart:+.1f} s (± {unsure:.1f}) from this host's"
     if abs(apart) - unsure > CLOCK_SECONDS:
@@ -469,7 +469,7 @@ async def _quotas(link: Link, settings: ConnectionSettings) -> Check:
 
 
 async def _registry(_link: Link, settings: RegistrySettings) -> Check:
-    """Check whether the schema registry answers, by the same way as the brokers."""
+    """Check whether the schema registry answers over the same way as the brokers."""
     from console.admin.schema_registry import SchemaRegistry
     from console.model.schemas import NotDecoded
 

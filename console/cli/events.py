@@ -1,4 +1,4 @@
-"""``kac events``: what changes in a cluster, each change as it happens."""
+"""``kac events``: prints each change in a cluster as it happens."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from console.triage.events import Event
 
 SAID_AFTER = 60.0
-"""Seconds within which everything should have been read once; what has not been by then is reported as not watched."""
+"""Seconds for reading everything once; parts not read by then are reported as not watched."""
 STEP = 0.5
-"""Seconds between two checks of what is watched."""
+"""Seconds between two checks of the watched parts."""
 
 
 def events_options(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +47,7 @@ async def _watch(session: Session, options: argparse.Namespace) -> int:
     from console.session.event_reads import EventReads, gaps
     from console.session.parts import FOR_EVENTS
 
-    await session.read_cluster()  # raises where no broker answers at all
+    await session.read_cluster()  # raises if no broker responds at all
     complain("reading everything once: what changes from then on is printed")
     feed = EventFeed(session, lambda made: _tell(made, options.output))
     reads = EventReads(session, FOR_EVENTS)
@@ -72,7 +72,7 @@ async def _watch(session: Session, options: argparse.Namespace) -> int:
 
 
 def _watched(seconds: float | None, configs_every: float) -> str:
-    """Return that everything is watched, and how often configs are."""
+    """Return the message that everything is watched, with the interval of reading configs."""
     from console.plan.amounts import duration
 
     until = "watching; Ctrl-C stops" if seconds is None else f"watching for {duration(round(seconds * 1000))}"
@@ -80,11 +80,11 @@ def _watched(seconds: float | None, configs_every: float) -> str:
 
 
 def _unseen(snapshot: Snapshot, told: tuple[str, ...] | None) -> str:
-    """Return what the time was too short for, and since when changes of configs can't be in it; ``""`` where nothing
-    was left out, or that was said before.
+    """Return the parts that were not read in time, or the time since which changes of configs are missing; ``""`` if
+    nothing is missing, or it was already reported.
 
     Args:
-        told: what of it was reported before, None where nothing was.
+        told: the parts reported before; None before the first report.
     """
     from console.present.columns import clock
     from console.present.text import clean
@@ -107,8 +107,12 @@ def _tell(events: Sequence[Event], output: str) -> None:
 
 
 class _State(NamedTuple):
-    """What is reported on standard error. lost: why no broker answers; problem: why it is not known who made a change;
-    both ``""`` where all is well. missing: what is not watched, None before the first report."""
+    """The state that is reported on standard error.
+
+    lost: why no broker responds; problem: why the authors of changes are unknown; both ``""`` if all is well. missing:
+    the
+    parts that are not watched; None before the first report.
+    """
 
     lost: str = ""
     problem: str = ""
@@ -116,16 +120,16 @@ class _State(NamedTuple):
 
 
 def _report(reported: _State, now: _State, passed: float, watched: str, asked: str) -> _State:
-    """Report once everything is watched, what is not, and when brokers stop or begin to answer.
+    """Report complete watching, unwatched parts, and when brokers stop or begin to respond.
 
     Args:
-        reported: what was reported so far.
-        passed: seconds since it began.
-        watched: what is said once everything is watched.
-        asked: brokers or controllers, in a word.
+        reported: the state reported so far.
+        passed: seconds since the start.
+        watched: the message for complete watching.
+        asked: ``broker`` or ``controller``.
 
     Returns:
-        What is reported now.
+        The state reported now.
     """
     from console.present.text import clean
 

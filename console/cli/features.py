@@ -41,7 +41,7 @@ NAMES = (
     "share.version",
     "streams.version",
 )
-"""The features that releases have, next to metadata.version (Feature.PRODUCTION_FEATURES)."""
+"""The features of releases besides metadata.version (Feature.PRODUCTION_FEATURES)."""
 _LOWEST = 7
 """The lowest level of metadata.version that Kafka 4 supports: 3.3-IV3 (MetadataVersion.MINIMUM_VERSION)."""
 _RELEASE = re.compile(r"\A(\d+\.\d+)(?:\.\d+)*")
@@ -92,12 +92,12 @@ def _describe(node_id: int | None) -> Carry:
 
 
 def _wanted(given: argparse.Namespace, action: str) -> dict[str, int]:
-    """Return feature -> level, as the options ask for them. Raises OptionsError."""
+    """Return feature -> level, as requested by the options. Raises OptionsError."""
     if action != DISABLE and given.release_version is not None:
         if given.metadata is not None or given.feature:
             raise OptionsError("--release-version has the levels of all features: leave out --feature and --metadata")
         metadata, others = _release_levels(given.release_version)
-        # An upgrade leaves alone what the release does not have.
+        # An upgrade does not change features that the release does not have.
         mine = {name: level for name, level in others.items() if action != UPGRADE or level > 0}
         return {METADATA_VERSION: metadata} | mine
     levels: dict[str, int] = {}
@@ -129,7 +129,7 @@ def _change(action: str, levels: Mapping[str, int], *, dry: bool) -> Carry:
     return carry
 
 
-# -- what releases have, and what levels need; without a cluster -------------------------------------------------------
+# -- levels of releases and their dependencies; without a cluster ------------------------------------------------------
 
 
 def _release_levels(release: str | None) -> tuple[int, dict[str, int]]:
@@ -152,7 +152,7 @@ def _release_levels(release: str | None) -> tuple[int, dict[str, int]]:
 
 
 def _default(feature: str, metadata: int) -> int:
-    """Return the level of a feature that new clusters with this level of metadata.version have."""
+    """Return a feature's level in new clusters with this level of metadata.version."""
     order = {each.name: level for level, each in feature_levels()[METADATA_VERSION].items()}
     levels = feature_levels().get(feature, {})
     return max((level for level, each in levels.items() if order.get(each.name, _SHORT) <= metadata), default=0)
@@ -178,7 +178,7 @@ def _levels_table(rows: Iterable[dict[str, Data]]) -> Table:
 
 
 def _mapping(release: str | None) -> Table:
-    """Return the levels that a release has. Raises OptionsError."""
+    """Return the levels of a release. Raises OptionsError."""
     metadata, others = _release_levels(release)
     levels = {METADATA_VERSION: metadata, **others}
     return _levels_table(
@@ -187,7 +187,7 @@ def _mapping(release: str | None) -> Table:
 
 
 def _dependencies(texts: Iterable[str]) -> Table:
-    """Return what levels need of other features. Raises OptionsError."""
+    """Return the levels of other features that levels require. Raises OptionsError."""
     rows: list[dict[str, Data]] = []
     for name, level in map(_name_and_level, texts):
         known = feature_levels().get(name, {}).get(level)

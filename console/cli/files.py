@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 CHANGES = 3
-"""Exit code: changes are waiting."""
+"""Exit code: there are pending changes."""
 PRUNE_HELP = (
     "remove what no file has: topics, configs, quotas or acls, all or those whose name GLOB matches (an ACL goes by "
     "its principal). Of what a file lists, overrides and limits that it leaves out are removed in any case"
@@ -37,7 +37,7 @@ PRUNE_HELP = (
 
 
 def add_file_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the files, and for what may be removed beside them."""
+    """Add the options for the files, and for the entities to remove that no file lists."""
     files = (
         "a file, a directory of *.yaml, or - for standard input; may be given several times. Other tools' files are "
         "read too: Strimzi's resources, topicctl's topics, kafka-reassign-partitions' JSON, what kafka-acls --list and "
@@ -57,7 +57,7 @@ def _rate(text: str) -> int:
 
 
 def prunes(options: argparse.Namespace) -> tuple[Prune, ...] | None:
-    """Return what --prune names; None after printing what is wrong with it."""
+    """Return the values of --prune; None after printing a problem with them."""
     from console.files.staging import Prune
     from console.files.wanted import KINDS
 
@@ -72,16 +72,16 @@ def prunes(options: argparse.Namespace) -> tuple[Prune, ...] | None:
 
 
 def read(names: list[str], context: str | None = None) -> Read | None:
-    """Read the files of one cluster; None after printing all that is wrong with them.
+    """Read the files of one cluster; None after printing all their problems.
 
     Args:
-        context: that the operator names. Of files for several clusters, those for this one are taken.
+        context: the context that the operator names. If files are for several clusters, those for this one are used.
     """
     from console.files.read import for_cluster
     from console.files.reading import read_files
     from console.model.yaml_places import FileProblems
 
-    # Everything that is made here stays until the end: the collector would walk it again and again.
+    # All objects made here live until the end: the collector would scan them repeatedly.
     gc.disable()
     try:
         found = for_cluster(read_files(names), context)
@@ -95,7 +95,7 @@ def read(names: list[str], context: str | None = None) -> Read | None:
 
 
 def meant(options: argparse.Namespace, read: Read) -> argparse.Namespace:
-    """Return the options with the context that the files name, where the operator names no cluster; say which it is."""
+    """Return the options, with the context that the files name if the operator names no cluster; print the choice."""
     names = ("context", "bootstrap_server", "bootstrap_controller", "command_config")
     given = {name: getattr(options, name, None) for name in names}
     if not read.cluster or given["context"] == read.cluster:
@@ -108,7 +108,7 @@ def meant(options: argparse.Namespace, read: Read) -> argparse.Namespace:
 
 
 def no_plan(options: argparse.Namespace, read: Read) -> str:
-    """Return why a reassignment and the options don't go together; ``""`` if they do, or the files have none."""
+    """Return why a reassignment and the options exclude each other; ``""`` if they do not, or the files have none."""
     if read.reassign is None:
         return "" if options.throttle is None else "--throttle goes with a file of kafka-reassign-partitions"
     _, source, line = read.reassign
@@ -133,7 +133,7 @@ def _reassign(options: argparse.Namespace, front_end: str, read: Read, *, begins
 
 
 def written(path: Path, text: str, mode: int) -> bool:
-    """Write a file as `console.safe_files.write_whole` does; False after printing why it can't be written."""
+    """Write a file with `console.safe_files.write_whole`; False after printing why it can't be written."""
     try:
         write_whole(path, text, mode)
     except OSError as error:
@@ -143,7 +143,7 @@ def written(path: Path, text: str, mode: int) -> bool:
 
 
 def _left_out(staging: Staging) -> int:
-    """Print what of the files can't be staged, and return the exit code so far."""
+    """Print the parts of the files that can't be staged, and return the exit code so far."""
     for problem in (*staging.problems, *staging.secrets):
         complain(str(problem))
     for line in staging.unread:
@@ -155,14 +155,14 @@ def _left_out(staging: Staging) -> int:
     return DONE if staging.whole else FAILED
 
 
-# ``kac diff``: what would change for a cluster to be as files want it.
+# ``kac diff``: the changes that bring a cluster to the wanted state of files.
 
 NO_CHANGES, NO_OTHERS = "no changes", "no other changes"
-"""What is printed where nothing would change: without, and beside what can't be."""
+"""Printed without changes: alone, and after parts that can't be staged."""
 
 
 def run_diff(options: argparse.Namespace) -> int:
-    """Print what would change for the cluster to be as the files want it.
+    """Print the changes that would bring the cluster to the wanted state of the files.
 
     Returns:
         The exit code: 0 printed, 1 something can't be done or read, 2 the files or the context are invalid, 3 with
@@ -172,7 +172,7 @@ def run_diff(options: argparse.Namespace) -> int:
 
 
 def diff_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``kac diff``: the files, and a difference as an exit code."""
+    """Add the options of ``kac diff``: the files, and an exit code for differences."""
     add_file_options(parser)
     parser.add_argument("--exit-code", action="store_true", help="exit with 3 where something would change")
 
@@ -180,7 +180,7 @@ def diff_options(parser: argparse.ArgumentParser) -> None:
 def tell_difference(
     options: argparse.Namespace, front_end: str, *, keep: Callable[[Plan, str], bool], checks: bool = False
 ) -> int:
-    """Stage what the files want and print it.
+    """Stage the wanted state of the files and print the plan.
 
     Args:
         front_end: the command, for the journal.
@@ -230,7 +230,7 @@ def tell_difference(
     return with_session(options, front_end, work)
 
 
-# ``kac plan``: what files would change, checked by the brokers, and kept in a file to apply later.
+# ``kac plan``: the changes for files, checked by the brokers, and kept in a file to apply later.
 
 
 def plan_options(parser: argparse.ArgumentParser) -> None:
@@ -240,12 +240,11 @@ def plan_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_plan(options: argparse.Namespace) -> int:
-    """Print what would change, checked by the brokers, and keep it in the file of --out.
+    """Print the pending changes, checked by the brokers, and keep them in the file of --out.
 
     Returns:
         The exit code: 0 printed, 1 something can't be done or is refused, 2 the files or the context are invalid, 3
-        with
-        --exit-code: something would change.
+        with --exit-code: something would change.
     """
 
     def keep(plan: Plan, cluster_id: str) -> bool:
@@ -265,7 +264,7 @@ def _kept(plan: Plan, cluster_id: str, path: Path) -> bool:
     return written(path, text, PRIVATE)
 
 
-# ``kac apply``: makes a cluster as files want it, or carries out a plan that was kept.
+# ``kac apply``: brings a cluster to the wanted state of files, or applies a plan from a file.
 
 
 def apply_options(parser: argparse.ArgumentParser) -> None:
@@ -282,7 +281,7 @@ def apply_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_apply(options: argparse.Namespace) -> int:
-    """Change the cluster to be as the files want it, or apply a plan that was kept in a file.
+    """Bring the cluster to the wanted state of the files, or apply a plan from a file.
 
     Returns:
         The exit code: 0 applied, or nothing to apply; 1 something failed or was refused; 2 the files or the context are
@@ -323,7 +322,7 @@ def run_apply(options: argparse.Namespace) -> int:
             code, blocked = _left_out(staging), staging.blocked
         elif kept is not None and _is_its_cluster(kept, known):
             edits = [each.edit for each in kept.staged]
-            # No wanted state has groups, records or moves: what was not read must not look changed.
+            # Wanted states have no groups, records or moves, so read these again: unread values must not look changed.
             await read_again(session, edits)
             report = session.stage(edits)
             left, code = _unmoved(kept, report, marked(session.plan, kept.pruned), session.snapshot, options)
@@ -341,7 +340,7 @@ async def _apply(session: Session, options: argparse.Namespace, empty: str) -> i
     """Print the plan of a session and apply it.
 
     Args:
-        empty: what is printed where nothing is staged.
+        empty: the text for an empty plan.
 
     Returns:
         The exit code.
@@ -368,7 +367,7 @@ async def _apply(session: Session, options: argparse.Namespace, empty: str) -> i
     front = TerminalFront(session.context.name, Terminal(), show, complain)
     given = ApplyOptions(options.valid_only, options.force, risks=frozenset(accepted(options.accept)))
     if not options.yes:
-        # The question has all of them; without a terminal the flow asks none.
+        # The question shows all notes; without a terminal the flow asks no question.
         notes = () if front.can_ask else table.notes
     else:
         told = set(risk_lines(given.hindering(risks(session.plan.staged, session.snapshot, facts))))
@@ -391,7 +390,8 @@ async def _apply(session: Session, options: argparse.Namespace, empty: str) -> i
 
 
 def _plan_file(names: list[str]) -> PlanFile | None:
-    """Return the plan if the only file is a plan file; None for other files, and for one that can't be read as text.
+    """Return the plan if the only file is a plan file; None for other files, and for one that is not readable text.
+
     Raises FileProblem, a ValueError.
     """
     from console.files.plan_file import is_plan, read_plan
@@ -407,7 +407,7 @@ def _plan_file(names: list[str]) -> PlanFile | None:
 
 
 def _is_its_cluster(kept: PlanFile, known: Snapshot) -> bool:
-    """Return whether a plan was made for this cluster; print why not."""
+    """Return whether a plan was made for this cluster; if not, print the reason."""
     from console.model.identity import same_cluster
 
     now = known.cluster.cluster_id
@@ -421,8 +421,8 @@ def _is_its_cluster(kept: PlanFile, known: Snapshot) -> bool:
 def _unmoved(
     kept: PlanFile, report: StageReport, plan: Plan, known: Snapshot, options: argparse.Namespace
 ) -> tuple[Plan, int]:
-    """Return the plan without the edits whose value has changed since a file's plan was made, unless they are forced,
-    and the exit code so far. What was refused and what has changed is printed.
+    """Return the plan without edits whose values have changed since it was written, unless forced, and the exit code so
+    far. Prints the refused edits and the changed values.
     """
     from console.answers.plan_results import NOT_READ_AGAIN, conflict_table
     from console.answers.results import Printer
@@ -443,7 +443,7 @@ def _unmoved(
         keys = ", ".join(each.staged.edit.key or "all of it" for each in mine)
         why = NOT_READ_AGAIN if is_unknown else "changed since the plan was made"
         complain(f"left out, {why}: {names.target(target)}: {keys}; --force goes over it")
-    # Only edits are sent whose values are still those that the plan was made from, also with --valid-only.
+    # Also with --valid-only, send only edits whose values are the same as when the plan was written.
     return without(plan, {conflict.staged.edit.slot for conflict in moved}), FAILED
 
 
@@ -460,10 +460,10 @@ def export_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_export(options: argparse.Namespace) -> int:
-    """Write the cluster's state as a file that `kac apply` takes.
+    """Write the cluster's state as a file for `kac apply`.
 
     Returns:
-        The exit code: 0 written whole, 1 written without what could not be read, or not at all, 2 no context.
+        The exit code: 0 written completely, 1 written without unread parts, or not at all, 2 no context.
     """
     from console.files.wanted import PARTS, by_levels, owned_lines, wanted_of
     from console.files.writing import yaml_text
@@ -485,7 +485,7 @@ def run_export(options: argparse.Namespace) -> int:
     for line in owned_lines(owned):
         complain(f"note: left out: {line}")
     if as_strimzi:
-        # Configs that were not read are not known: an operator would take an empty list of them for its wish.
+        # Leave unread configs out: an operator would read an empty list as the wanted state.
         topics = {
             name: each if topic_resource(name) in known.configs else replace(each, configs=None)
             for name, each in wanted.topics.items()
@@ -501,7 +501,7 @@ def run_export(options: argparse.Namespace) -> int:
 
 
 class _State(NamedTuple):
-    """What is exported, the context that it was read by, and what of it belongs to running moves."""
+    """The exported state, the context that it was read with, and the configs of running moves."""
 
     snapshot: Snapshot
     context: str
@@ -509,8 +509,10 @@ class _State(NamedTuple):
 
 
 async def _read_state(session: Session, *, logins: bool) -> _State:
-    """Read everything that a file can want, and who logs in by a password if `logins`. What can't be read is in the
-    snapshot's failures, but features, which are printed."""
+    """Read everything that a file can contain, and the users with passwords if `logins`.
+
+    Failed reads are in the snapshot's failures, except for features, whose failure is printed.
+    """
     from console.admin.errors import AdminError
     from console.session.operating import read_operations
     from console.session.owned_reading import read_owned
@@ -528,7 +530,7 @@ async def _read_state(session: Session, *, logins: bool) -> _State:
 
 
 def _as_strimzi(wanted: Wanted, known: Snapshot, title: str, unread: list[str], label: str) -> str:
-    """Return a wanted state as Strimzi's resources, and print what they can't say, and what they would do."""
+    """Return a wanted state as Strimzi's resources, and print the parts that they can't represent, and side effects."""
     from console.files.foreign.strimzi import CLUSTER_LABEL, is_label, strimzi_text
     from console.model.codes import ScramMechanism
 
@@ -566,7 +568,7 @@ def run_snapshot(options: argparse.Namespace) -> int:
     from console.answers.snapshot_json import write_snapshot
     from console.session.reading import read_everything
 
-    # One pass over live objects that all stay until the end: the cyclic collector would walk them again and again.
+    # One pass over live objects that all stay until the end: the cyclic collector would scan them repeatedly.
     gc.disable()
     known = with_session(options, "snapshot", read_everything)
     if isinstance(known, int):

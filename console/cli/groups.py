@@ -29,9 +29,9 @@ class Kind(NamedTuple):
 
     name: str
     knows: Callable[[Group], bool]
-    """Whether a group is one of them."""
+    """Returns whether a group is of this kind."""
     topic: str = "topic"
-    """The option for a topic that they read."""
+    """The option for a topic that the groups read."""
 
 
 CONSUMERS = Kind(
@@ -72,7 +72,9 @@ def _options(kind: Kind, parser: argparse.ArgumentParser) -> None:
 
 
 def _add_offsets(parser: argparse.ArgumentParser, kind: Kind) -> None:
-    """Add which offsets are reset or deleted, and what they become: share groups know three ways of eight."""
+    """Add the options for offsets to reset or delete, and for their new positions; share groups support three of
+    eight.
+    """
     add = parser.add_argument_group("with --reset-offsets and --delete-offsets").add_argument
     topic = f"{'an input' if kind is STREAMS else 'a'} topic, or some of its partitions"
     add(f"--{kind.topic}", metavar="NAME[:P,P]", action="append", default=[], help=topic)
@@ -96,9 +98,9 @@ _ELSEWHERE = {
     "--verbose": "--describe --output json has the epochs and assignments",
     "--timeout": "kac has limits of its own, so leave it out",
 }
-"""Options of Kafka's tools for groups that have no use here."""
+"""Options of Kafka's tools for groups that kac does not need, with a hint for each."""
 
-# -- what they mean ----------------------------------------------------------------------------------------------------
+# -- the meaning of the options ----------------------------------------------------------------------------------------
 
 
 def _meaning(kind: Kind, given: argparse.Namespace, action: str) -> noun.Statements | noun.Carry:
@@ -123,7 +125,7 @@ def _meaning(kind: Kind, given: argparse.Namespace, action: str) -> noun.Stateme
 
 
 def _names(given: argparse.Namespace, action: str) -> tuple[str, ...]:
-    """Return the groups that are named, none for all. Raises OptionsError unless it is either."""
+    """Return the named groups; empty for all. Raises OptionsError unless exactly one of both is given."""
     if bool(given.group) == given.all_groups:
         raise noun.OptionsError(f"--{action} needs --group NAME or --all-groups")
     return tuple(dict.fromkeys(given.group))
@@ -136,8 +138,9 @@ def _listed(kind: Kind, given: argparse.Namespace) -> noun.Statements:
 
 
 def _filters(name: str, known: Sequence[str], text: str | None) -> list[str]:
-    """Return the filters of a list for a text as ``Empty,Stable``, one that lets all pass where there is none. Raises
-    OptionsError.
+    """Return the filters of a list for a text like ``Empty,Stable``; one empty filter for an empty text.
+
+    Raises OptionsError.
     """
     spelled = {each.lower(): each for each in known}
     words = [word.strip() for word in (text or "").split(",") if word.strip()]
@@ -178,8 +181,8 @@ def _of_each(
     """Return the change of groups.
 
     Args:
-        names: of the groups; none for all of the kind. Those of share and streams groups are looked up first,
-            and one of another kind is refused.
+        names: of the groups; empty for all of the kind. Those of share and streams groups are first looked up, and
+            groups of another kind are refused.
         texts: the name of a group -> its statements.
         to, lines: as in `Change`.
     """
@@ -202,7 +205,7 @@ def _none(kind: Kind) -> noun.Found:
 
 
 async def _known(client: Client, context: Context, kind: Kind, names: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return these names; without any those of all groups of a kind, sorted.
+    """Return these names; if empty, those of all groups of a kind, sorted.
 
     Raises:
         OptionsError: a group is of another kind.
@@ -262,7 +265,7 @@ def _flag(name: str) -> str:
 
 
 def _clauses(kind: Kind, given: argparse.Namespace) -> list[str]:
-    """Return ``T`` and ``T:0,1`` as the language has them. Raises OptionsError."""
+    """Return ``T`` and ``T:0,1`` in the language's form. Raises OptionsError."""
     found: list[str] = []
     for text in getattr(given, kind.topic.replace("-", "_")):
         topic, colon, numbers = text.partition(":")
@@ -274,7 +277,7 @@ def _clauses(kind: Kind, given: argparse.Namespace) -> list[str]:
 
 
 def _check_file(path: str) -> None:
-    """Raise OptionsError for a file without a column of groups, which several groups would take for theirs."""
+    """Raise OptionsError for a file without a column of groups: each of several groups would use all its rows."""
     from console.language.offset_files import read_text
 
     if read_text(path).partition("\n")[0].count(",") == 2:
@@ -289,7 +292,7 @@ def _exported(edits: Sequence[Edit], *, with_group: bool) -> list[str]:
 
 
 def _at(text: str) -> str:
-    """Return a time of --to-datetime as the language has it; without a zone it is UTC. Raises OptionsError."""
+    """Return a time of --to-datetime in the language's form; UTC without a zone. Raises OptionsError."""
     try:
         moment = datetime.fromisoformat(text)
         return _time(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
@@ -303,7 +306,7 @@ _DURATION = re.compile(
 
 
 def _ago(text: str) -> str:
-    """Return the time before a duration, ``P1DT2H30M``, as the language has it. Raises OptionsError."""
+    """Return the present time minus a duration, ``P1DT2H30M``, in the language's form. Raises OptionsError."""
     found = _DURATION.fullmatch(text)
     days, with_time, *times = found.groups() if found is not None else ("", "", "", "", "")
     if not (days or any(times)) or with_time in ("T", "t"):
@@ -326,7 +329,7 @@ _PLACES: Mapping[str, Callable[[Any], str]] = {
     "by_duration": _ago,
     "from_file": lambda path: f"file {quote(path)}",
 }
-"""An option that says where offsets go, by its name in the namespace -> the place in the words of the language."""
+"""Name in the namespace of an option for the new position -> function that returns the position in the language."""
 
 
 # -- the nouns ---------------------------------------------------------------------------------------------------------
@@ -360,7 +363,7 @@ examples:
 
 
 def _noun(kind: Kind, name: str, described: str, deleted: str, examples: str) -> noun.Noun:
-    """Return the noun of a kind. described, deleted: what --describe shows, and --delete does, for its help."""
+    """Return the noun of a kind. described, deleted: help texts for --describe and --delete."""
     offsets = "start offsets" if kind is SHARE else "offsets"
     configs = {ALTER: "set or remove configs"} if kind is CONSUMERS else {}
     what = "groups" if kind is CONSUMERS else f"{kind.name} groups"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ALL = "all"
 FEW = 5
-"""Clusters that have a line each; of more one line with the oldest."""
+"""The most clusters to show on a line each; for more, one line shows the oldest."""
 _NAMES_A_CLUSTER = ("bootstrap_server", "bootstrap_controller", "context", "command_config")
 _ENVIRONMENT = ("KAC_CONTEXT", "KAC_BOOTSTRAP")
 
@@ -44,7 +44,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def add_window(parser: argparse.ArgumentParser) -> None:
-    """Add the options for a window of time: texts, which `window` reads."""
+    """Add the options for a window of time: texts for `window`."""
     parser.add_argument("--since", metavar="TIME", help="from then: 2h and 7d (ago), 14:05, 2026-11-20T14:05")
     parser.add_argument("--until", metavar="TIME", help="before then, likewise")
 
@@ -60,15 +60,16 @@ def window(options: argparse.Namespace, now: datetime) -> tuple[datetime | None,
 
 
 class Opened(NamedTuple):
-    """An open lake, and the cluster that is meant: None for all of them."""
+    """An open lake. cluster: the selected cluster; None for all."""
 
     tables: Tables
     cluster: str | None
     now: datetime
 
     def fresh(self, table: LakeTable) -> list[str]:
-        """Return lines on how fresh a table is: one for each cluster, with its times without a poll; one for many
-        clusters.
+        """Return lines on the freshness of a table: one for each cluster, with its times without a poll; a single one
+        for
+        many clusters.
         """
         from console.lake.reader import fleet_freshness, freshness, gaps
         from console.present.lake import fleet_text, fresh_text, gap_text
@@ -88,7 +89,7 @@ def read_lake(options: argparse.Namespace, work: Callable[[Opened], int]) -> int
     """Open the lake that the options name and run `work` on it.
 
     Returns:
-        What `work` returns: the exit code; 1 where the lake can't be read, 2 for a cluster that the lake does not have.
+        The exit code from `work`; 1 if the lake can't be read, 2 for a cluster that the lake does not have.
     """
     from console.contexts.lake_files import lake_files
     from console.lake.files import LakeError
@@ -111,7 +112,7 @@ def read_lake(options: argparse.Namespace, work: Callable[[Opened], int]) -> int
 
 
 def lake_of(options: argparse.Namespace, context: Context | None) -> str:
-    """Return the lake's path or URI, as the options, the environment and the context name it."""
+    """Return the lake's path or URI from the options, the environment and the context."""
     from console.contexts.context import lake_place
 
     setting = context.lake if context is not None else None
@@ -119,14 +120,15 @@ def lake_of(options: argparse.Namespace, context: Context | None) -> str:
 
 
 def named_context(options: argparse.Namespace) -> Context | int | None:
-    """Return the context that is named, or the current one; an exit code where the named one can't be used. None where
-    there is no context: a lake can be read without one.
+    """Return the named context, or the current one; an exit code if the named one can't be used.
+
+    None without a context: a lake can be read without one.
     """
     if _names_a_cluster(options):
         context = context_of(options)
         return USAGE if context is None else context
     if hasattr(options, "lake") and getattr(options, "cluster", None) is not None:
-        return None  # a context has nothing to add
+        return None  # a context adds no information
     from console.contexts import ContextError, load, resolve
 
     try:
@@ -140,9 +142,7 @@ def _names_a_cluster(options: argparse.Namespace) -> bool:
 
 
 def _cluster(options: argparse.Namespace, context: Context | None, tables: Tables) -> str | int | None:
-    """Return the id of the named cluster, else the context's; None for all clusters, an exit code for an
-    unknown one.
-    """
+    """Return the id of the named cluster, else the context's; None for all clusters, an exit code if unknown."""
     from console.lake.reader import SHOWN
     from console.lake.schema import KRAFT_RECORD
 
@@ -166,7 +166,7 @@ def _cluster(options: argparse.Namespace, context: Context | None, tables: Table
 
 
 def cluster_id_of(options: argparse.Namespace) -> str | int:
-    """Return the id that the cluster of the options reports; an exit code after the reason was printed."""
+    """Return the id that the cluster of the options reports; an exit code after printing the reason."""
     from typing import Any
 
     found: list[str] = []
@@ -181,7 +181,7 @@ def cluster_id_of(options: argparse.Namespace) -> str | int:
 
 
 def print_table(table: Table, output: str, notes: Callable[[], Sequence[str]]) -> None:
-    """Print the results in their form; below text also the notes, which are read only once the table is printed."""
+    """Print the results in their form; below text also the notes, which are read only after the table was printed."""
     if output == "csv":
         from console.answers.data_forms import write
 
@@ -195,7 +195,7 @@ def print_table(table: Table, output: str, notes: Callable[[], Sequence[str]]) -
         say("\n".join(("", *map(clean, lines))))
 
 
-# ``kac history``: what was changed, from a lake where there is one, else from the journal of this host.
+# ``kac history``: changes from a lake if there is one, else from the journal of this host.
 
 LIMIT = 500
 _OF_A_LAKE = ("lake", "cluster", "entity", "since", "until", "key", "principal", "limit")
@@ -344,7 +344,7 @@ def _journal(options: argparse.Namespace) -> int:
     return with_session(options, "history", work)
 
 
-# ``kac drift``: what differs from its peers, read from a lake.
+# ``kac drift``: differences from peers, read from a lake.
 
 SCOPES = ("broker", "cluster", "baseline")
 
@@ -378,7 +378,7 @@ def run_drift(options: argparse.Namespace) -> int:
     return read_lake(options, work)
 
 
-# ``kac usage``: who uses what of which quota, read from a lake.
+# ``kac usage``: usage of quotas by user and client id, read from a lake.
 
 KEYS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")
 _NOTE = "rates are estimates from request logs: bytes of records, without headers"
@@ -397,7 +397,7 @@ def usage_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_usage(options: argparse.Namespace) -> int:
-    """Print the users and client ids that come closest to their quotas.
+    """Print the users and client ids with usage closest to their quotas.
 
     Returns:
         The exit code: 0 printed, 1 the lake could not be read, 2 not understood.
@@ -419,7 +419,7 @@ def run_usage(options: argparse.Namespace) -> int:
     return read_lake(options, work)
 
 
-# ``kac lake report``: what happened in some hours, as a page to put beside a post-mortem.
+# ``kac lake report``: the events of some hours, as a page for a post-mortem.
 
 STDOUT = "-"
 

@@ -1,5 +1,5 @@
-"""What was installed: its version and commit (`kac --version`), the licences of its parts (`kac --licenses`), and
-whether its files are as they came (`kac self verify`; the one-file kac answers that one before it starts Python).
+"""The installation: its version and commit (`kac --version`), the licences of its parts (`kac --licenses`), and
+whether its files are unchanged (`kac self verify`; the one-file kac answers that itself before it starts Python).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _UNTOUCHED, _CHANGED = 0, 1
 
 
 def release() -> str:
-    """Return the version, and in brackets the commit that it was built from: as the package says, else as git does."""
+    """Return the version, and in brackets the commit of the build: from the package, else from git."""
     from importlib.metadata import version
 
     number, made_of = version(NAME), commit()
@@ -26,8 +26,7 @@ def release() -> str:
 
 
 def commit() -> str:
-    """Return the commit that this kac was built from, ``""`` where that is unknown; of a checkout with changes it ends
-    in ``-dirty``."""
+    """Return the commit of the build; ``""`` if unknown; for a checkout with changes it ends in ``-dirty``."""
     packages = Path(__file__).resolve().parents[1]
     try:
         return (packages / "commit.txt").read_text().strip()
@@ -46,7 +45,7 @@ def commit() -> str:
 
 
 def licences() -> int:
-    """Print the licences of a bundle as they were put into it, else of each package of this environment. Returns 0."""
+    """Print the licences that the bundle contains, else those of each package of this environment. Returns 0."""
     packed = licences_of_bundle()
     if packed.is_file():
         put(packed.read_text())
@@ -81,7 +80,7 @@ def run_self(options: argparse.Namespace) -> int:  # noqa: ARG001 - as every com
 
 
 def _problem(installed: Distribution, file: PackagePath) -> str:
-    """Return what is wrong with a file of the list; ``""`` where nothing is. Only files with a hash are compared."""
+    """Return the problem of a listed file; ``""`` if it has no problem. Only files with a hash are compared."""
     path = Path(str(installed.locate_file(file)))
     if file.hash is None:
         return ""

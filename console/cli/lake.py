@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 
 class Job(NamedTuple):
-    """A job: the module and the function that run it, what it does, and the options that it takes besides ``--lake``,
-    ``--output`` and those that name a cluster."""
+    """A job: the module and the function that run it, its help, and its options besides ``--lake``, ``--output`` and
+    those that name a cluster.
+    """
 
     module: str
     function: str
@@ -148,11 +149,11 @@ def _conf(text: str) -> tuple[str, str]:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-# The location of the lake that `kac lake` works on.
+# The location of the lake of `kac lake`.
 
 
 def lake_of_options(options: argparse.Namespace) -> str:
-    """Return the lake's path or URI: of ``--lake``, KAC_LAKE, the named or current context, else the default folder."""
+    """Return the lake's path or URI: ``--lake``, KAC_LAKE, the named or current context, else the default folder."""
     from console.contexts import ContextError, load, resolve
     from console.contexts.context import LAKE_VARIABLE, lake_place
 
@@ -171,7 +172,7 @@ def open_lake(options: argparse.Namespace, *, create: bool = False) -> Lake:
     """Open the lake of `lake_of_options`. Raises LakeError.
 
     Args:
-        create: makes a new lake where there is none.
+        create: whether to make a missing lake.
     """
     from console.contexts.lake_files import lake_files
     from console.lake.lake import Lake
@@ -180,16 +181,16 @@ def open_lake(options: argparse.Namespace, *, create: bool = False) -> Lake:
     return (Lake.create if create else Lake.open)(where, lake_files(where))
 
 
-# ``kac lake collect``: poll one cluster, or all that there is a context for.
+# ``kac lake collect``: poll one cluster, or those of all contexts.
 
 LEAST_SECONDS = 5.0
 
 
 def run_collect(options: argparse.Namespace) -> int:
-    """Poll clusters into the lake, once or with --every again and again.
+    """Poll clusters into the lake, once, or repeatedly with --every.
 
     Returns:
-        The exit code: 0 all was read, 1 something was not, 2 not understood.
+        The exit code: 0 everything was read, 1 something was not, 2 not understood.
     """
     from console.answers.results import Printer
     from console.cli.lake_progress import shown
@@ -224,7 +225,7 @@ def run_collect(options: argparse.Namespace) -> int:
 
 
 def contexts_of(options: argparse.Namespace) -> Sequence[Context]:
-    """Return the contexts to poll, and print what is wrong with one."""
+    """Return the contexts to poll, and print the problems of contexts."""
     if not hasattr(options, "all"):
         context = context_of(options)
         return () if context is None else (context,)
@@ -242,7 +243,7 @@ def contexts_of(options: argparse.Namespace) -> Sequence[Context]:
 
 
 def names_of() -> frozenset[str]:
-    """Return the names of all contexts that are configured, usable or not."""
+    """Return the names of all configured contexts, usable or not."""
     from console.contexts import load
 
     found = load(os.environ, Path.home())
@@ -261,11 +262,11 @@ def seconds_between(text: str | None) -> float | None:
     return seconds
 
 
-# ``kac lake status``: what is in the lake, and how its last runs went.
+# ``kac lake status``: the contents of the lake, and the results of its last runs.
 
 
 def run_status(options: argparse.Namespace) -> int:
-    """Print what the lake holds; return 0. Raises the lake's own errors."""
+    """Print the contents of the lake; return 0. Raises the lake's own errors."""
     from console.answers.results import Printer
     from console.collecting.results import status, status_result
 
@@ -274,7 +275,7 @@ def run_status(options: argparse.Namespace) -> int:
 
 
 def write_metrics(options: argparse.Namespace, lake: Lake) -> None:
-    """Write the file of ``--prometheus``, where it is named."""
+    """Write the file of ``--prometheus``, if it is given."""
     from console.collecting.results import prometheus_text, status
     from console.safe_files import write_whole
 
@@ -285,14 +286,14 @@ def write_metrics(options: argparse.Namespace, lake: Lake) -> None:
             complain(f"metrics not written: {error}")
 
 
-# ``kac lake doctor``: checks of what Spark needs on this host, each with a remedy.
+# ``kac lake doctor``: checks of Spark's requirements on this host, each with a remedy.
 
 
 def run_doctor(options: argparse.Namespace) -> int:
-    """Print the checks of what the lake needs on this host.
+    """Print the checks of the lake's requirements on this host.
 
     Returns:
-        The exit code: 0 all that is needed is there, 1 something is missing.
+        The exit code: 0 all requirements are met, 1 something is missing.
     """
     from console.answers.checks import any_bad, checks_result
     from console.answers.results import Printer
@@ -303,7 +304,7 @@ def run_doctor(options: argparse.Namespace) -> int:
     return FAILED if any_bad(found) else DONE
 
 
-# ``kac lake package``: the zip that a Spark cluster needs, and how it is used.
+# ``kac lake package``: the zip that a Spark cluster needs, and its use.
 
 
 def run_package(options: argparse.Namespace) -> int:

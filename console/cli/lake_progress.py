@@ -1,4 +1,4 @@
-"""How far a run is: a bar with counts and the time left on a terminal, plain lines elsewhere."""
+"""Progress of a run: a bar with counts and the time left on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from console.lake.runs import Progress
 
 SECONDS_BETWEEN_LINES = 15.0
-"""Without a terminal, a long step is reported this often."""
+"""The interval of reports on a long step without a terminal."""
 
 
 @contextmanager
@@ -56,13 +56,13 @@ def _clock(seconds: float) -> str:
 
 
 def fraction(at: Progress) -> float:
-    """Return how much of the job is done, from 0 to 1: each step counts the same, and within it Spark's tasks."""
+    """Return the completed part of the job, from 0 to 1: each step has the same weight, and within it Spark's tasks."""
     within = 1.0 if at.ended else at.done / at.total if at.total else 0.0
     return min(1.0, (at.number - 1 + within) / max(1, at.steps))
 
 
 class Lines:
-    """Writes a line when a step ends, and now and then while it lasts."""
+    """Writes a line when a step ends, and at intervals while it lasts."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -88,7 +88,7 @@ class Lines:
             self._said, self._at = name, time.monotonic()
 
     def count(self, what: str, done: int, total: int, text: str) -> None:
-        """Write a line for each thing."""
+        """Write a line for each item."""
         self._write(f"{what} {done}/{total}: {text}", f"{what} {done}")
 
     def _write(self, text: str, about: str) -> None:
@@ -109,7 +109,7 @@ class Bar:
         self._of = ""
 
     def say(self, text: str) -> None:
-        """Show a bar without an end."""
+        """Show a bar of unknown length."""
         self._show(text, text, 0.0, None, "")
 
     def step(self, at: Progress) -> None:
@@ -122,7 +122,7 @@ class Bar:
             self._above(f"{at.job} {at.number}/{at.steps} {at.step}: {rows}")
 
     def count(self, what: str, done: int, total: int, text: str) -> None:
-        """Move the bar, with a line above it for each thing."""
+        """Move the bar, with a line above it for each item."""
         self._show(what, what, done, total, f"{done}/{total}")
         self._above(f"{what} {done}/{total}: {text}")
 

@@ -38,7 +38,7 @@ def run_update(options: argparse.Namespace) -> int:
     """Update the lake once.
 
     Returns:
-        The exit code: 0 done, 1 failed, or something is wrong with the lake, 2 not understood.
+        The exit code: 0 done, 1 failed, or the lake has a problem, 2 not understood.
     """
     from console.cli.lake_progress import shown
 
@@ -55,10 +55,10 @@ def run_update(options: argparse.Namespace) -> int:
 
 
 class OnSpark(NamedTuple):
-    """Where and how Spark runs, as the operator says it.
+    """The operator's choice of where and how Spark runs.
 
     Attributes:
-        master: URL of a cluster, or ``local[…]``; None: on all processors of this machine.
+        master: URL of a cluster, or ``local[…]``; None for all processors of this machine.
         conf: values of Spark's settings, by name.
     """
 
@@ -67,12 +67,12 @@ class OnSpark(NamedTuple):
 
 
 def on_spark(options: argparse.Namespace) -> OnSpark:
-    """Return what ``--master`` and ``--conf`` say."""
+    """Return the values of ``--master`` and ``--conf``."""
     return OnSpark(getattr(options, "master", None), dict(getattr(options, "conf", ())))
 
 
 def update_once(plan: Plan, where: OnSpark, progress: Shown) -> Report:
-    """Update a lake, and return the report. Spark is not started where nothing is new."""
+    """Update a lake, and return the report. Spark is not started if there is no new data."""
     from console.lake.runs import news, nothing_done, settings_of
 
     with settings_of(plan) as settings:
@@ -81,7 +81,7 @@ def update_once(plan: Plan, where: OnSpark, progress: Shown) -> Report:
         return nothing_done()
     from console.lake.app import update
 
-    # One that reads logs and makes gold has loaded what any other needs.
+    # An update that reads logs and makes gold loads everything that any other needs.
     return update(plan, _session(plan, where, progress, is_whole=len(wanted) > 1), progress.step)
 
 
@@ -108,7 +108,7 @@ def _session(plan: Plan, where: OnSpark, progress: Shown, *, is_whole: bool = Fa
 
 
 def run_on(options: argparse.Namespace) -> int:
-    """Update the lake again and again, and poll clusters beside that.
+    """Update the lake repeatedly, and poll clusters at the same time.
 
     Returns:
         The exit code: 0 ended by Ctrl-C or SIGTERM, 1 failed, 2 not understood.
@@ -194,7 +194,7 @@ def _polling(
 
 
 def _plan(options: argparse.Namespace) -> Plan | int:
-    """Return the plan that the options describe; the exit code after printing what is wrong with them."""
+    """Return the plan for the options; the exit code after printing their problems."""
     from console.collecting.sources import missing
     from console.lake.plans import MAX_BAD_RATIO
     from console.lake.runs import Plan
@@ -237,7 +237,7 @@ def _plan(options: argparse.Namespace) -> Plan | int:
 
 
 def inputs_of(where: str) -> Inputs:
-    """Return what the lake's `sources.yaml` names; nothing where there is none. Raises FileProblems, OSError."""
+    """Return the inputs in the lake's `sources.yaml`; empty without that file. Raises FileProblems, OSError."""
     from console.collecting.sources import FILE, read_sources
     from console.contexts.lake_files import lake_files
     from console.lake.inputs import Inputs
@@ -252,7 +252,7 @@ def inputs_of(where: str) -> Inputs:
 
 
 def _guarded(job: str, do: Callable[[], Report]) -> Report | None:
-    """Return the report of a job; None after printing why it failed, so that no error ends in a traceback."""
+    """Return the report of a job; None after printing the reason of a failure, so that no error ends in a traceback."""
     from console.collecting.java import NoSpark
     from console.lake.files import LakeError
 
@@ -274,13 +274,13 @@ def _guarded(job: str, do: Callable[[], Report]) -> Report | None:
 
 
 def _log(job: str, error: Exception) -> None:
-    """Log where an error was raised. Its text is left out: it may hold values of the lines that were read."""
+    """Log the traceback of an error without its text, which may hold values of the lines that were read."""
     trace = "".join(traceback.format_tb(error.__traceback__))
     logging.getLogger(__name__).error("the job %s failed: %s\n%s", job, type(error).__name__, trace)
 
 
 def _words(error: Exception) -> str:
-    """Return what is wrong, and which file says more, in one line."""
+    """Return the problem, and the file with details, in one line."""
     from console.collecting.spark_session import spark_log
     from console.lake.runs import SparkFailed, message_of
 
@@ -304,7 +304,7 @@ def report_text(options: argparse.Namespace, report: Report) -> str:
     return "".join(f"{clean(line)}\n" for line in report_lines(report))
 
 
-# ``kac lake demo``: a day of three clusters in a lake of its own, by the same way as any other, to try everything on.
+# ``kac lake demo``: a day of three clusters in its own lake, made the same way as any other, to try everything on.
 
 NAME = "demo-lake"
 
@@ -324,7 +324,7 @@ def run_lake_demo(options: argparse.Namespace) -> int:
     open_log_file()
     where = place(options)
     with shown() as progress:
-        # Before a day is made, and a former demo deleted, of which nothing could be shown.
+        # First check that Spark works, before making a day of data and deleting a former demo.
         ready(os.environ, groups_of(where, topics=False), progress.say)
         try:
             made = make(where, datetime.now(UTC), lambda said, done, of: progress.count("demo", done, of, said))
@@ -340,7 +340,7 @@ def run_lake_demo(options: argparse.Namespace) -> int:
 
 
 def place(options: argparse.Namespace) -> str:
-    """Return the lake of ``--lake``, else one beside the usual lake: the demo is never written into a lake in use."""
+    """Return the lake of ``--lake``, else one next to the usual lake: the demo never writes into a lake in use."""
     named = getattr(options, "lake", None)
     data: dict[str, Any] = {name: os.environ[name] for name in ("XDG_DATA_HOME",) if name in os.environ}
     return str(named or Path(lake_place(None, data, None, Path.home())).with_name(NAME))

@@ -1,4 +1,4 @@
-"""The command line: which command, and which cluster. A command's module is imported when it is asked for."""
+"""The command line: finds the command and the cluster. A command's module is imported only when the command runs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ INTERRUPTED = 130
 class Command(NamedTuple):
     """A command of `kac`.
 
-    module: imported when the command is given. Its function ``NAME_options`` adds the command's options to the parser
-    it gets; ``run_NAME`` runs the command with the parsed options, and returns the exit code.
-    is_noun: the command is one of `console.cli.nouns`, which have one pair of functions.
-    own_parser: the module's function `main` reads the arguments itself, `(arguments, options given before the command)
-    -> exit code`.
-    connects: the command takes the options that name a cluster.
+    module: imported when the command is given. Its function ``NAME_options`` adds the command's options to the given
+    parser; ``run_NAME`` runs the command with the parsed options, and returns the exit code.
+    is_noun: whether it is one of `console.cli.nouns`, which share one pair of functions.
+    own_parser: whether the module's function `main` parses the arguments itself, `(arguments, options given before the
+    command) -> exit code`.
+    connects: whether the command takes the options that name a cluster.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Command(NamedTuple):
     is_noun: bool = False
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the command's own options, and what runs it. Imports its module."""
+        """Add the command's own options, and the function that runs it. Imports its module."""
         module = import_module(self.module)
         if self.is_noun:
             module.noun_options(self.name, parser)
@@ -118,8 +118,12 @@ EXAMPLES = """examples:
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Help as wide as the terminal, in no colours. argparse's own way to both takes a third of the time of a help: it
-    loads the archives that shutil knows, and (3.14) the themes of Python's shell."""
+    """Help as wide as the terminal, without colours.
+
+    argparse's own code for both takes a third of the time of a help: it loads the archives that shutil supports, and
+    (3.14)
+    the themes of Python's shell.
+    """
 
     def __init__(
         self, prog: str, indent_increment: int = 2, max_help_position: int = 24, width: int | None = None, **more: Any
@@ -131,7 +135,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class _NoColors:
-    """The theme whose every colour is empty."""
+    """A theme in which every colour is empty."""
 
     def __getattr__(self, name: str) -> str:
         if name.startswith("__"):
@@ -140,7 +144,7 @@ class _NoColors:
 
 
 def _columns() -> int:
-    """Return the width as `shutil.get_terminal_size` does: COLUMNS, else the terminal's, else 80."""
+    """Return the width like `shutil.get_terminal_size`: COLUMNS, else the terminal's, else 80."""
     given = os.environ.get("COLUMNS", "")
     if given.isdecimal() and int(given) > 0:
         return int(given)
@@ -151,8 +155,10 @@ def _columns() -> int:
 
 
 class _Once(argparse.Action):
-    """Keeps an option's value, and refuses another value for it: argparse would keep the last one without a word. Two
-    clusters, one before the command's name and one behind it, are refused as well."""
+    """The action that stores an option's value, and refuses a different second one; argparse would keep the last.
+
+    This also refuses two clusters, one before the command's name and one after it.
+    """
 
     def __call__(
         self, _parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, spelled: str | None = None
@@ -164,13 +170,13 @@ class _Once(argparse.Action):
 
 
 _GIVEN = "values given"
-"""Not the name of an option."""
+"""A key that is not the name of an option."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors, which repeat what was given, are written as all output is: without control characters.
+    """A parser that writes its errors, which repeat the arguments, without control characters, like all output.
 
-    meant: returns the line that was probably meant in place of words that are not taken, ``""`` where none is known.
+    meant: returns the line that the user probably meant by invalid words; ``""`` if unknown.
     words: the arguments.
     """
 
@@ -183,10 +189,10 @@ class Parser(argparse.ArgumentParser):
         self.register("action", "store", _Once)
 
     def error(self, message: str) -> NoReturn:
-        """End the process after an error, with the line that was probably meant."""
+        """End the process after an error, with the line that the user probably meant."""
         refused = any(word in message.replace("'", " ").split() for word in self.words[:1])
         line = self.meant() if self.meant is not None and (refused or self.prog == "kac run") else ""
-        if line:  # in place of a screenful of options
+        if line:  # instead of a screenful of options
             self.exit(USAGE, f"{self.prog}: error: {message}; type: {line}\n")
         super().error(message)
 
@@ -200,7 +206,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the options before a command's name; the rest of the line is the command's own."""
+    """Return the parser of the options before a command's name; the command parses the rest of the line."""
     top = Parser(
         prog="kac",
         usage="kac [options] [COMMAND …]",
@@ -235,7 +241,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def command_parser(command: Command) -> Parser:
-    """Return the parser of a command that has none of its own."""
+    """Return the parser of a command without its own parser."""
     made = Parser(
         prog=f"kac {command.name}",
         description=f"{command.help[0].upper()}{command.help[1:]}.",
@@ -248,7 +254,7 @@ def command_parser(command: Command) -> Parser:
 
 
 def add_connection(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name a cluster; the namespace has only those that are given."""
+    """Add the options that name a cluster; the namespace contains only the given ones."""
     group = parser.add_argument_group("which cluster")
 
     def add(*names: str, **options: Any) -> None:
@@ -273,7 +279,7 @@ def run(argv: Sequence[str]) -> int:
     """Run one command line.
 
     Returns:
-        The exit code: 0 done, 1 failed, 2 not understood, others as commands say.
+        The exit code: 0 done, 1 failed, 2 not understood, others as documented by the commands.
     """
     options = parser().parse_args(argv)
     name, arguments = options.command, options.arguments
@@ -303,7 +309,7 @@ def run(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader went away (`kac … | head`); keep the interpreter from complaining at exit.
+        # The reader closed the pipe (`kac … | head`); prevent the interpreter's error message at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
 
@@ -314,7 +320,7 @@ def _listing() -> str:
 
 
 def _no_such(name: str, arguments: Sequence[str], options: argparse.Namespace) -> int:
-    """Say that there is no such command, with the line that does what was probably meant."""
+    """Report an unknown command, with the line that the user probably meant."""
     from difflib import get_close_matches
 
     from console.language.errors import is_one_slip
@@ -333,8 +339,9 @@ def _no_such(name: str, arguments: Sequence[str], options: argparse.Namespace) -
 
 
 def _meant(name: str, arguments: Sequence[str], options: argparse.Namespace) -> str:
-    """Return the line of ours for a command that there is not: a statement of the language, or what other tools' words
-    stand for; ``""`` where there is none."""
+    """Return kac's line for an unknown command: a statement of the language, or the equivalent of other tools' words;
+    ``""`` if there is no such line.
+    """
     from itertools import takewhile
 
     from console.language.other_words import NO_RECORDS, command_line, our_line
@@ -345,7 +352,7 @@ def _meant(name: str, arguments: Sequence[str], options: argparse.Namespace) -> 
         options, arguments = connecting.parse_known_args(arguments, argparse.Namespace(**vars(options)))
     words = [name, *takewhile(lambda each: not each.startswith("-"), arguments)]
     if name == "run":
-        # A script in quotes, without its -e.
+        # A quoted script without its -e.
         words = words[1].split() if len(words) == 2 else words[1:]
     if not words or (len(words) == 1 and name in {command.name for command in COMMANDS} - {"run"}):
         return ""
@@ -358,7 +365,7 @@ def _meant(name: str, arguments: Sequence[str], options: argparse.Namespace) -> 
 
 
 def _statement(words: Sequence[str]) -> str | None:
-    """Return the statement of the language that words of a shell are, None for other words."""
+    """Return a shell's words as a statement of the language; None if they are not one."""
     from console.language.errors import ParseError
     from console.language.grammar import parse
     from console.language.quoting import as_typed

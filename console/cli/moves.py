@@ -1,5 +1,7 @@
-"""``kac moves``: where replicas would go for a goal and what that costs; the operation that brings them there, from its
-start to its last throttle; and all operations and moves."""
+"""``kac moves``: plans moves of replicas for a goal, with their cost; runs the operation for them, from its start to
+its
+last throttle; and lists all operations and moves.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,9 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 WAITING = 4
-"""The exit code where partitions, or an operation, have to wait for something."""
+"""The exit code if partitions, or an operation, have to wait."""
 _ENDED_SHOWN = 5
-"""Ended operations in the list, at most."""
+"""The most ended operations in the list."""
 
 
 def moves_options(parser: argparse.ArgumentParser) -> None:
@@ -105,7 +107,7 @@ def run_moves(options: argparse.Namespace) -> int:
 
 
 def misused(options: argparse.Namespace) -> str:
-    """Return why the options don't go together; ``""`` if they do."""
+    """Return why the options exclude each other; ``""`` if they do not."""
     if options.operation is not None and options.throttle is None and not options.give_up:
         return "--operation changes an operation: add --throttle RATE or --give-up"
     if options.give_up and options.operation is None:
@@ -134,13 +136,13 @@ def _with_goal(options: argparse.Namespace) -> int:
 
 
 def run_goal(options: argparse.Namespace, front_end: str, goal: Goal, begin: str, moves: int = DONE) -> int:
-    """Plan a goal and print the moves, and begin an operation where the options ask for it.
+    """Plan a goal and print the moves; begin an operation if the options request it.
 
     Args:
-        options: throttle, script, output, begins and yes of them count.
+        options: of these, throttle, script, output, begins and yes are used.
         front_end: the command, for the journal.
-        begin: what the operator gives to begin it.
-        moves: the exit code where replicas would move.
+        begin: the operator's command to begin it.
+        moves: the exit code if replicas would move.
 
     Returns:
         The exit code, see `run_moves`.
@@ -170,9 +172,9 @@ def run_goal(options: argparse.Namespace, front_end: str, goal: Goal, begin: str
 
 
 class _Planned(NamedTuple):
-    """A goal with the moves that lead to it, and what they cost.
+    """A goal with the moves that lead to it, and their cost.
 
-    throttle: bytes per second, None for none. problems: what of the cluster could not be read.
+    throttle: bytes per second; None for no throttle. problems: failed reads of the cluster.
     """
 
     goal: Goal
@@ -228,7 +230,7 @@ def _show_or_write(planned: _Planned, options: argparse.Namespace, begin: str, m
 
 
 async def _run(session: Session, planned: _Planned, *, yes: bool) -> int:
-    """Ask, begin the operation, and work on it. Returns the exit code."""
+    """Ask for confirmation, begin the operation, and work on it. Returns the exit code."""
     from console.answers.moves import moved_text
     from console.plan.amounts import byte_count
     from console.session.operating import begin, work_on
@@ -248,10 +250,10 @@ async def _run(session: Session, planned: _Planned, *, yes: bool) -> int:
 
 
 async def _confirmed(context: Context, asked: str, *, yes: bool = False) -> str:
-    """Ask the operator on the terminal. Returns ``""`` for consent, else why there was none.
+    """Ask the operator on the terminal. Returns ``""`` for consent, else the reason for its absence.
 
     Args:
-        yes: asks for no plain yes. A context that wants its name typed asks for the name all the same.
+        yes: whether to skip the plain question. A context that requires its name typed still asks for the name.
     """
     from console.session.apply_flow import Flags
     from console.session.terminal_front import Terminal
@@ -273,7 +275,7 @@ async def _confirmed(context: Context, asked: str, *, yes: bool = False) -> str:
 
 
 def _left(operation: Operation) -> int:
-    """Print how an operation was left, and return the exit code."""
+    """Print the state of an operation after the work, and return the exit code."""
     from console.operations.operation import State
 
     if operation.ended is not None:
@@ -300,7 +302,7 @@ async def _go_on(session: Session) -> int:
 async def _ask(session: Session, options: argparse.Namespace) -> int:
     """Request a change of an operation, its end or its throttle, and return the exit code.
 
-    The process that works on the operation carries it out; where there is none, only an end is carried out here.
+    The process that works on the operation carries it out; without such a process, only an end is carried out here.
     """
     from console.session.operating import ask_of, read_operations, work_on
 
@@ -329,7 +331,7 @@ _LISTED = frozenset({Part.CLUSTER, Part.REASSIGNMENTS, Part.LOG_DIRS})
 
 
 class _Moves(NamedTuple):
-    """The operations by this host's journal, and the cluster with its moves."""
+    """The operations in this host's journal, and the cluster with its moves."""
 
     operations: Operations
     cluster: Snapshot
@@ -344,7 +346,7 @@ async def _read_moves(session: Session) -> _Moves:
 
 
 def _show_moves(moves: _Moves, output: str) -> int:
-    """Print all open operations and moves, and the last operations that ended; return the exit code."""
+    """Print all open operations and moves, and the last ended operations; return the exit code."""
     from console.answers.operations import dir_copies_table, operations_table, running_moves_table
     from console.answers.results import Printer
 

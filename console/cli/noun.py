@@ -18,29 +18,31 @@ if TYPE_CHECKING:
 
 Statements = tuple[str, ...]
 OWN_DEFAULTS = "own_defaults"
-"""The namespace's name for what a noun's own options are where they are not given."""
+"""Name in the namespace of the defaults of a noun's own options."""
 
 
 class Change(NamedTuple):
-    """Statements of the command language that become one plan: the command reads what they need, stages, checks and
-    applies them, and prints the report."""
+    """Statements of the command language that become one plan: the command reads their needs, stages, checks and
+    applies
+    them, and prints the report.
+    """
 
     texts: Statements
     to: Literal["apply", "check", "show"] = "apply"
-    """Whether the plan is sent, checked by the brokers alone, or only shown."""
+    """Whether to send the plan, let the brokers only check it, or only show it."""
     lines: Callable[[Sequence[Edit]], Iterable[str]] | None = None
-    """Returns the lines that are printed of the edits in place of all else; None to stage them."""
+    """Returns the only lines to print, made from the edits; None to stage them."""
 
 
 class Answers(NamedTuple):
-    """Queries of the command language, whose answers the command prints. All are read at once.
+    """Queries of the command language, whose answers the command prints after one read for all.
 
     The exit code is 0 if all are answered, 1 if something could not be read, 3 with --exit-code: something is denied.
     """
 
     queries: Sequence[Statement]
     parts: frozenset[str] | None = None
-    """The tables of a description that are shown; None for all."""
+    """The tables of a description to show; None for all."""
 
 
 class Found(NamedTuple):
@@ -50,11 +52,11 @@ class Found(NamedTuple):
 
 
 Carry = Callable[["Client", "Context"], Awaitable[Change | Answers | Found]]
-"""Reads what an action follows from, and returns what the command is still to do."""
+"""Reads the input of an action, and returns the rest of the command's work."""
 
 
 class OptionsError(Exception):
-    """Options that don't go together, or a missing option; the text is for the operator."""
+    """Options that exclude each other, or a missing option; the text is for the operator."""
 
 
 class Noun(NamedTuple):
@@ -65,23 +67,24 @@ class Noun(NamedTuple):
     actions: Mapping[str, str]
     """Name of the action's option -> its help. The first is the default."""
     add_options: Callable[[argparse.ArgumentParser], None]
-    """Adds the options besides the actions and those that all nouns have."""
+    """Adds the options besides the actions and those that all nouns share."""
     meaning: Callable[[argparse.Namespace, str], Statements | Found | Carry]
     """The options and the action -> statements of the command language; the results of an action that needs no
-    cluster; or what reads first that the statements follow from. Each option that it does not look at is refused.
-    Raises OptionsError."""
+    cluster; or a function that first reads the input of the statements. Options that it does not read are refused.
+    Raises OptionsError.
+    """
     examples: str
     """The end of the help."""
     destructive: tuple[str, ...] = ()
-    """Actions that can't be undone, and so ask first."""
+    """Actions that can't be undone and need confirmation."""
     aliases: tuple[tuple[str, str], ...] = ()
-    """Another name of an action's option, and the action."""
+    """Alias of an action's option, and the action."""
     words: Mapping[str, str] = {}
-    """Name -> help of actions that are a word, not an option, as Kafka's tools with subcommands have them."""
+    """Name -> help of actions that are a word, not an option, like the subcommands of Kafka's tools."""
     implied: Mapping[str, str] = {}
     """Name of an option in the namespace -> the action that it implies."""
     elsewhere: Mapping[str, str] = {}
-    """An option of Kafka's tool that does nothing here -> what does it."""
+    """An option of Kafka's tool that has no effect here -> its replacement."""
 
     def action_of(self, given: argparse.Namespace) -> str:
         """Return the action that the options name, or the default one. Raises OptionsError for two actions at once."""
@@ -93,30 +96,30 @@ class Noun(NamedTuple):
         return said[0] if said else next(iter((*self.actions, *self.words)))
 
     def spelled(self, action: str) -> str:
-        """Return an action as the command line has it."""
+        """Return an action as written on the command line."""
         return action if action in self.words else f"--{action}"
 
 
 class Asked:
-    """The options of a command, which knows the ones that were asked for: what is given and not asked for would do
-    nothing.
+    """The options of a command, which records those that were read: a given option that is not read would have no
+    effect.
 
     Attributes:
-        asked: their names.
+        asked: the names of the options that were read.
     """
 
     def __init__(self, given: argparse.Namespace) -> None:
-        """Take the options; none is asked for yet."""
+        """Wrap the options; none is read yet."""
         self.given = given
         self.asked: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
-        """Return an option, and note that it was asked for."""
+        """Return an option, and record that it was read."""
         self.asked.add(name)
         return getattr(self.given, name)
 
     def idle(self) -> list[str]:
-        """Return the noun's own options that are given and were not asked for."""
+        """Return the noun's own options that are given but were not read."""
         given = vars(self.given)
         unset = given[OWN_DEFAULTS].items()
         idle = (name for name, value in unset if given[name] != value and name not in self.asked)
@@ -137,7 +140,7 @@ def pairs(texts: Iterable[str]) -> str:
 
 
 def need(value: str | None, option: str, action: str) -> str:
-    """Return the option's value, quoted. Raises OptionsError where it was not given."""
+    """Return the option's value, quoted. Raises OptionsError if it was not given."""
     if value is None:
         raise OptionsError(f"--{action} needs {option}")
     return quote(value)
@@ -157,7 +160,7 @@ def alteration(entity: str, given: argparse.Namespace) -> Statements:
 
 
 def _split(texts: Iterable[str]) -> Iterable[str]:
-    """Yield the pairs of options that hold several: as with kafka-configs, brackets keep commas together.
+    """Yield the pairs of options with several pairs each: as in kafka-configs, brackets keep commas together.
 
     Raises:
         OptionsError: a part of an option is not a pair.
@@ -183,7 +186,7 @@ def add_config_options(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def add_noun_options(parser: argparse.ArgumentParser, noun: Noun) -> None:
-    """Add the noun's actions, its own options, and those that all nouns have."""
+    """Add the noun's actions, its own options, and those that all nouns share."""
     parser.description = f"{noun.help[0].upper()}{noun.help[1:]}."
     parser.epilog = noun.examples
     parser.set_defaults(action=None)
@@ -196,7 +199,7 @@ def add_noun_options(parser: argparse.ArgumentParser, noun: Noun) -> None:
     for action, help_ in noun.actions.items():
         also = [f"--{alias}" for alias, meant in noun.aliases if meant == action]
         actions.add_argument(f"--{action}", *also, dest="action", action="store_const", const=action, help=help_)
-    others = [*parser._actions]  # argparse has no other way to tell what it was given
+    others = [*parser._actions]  # argparse has no public access to a parser's options
     noun.add_options(parser)
     own = {each.dest: parser.get_default(each.dest) for each in parser._actions if each not in others}
     parser.set_defaults(**{OWN_DEFAULTS: own})
@@ -211,7 +214,7 @@ def add_noun_options(parser: argparse.ArgumentParser, noun: Noun) -> None:
 
 
 class _Elsewhere(argparse.Action):
-    """Refuses an option, and says what does it."""
+    """The action that refuses an option, and names its replacement."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_given: object) -> NoReturn:
         """End the process after the message."""

@@ -1,4 +1,4 @@
-"""Carries out a noun's command: answers its statements, or stages, checks and applies them in one go."""
+"""Runs a noun's command: answers its statements, or stages, checks and applies them in one run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DONE, FAILED, USAGE, DENIED, UNAPPLIED = 0, 1, 2, 3, 3
 
 
 class _NotAccepted(CommandError):
-    """Nothing was sent, as warnings are not accepted."""
+    """The error that nothing was sent, because warnings are not accepted."""
 
 
 class NounCommand(Struct):
@@ -50,18 +50,17 @@ class NounCommand(Struct):
     noun: nouns.Noun
     given: argparse.Namespace
     operator: Operator = field(default_factory=Terminal)
-    """Answers questions, or says that there is no terminal to ask on."""
+    """Answers questions, or reports that there is no terminal."""
     out: TextIO = field(default_factory=stdout)
     err: TextIO = field(default_factory=stderr)
-    """Gets everything but results."""
+    """Receives all output except results."""
 
     def run(self, context: Callable[[], Context | None], connect: Callable[[Context], AdminClient]) -> int:
-        """Parse the options, connect, and carry out the action.
+        """Parse the options, connect, and run the action.
 
         Args:
-            context: returns the context; None after the reason was printed. Called only once the options are
-                understood.
-            connect: opens the client, which this closes.
+            context: returns the context; None after printing the reason. Called only once the options are valid.
+            connect: opens the client, which this method closes.
 
         Returns:
             The exit code: 0 done, 1 failed, 2 not understood and nothing done, 3 warnings are not accepted and nothing
@@ -87,16 +86,16 @@ class NounCommand(Struct):
             client.close()
 
     def _refuse(self, text: str) -> int:
-        """Print why nothing is done, and return the exit code."""
+        """Print why the command does nothing, and return the exit code."""
         self._complain(text)
         return USAGE
 
     def _meant(self, action: str) -> Found | nouns.Carry:
-        """Return the results, or what carries out the action.
+        """Return the results, or the function that runs the action.
 
         Raises:
-            OptionsError: an option is missing, or the action does not look at one that is given.
-            LanguageError: the options' values are no statement.
+            OptionsError: an option is missing, or the action does not use a given one.
+            LanguageError: the options' values are invalid in a statement.
         """
         given = nouns.Asked(self.given)
         meant = self.noun.meaning(cast("argparse.Namespace", given), action)
@@ -107,10 +106,10 @@ class NounCommand(Struct):
         return meant
 
     def _by_language(self, texts: nouns.Statements, given: nouns.Asked) -> nouns.Carry:
-        """Return what carries out an action that is statements alone. Raises LanguageError."""
+        """Return the function that runs an action made of statements only. Raises LanguageError."""
         statements = parse("\n".join(texts))
         is_query = any(isinstance(each, QueryStatement) for each in statements)
-        # `_answer` and `_is_needless` look at them.
+        # `_answer` and `_is_needless` read them.
         given.asked |= {"exit_code"} if is_query else {"if_exists", "if_not_exists"}
 
         async def carry(_client: Client, _context: Context) -> Change | Answers | Found:
@@ -174,14 +173,14 @@ class NounCommand(Struct):
         return False
 
     async def _changed(self, session: Session, change: Change, *, ask: bool) -> int:
-        """Read what statements need, stage, check and apply them; with --validate-only they are checked and not sent.
+        """Read the needs of statements, stage, check and apply them; with --validate-only check but do not send them.
 
         Returns:
             The exit code.
 
         Raises:
-            LanguageError: a statement names what the cluster does not have, or the operator did not consent.
-            Refused, AdminError: as the session raises them.
+            LanguageError: a statement names an entity that the cluster does not have, or the operator did not consent.
+            Refused, AdminError: from the session.
         """
         from console.answers.plan_results import dropped_lines
         from console.language.offset_files import with_file
@@ -192,7 +191,7 @@ class NounCommand(Struct):
         from console.session.former_changes import former_lines
 
         if any(getattr(self.given, name, False) for name in ("if_exists", "if_not_exists")):
-            await session.read_cluster()  # whether another cluster has the topic says nothing
+            await session.read_cluster()  # checks the cluster's id: topics of another cluster do not count
             await session.read_topics(self.given.topic)
             if self._is_needless(session.snapshot.topics):
                 return DONE
@@ -247,7 +246,7 @@ class NounCommand(Struct):
         self._show(report, "apply")
 
     def _refused(self, report: StageReport) -> bool:
-        """Return whether edits were refused, and print why."""
+        """Return whether edits were refused, and print the reasons."""
         from console.present import names
 
         for refused in report.refused:
@@ -270,7 +269,7 @@ class NounCommand(Struct):
         return await self.operator.secret(slot.prompt)
 
     def _complain_of(self, error: LanguageError) -> None:
-        # Without its place: it is one in a generated text.
+        # Without the place, which refers to a generated text.
         self._complain("; ".join(part for part in (error.message, error.hint) if part))
 
     def _complain(self, text: str) -> None:

@@ -105,8 +105,10 @@ def _is_pattern(name: str) -> bool:
 
 
 def _refuse_regex(text: str) -> None:
-    """Raise OptionsError for what is a regular expression by its looks, as kafka-topics takes them: as a pattern it
-    would match other topics, or none."""
+    """Raise OptionsError for an apparent regular expression, which kafka-topics accepts: as a pattern it would match
+    other
+    topics, or none.
+    """
     if not looks_like_regex(text) and "," not in text:  # for kafka-topics a comma means "or"
         return
     globs = globs_of(text)
@@ -142,7 +144,7 @@ def _topic_create(given: argparse.Namespace, name: str) -> str:
     if given.config:
         words.append(cli_noun.pairs(given.config))
     if len(words) == 1:
-        words.append("timeout=30s")  # the brokers' own defaults; the language wants at least one word of it
+        words.append("timeout=30s")  # the brokers' own defaults; the language requires at least one option
     return " ".join(words)
 
 
@@ -293,7 +295,7 @@ BROKERS = cli_noun.Noun(
 )
 
 
-# `kac scram`: credentials, whose passwords are read from a file or asked for, never given as an argument.
+# `kac scram`: credentials, whose passwords come from a file or a prompt, never from an argument.
 
 _SCRAM_EXAMPLES = """\
 examples:
@@ -343,7 +345,7 @@ SCRAM = cli_noun.Noun(
 
 # The nouns by name.
 
-# `kac tokens`: delegation tokens; the HMAC of a new one is shown on a terminal alone.
+# `kac tokens`: delegation tokens; the HMAC of a new one is shown only on a terminal.
 
 _HOW_TOKENS = """\
 examples:
@@ -408,7 +410,7 @@ NOUNS: dict[str, cli_noun.Noun | str] = {
     "transactions": "console.cli.transactions:NOUN",
     "features": "console.cli.features:NOUN",
 }
-"""A noun, or the module that has it and its name there, which is imported when it is asked for."""
+"""A noun, or its module and its name there; the module is imported on first use."""
 NAMES = tuple(NOUNS)
 
 
@@ -432,7 +434,7 @@ def noun_options(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def run_noun(name: str, options: argparse.Namespace) -> int:
-    """Run a noun's command, see `NounCommand.run` for the exit code."""
+    """Run a noun's command; see `NounCommand.run` for the exit code."""
     from console.cli.noun_command import NounCommand
 
     open_log_file()

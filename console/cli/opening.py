@@ -1,4 +1,4 @@
-"""From options to a context, a client and a session, with which every command that talks to a cluster begins; and the
+"""The start of every command that connects to a cluster: from options to a context, a client and a session; and the
 list of the contexts found.
 """
 
@@ -30,11 +30,11 @@ T = TypeVar("T")
 __all__ = ["DONE", "FAILED", "USAGE", "client_of", "command_client", "complain", "context_of", "open_log_file"]
 
 DONE, FAILED, USAGE, UNAPPLIED = 0, 1, 2, 3
-"""Exit codes that all commands share. UNAPPLIED: nothing was sent, as warnings are not accepted."""
+"""Exit codes that all commands share. UNAPPLIED: nothing was sent, because warnings are not accepted."""
 
 
 def context_of(options: argparse.Namespace) -> Context | None:
-    """Return the context that flags, environment and files name; None after the reason was printed."""
+    """Return the context that flags, environment and files name; None after printing the reason."""
     from msgspec.structs import replace
 
     from console.contexts import ContextError, load, resolve
@@ -62,15 +62,15 @@ def context_of(options: argparse.Namespace) -> Context | None:
 
 
 SAID_AFTER = 2.0
-"""Seconds without any answer after which a command prints which brokers it waits for."""
+"""Seconds without a response after which a command prints the brokers that it waits for."""
 
 
 def client_of(context: Context, recorder: Recorder | None = None, *, ask: bool = True) -> AdminClient:
     """Return a client of the context's cluster, started on its own thread; the caller closes it.
 
     Args:
-        recorder: gets every answer of the brokers.
-        ask: whether the login at an SSH host on the way may ask on the terminal.
+        recorder: receives every response of the brokers.
+        ask: whether the login at an SSH host on the way may prompt on the terminal.
     """
     if ask:
         log_in_on_the_way(context)
@@ -89,8 +89,8 @@ def client_of(context: Context, recorder: Recorder | None = None, *, ask: bool =
 
 
 def command_client(context: Context, recorder: Recorder | None = None) -> AdminClient:
-    """Return a client for a command, as `client_of` does. A command prints nothing until a broker answers: after
-    `SAID_AFTER` seconds a line says which brokers it waits for.
+    """Return a client for a command, from `client_of`. A command prints nothing until a broker responds: after
+    `SAID_AFTER` seconds a line names the brokers that it waits for.
     """
     client = client_of(context, recorder)
 
@@ -100,7 +100,7 @@ def command_client(context: Context, recorder: Recorder | None = None) -> AdminC
         if client.waits_in_vain:
             waiting(f"no answer yet from {clean(format_bootstrap(context.settings.bootstrap), 200)}; still trying")
 
-    # Not on the client's own loop, which a slow name lookup may hold.
+    # Not on the client's own loop, which a slow name lookup may block.
     late = threading.Timer(SAID_AFTER, say)
     late.daemon = True
     late.start()
@@ -108,8 +108,8 @@ def command_client(context: Context, recorder: Recorder | None = None) -> AdminC
 
 
 def log_in_on_the_way(context: Context) -> None:
-    """Log in at the context's SSH host while there is a terminal to ask on, before the screen is drawn. A failure is
-    reported by the first connection.
+    """Log in at the context's SSH host while the terminal is free for a prompt, before the screen is drawn. The first
+    connection reports a failure.
     """
     if context.settings.via is None:
         return
@@ -124,7 +124,7 @@ def log_in_on_the_way(context: Context) -> None:
 
 
 def recorded_client(context: Context) -> AdminClient:
-    """Return a client as `client_of` does, whose answers are kept in memory for half an hour."""
+    """Return a client from `client_of` whose responses stay in memory for half an hour."""
     from console.flight.recorder import Recorder
     from console.session.kept_record import in_memory
 
@@ -136,7 +136,7 @@ def recorded_client(context: Context) -> AdminClient:
 
 
 def open_log_file() -> None:
-    """Open the log file; print a warning where that fails."""
+    """Open the log file; print a warning if that fails."""
     from console.log_file import open_log
 
     problem = open_log(os.environ)
@@ -144,7 +144,7 @@ def open_log_file() -> None:
         complain(f"warning: {problem}")
 
 
-# A command that does one thing with a session: connects, does it, and prints a line if it failed.
+# A command that does one task with a session: connects, does it, and prints a line if it failed.
 
 
 def with_session(
@@ -157,11 +157,11 @@ def with_session(
 
     Args:
         front_end: the command, for the journal.
-        recorder: gets every answer of the brokers.
+        recorder: receives every response of the brokers.
 
     Returns:
-        What `work` returns: what it read, or the exit code; the exit code 1 after printing an AdminError or Refused, 2
-        where there is no context.
+        The result of `work`: its data, or the exit code; 1 after printing an AdminError or Refused, 2 without a
+        context.
     """
     context = context_of(options)
     if context is None:
@@ -186,7 +186,7 @@ def with_session(
 
 
 def seconds(text: str) -> float:
-    """Return a duration in seconds. Raises ValueError for text that is no duration."""
+    """Return a duration in seconds. Raises ValueError for text that is not a duration."""
     from console.plan.amounts import parse_duration
 
     return parse_duration(text) / 1000
@@ -209,13 +209,13 @@ def add_duration(
 
 
 def add_theme(parser: argparse.ArgumentParser) -> None:
-    """Add ``--theme``, of commands that open the screen."""
+    """Add ``--theme``, for commands that open the screen."""
     why = "the screen's colours (default: KAC_THEME, the settings, by the terminal's background)"
     parser.add_argument("--theme", choices=THEMES, default=argparse.SUPPRESS, help=why)
 
 
 def screen_settings(contexts: Contexts, options: argparse.Namespace) -> ConsoleSettings:
-    """Return the settings for a screen, and print what is wrong with them."""
+    """Return the settings for a screen, and print their problems."""
     from console.contexts.console_settings import with_theme
 
     settings, problem = with_theme(contexts.settings, os.environ, getattr(options, "theme", None))
@@ -224,7 +224,7 @@ def screen_settings(contexts: Contexts, options: argparse.Namespace) -> ConsoleS
     return settings
 
 
-# `kac contexts`: what is configured on this host, in which file, and what is invalid in it.
+# `kac contexts`: the configuration of this host, its files, and their errors.
 
 NONE = """No contexts are configured. Name a cluster with -b HOST:PORT or --command-config FILE, or put one into {file}:
 
@@ -243,7 +243,7 @@ def listing(contexts: Contexts, width: int | None = None) -> str:
     """Return the contexts as lines; `*` marks the default.
 
     Args:
-        width: the terminal's, in cells; None for no limit.
+        width: of the terminal, in cells; None for no limit.
     """
     from console.answers.table_text import Column, table_lines
     from console.contexts.own_file import own_path

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from console.session.snapshot_reader import Client
 
 LIMIT = 16 << 20
-"""Bytes of a file, at most."""
+"""The most bytes of a file."""
 UNCLEAN = "unclean"
 _END = -1
-"""In a file of offsets: the end of the log (DeleteRecordsRequest.HIGH_WATERMARK)."""
+"""The end of the log in a file of offsets (DeleteRecordsRequest.HIGH_WATERMARK)."""
 
 
 class _Row(Struct, frozen=True):
@@ -38,7 +38,7 @@ class _File(Struct, frozen=True):
 
 
 def _rows(path: str) -> list[_Row]:
-    """Return the partitions of a file, sorted. Raises OptionsError for a file that can't be read, or has one twice."""
+    """Return the partitions of a file, sorted. Raises OptionsError if it can't be read, or repeats a partition."""
     try:
         with Path(path).expanduser().open("rb") as file:
             rows = json_as(file.read(LIMIT + 1), _File, LIMIT).partitions
@@ -57,7 +57,7 @@ def _rows(path: str) -> list[_Row]:
 
 
 def elections(given: argparse.Namespace) -> Statements | Carry:
-    """Return the elections that the options ask for. Raises OptionsError."""
+    """Return the elections that the options request. Raises OptionsError."""
     kind = given.election_type.lower()
     if kind not in ("preferred", UNCLEAN):
         raise OptionsError("--election-type is preferred or unclean")
@@ -77,7 +77,7 @@ def _election(kind: str, topic: str, partition: int) -> str:
 
 
 async def _elect_leaderless(client: Client, context: Context) -> Change | Found:
-    """Elect a leader of each partition that has none."""
+    """Elect a leader for each partition without a leader."""
     from console.answers.results import Table
     from console.session.snapshot_reader import SnapshotReader
 

@@ -1,4 +1,4 @@
-"""``kac record``: keeps in a file what brokers answer, so that the past can be replayed later."""
+"""``kac record``: writes the brokers' responses to a file, for a replay later."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 EVERY_SECONDS = 2.0
 MOST_WAITING = 256 << 20
-"""Bytes of answers that may wait to be written: all of the first poll of a very large cluster."""
+"""The most bytes of responses that may wait to be written: all of the first poll of a very large cluster."""
 
 
 def record_options(parser: argparse.ArgumentParser) -> None:
@@ -46,14 +46,15 @@ def record_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_record(options: argparse.Namespace, *, quiet: bool = False) -> int:
-    """Record what the brokers answer into a file.
+    """Record the brokers' responses into a file.
 
     Args:
-        quiet: print nothing of what was recorded.
+        quiet: whether to print no summary.
 
     Returns:
-        The exit code: 0 recorded, also where Ctrl-C ended it; 1 no broker answered or the file can't be written; 2 no
-        context, or a file that can't be recorded into.
+        The exit code: 0 recorded, also after Ctrl-C; 1 no broker answered or the file can't be written; 2 no context,
+            or
+        a file that can't be recorded into.
     """
     from console.flight.answer import RecordError
     from console.flight.recorder import Recorder
@@ -77,7 +78,7 @@ def run_record(options: argparse.Namespace, *, quiet: bool = False) -> int:
 
 
 def _refusal(file: Path, *, append: bool) -> str:
-    """Return why this file can't be recorded into, ``""`` if it can. Only what is known without writing is checked."""
+    """Return why this file can't be recorded into; ``""`` if it can, as far as is known without writing."""
     from console.flight.answer import RecordError
     from console.flight.flight_reader import FlightReader
 
@@ -139,7 +140,7 @@ async def _record(session: Session, options: argparse.Namespace, recorder: Recor
 
 
 def _opened(snapshot: Snapshot, name: str, options: argparse.Namespace) -> tuple[FlightWriter, Sink]:
-    """Return the file, and the sink that writes answers into it. Raises OSError and RecordError."""
+    """Return the file, and the sink that writes responses into it. Raises OSError and RecordError."""
     from importlib.metadata import version
 
     from console.flight.answer import Header
@@ -169,7 +170,7 @@ def _text(name: str, file: Path, size: int, polls: int, seconds: float) -> str:
 
 
 class _Line:
-    """A status line that is overwritten on a terminal, and not written at all elsewhere."""
+    """A status line that is overwritten on a terminal, and omitted elsewhere."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

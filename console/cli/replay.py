@@ -1,4 +1,4 @@
-"""A flight record instead of a cluster: ``kac triage --replay FILE``, and ``kac replay FILE``, the screen on it."""
+"""A flight record instead of a cluster: ``kac triage --replay FILE``, and ``kac replay FILE`` on the screen."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def replay_verdict(
     """Triage a record up to a time.
 
     Args:
-        at: a time of the record, None for its end.
-        expected: the brokers whose outage is announced, as with a restart.
+        at: a time of the record; None for its end.
+        expected: the brokers whose outage is announced, such as for a restart.
         tell: called with each verdict if `every`, else with the last one.
 
     Returns:
-        The last verdict; an exit code after the reason was printed.
+        The last verdict; an exit code after printing the reason.
     """
     import asyncio
 
@@ -116,10 +116,10 @@ def replay_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_replay(options: argparse.Namespace) -> int:
-    """Show a record on the screen until the console is left.
+    """Show a record on the screen until the operator leaves the console.
 
     Returns:
-        The console's exit code; 1 where the file can't be read as a record, 2 without a terminal for the screen.
+        The console's exit code; 1 if the file can't be read as a record, 2 without a terminal for the screen.
     """
     from console.cli.screen import no_screen
 

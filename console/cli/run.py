@@ -48,7 +48,7 @@ def shell_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_shell(options: argparse.Namespace) -> int:
-    """Run the shell; without a terminal the script on standard input.
+    """Run the shell; without a terminal run the script on standard input.
 
     Returns:
         The exit code: 0 done, 1 the last entry failed, 2 no context or a script that is not understood, 3 edits left

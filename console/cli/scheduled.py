@@ -1,4 +1,4 @@
-"""What runs from cron as well as by hand: ``kac due`` takes back what was set for a time, ``kac leftovers`` finds
+"""Commands for cron as well as by hand: ``kac due`` reverts changes with a limited duration, ``kac leftovers`` finds
 replication throttles that no reassignment uses.
 """
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 
-# ``kac due``: changes that were made for a time, and reverting those that are due; for cron too.
+# ``kac due``: changes with a limited duration, and reverting those that are due; also for cron.
 
 
 def due_options(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ def due_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_due(options: argparse.Namespace) -> int:
-    """Print the changes that were made for a time; take back those that are due, or keep one.
+    """Print the changes with a limited duration; revert those that are due, or keep one.
 
     Returns:
         The exit code: 0 done, or nothing was due; 1 something could not be taken back; 2 no context; 3 warnings
@@ -124,17 +124,17 @@ _NEEDS = Needs(
 )
 _NO_OWNERS: Mapping[StaleThrottle, Operation] = MappingProxyType({})
 CHANGES = 10_000
-"""Changes of the journal, the latest first, that are searched for the one that set a throttle."""
+"""The most changes of the journal, the latest first, to search for the one that set a throttle."""
 ENDED = 100
-"""Ended operations that are searched for the one that left a throttle."""
+"""The most ended operations to search for the one that left a throttle."""
 _COLUMNS = tuple(map(Column, ("Entity", "Key", "Value", "Why", "Owner")))
 UNKNOWN_OWNER = "unknown"
 
 
 class Leftovers(NamedTuple):
-    """Throttles that no reassignment uses, and the cluster; what of it could not be read is in its failures.
+    """Throttles that no reassignment uses, and the cluster, whose failures contain failed reads.
 
-    owners: throttle -> the operation that set it, by this host's journal. An open operation removes its throttles
+    owners: throttle -> the operation that set it, from this host's journal. An open operation removes its throttles
     itself; an ended one is here only if it left them. changes: throttle -> the change that set it by hand.
     """
 
@@ -145,7 +145,7 @@ class Leftovers(NamedTuple):
 
 
 async def read_leftovers(session: Session) -> Leftovers:
-    """Read the cluster's stale throttles, and in this host's journal who set them. Raises Refused, AdminError."""
+    """Read the cluster's stale throttles, and their origins in this host's journal. Raises Refused, AdminError."""
     from console.session.former_changes import any_journal
     from console.session.journal_changes import read_latest
     from console.session.operating import read_operations
@@ -172,7 +172,7 @@ def _owners(throttles: Iterable[StaleThrottle], known: Operations) -> dict[Stale
 
 
 def _changes(throttles: Iterable[StaleThrottle], latest: Iterator[Change]) -> dict[StaleThrottle, int]:
-    """Return throttle -> the last applied change of its key, if that set the value that the throttle has now."""
+    """Return throttle -> the last applied change of its key, if that set the throttle's present value."""
     from console.journal.history import State
 
     wanted = {each.edit.slot: each for each in throttles}
@@ -194,8 +194,8 @@ def stale_throttles_table(
     owners: Mapping[StaleThrottle, Operation] = _NO_OWNERS,
     changes: Mapping[StaleThrottle, int] = MappingProxyType({}),
 ) -> Table:
-    """Return the table of throttles that could be removed, with the reason and the owner as far as this host's journal
-    knows; its problems are what could not be read.
+    """Return the table of removable throttles, with the reason and the owner, if this host's journal has it; its
+    problems are the failed reads.
 
     Args:
         owners: throttle -> operation; an open operation removes it itself.

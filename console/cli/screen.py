@@ -1,4 +1,4 @@
-"""``kac`` without a command: opens the screen, or says why this terminal can't show it and what works instead."""
+"""``kac`` without a command: opens the screen, or prints why this terminal can't show it, with an alternative."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
 
 
 def no_screen(environ: Mapping[str, str]) -> str:
-    """Return why the screen can't be shown here and what to run instead, ``""`` if it can."""
+    """Return why the screen can't be shown here, with an alternative; ``""`` if it can."""
     why = not_a_terminal() or dumb(environ) or no_unicode(environ) or plain_window(environ)
     return f"{why}. `kac shell` works here with the same commands, `kac run` in scripts" if why else ""
 
 
 def not_a_terminal() -> str:
-    """Return which of the standard streams are not terminals; ``""`` where all are."""
+    """Return the standard streams that are not terminals, as a message; ``""`` if all are."""
     streams = {"input": sys.stdin, "output": sys.stdout, "error": sys.stderr}
     missing = [name for name, stream in streams.items() if stream is None or not stream.isatty()]
     if not missing:
@@ -40,7 +40,7 @@ def not_a_terminal() -> str:
 
 
 def dumb(environ: Mapping[str, str]) -> str:
-    """Return why nothing can be drawn on a terminal of this kind; ``""`` where it can."""
+    """Return why a terminal of this kind can't be drawn on; ``""`` if it can."""
     term = environ.get("TERM", "")
     if term not in _DUMB:
         return ""
@@ -49,8 +49,9 @@ def dumb(environ: Mapping[str, str]) -> str:
 
 
 def no_unicode(environ: Mapping[str, str]) -> str:
-    """Return which variable names a locale without UTF-8; ``""`` where none does. A locale that this host lacks is
-    judged by its name; without any, UTF-8 is what terminals have (PEP 538).
+    """Return the variable that names a locale without UTF-8, as a message; ``""`` if there is no such variable.
+
+    A locale that this host lacks is judged by its name; without any variable, terminals use UTF-8 (PEP 538).
     """
     name = next((name for name in _LOCALE if environ.get(name)), None)
     if name is None or "utf8" in environ[name].lower().replace("-", ""):
@@ -63,13 +64,17 @@ def no_unicode(environ: Mapping[str, str]) -> str:
 
 
 SCREEN_SECONDS = 2.0
-"""For GNU screen to say what a window is like; it takes some milliseconds."""
+"""The timeout for GNU screen to describe a window, in seconds; it takes some milliseconds."""
 UTF8_WINDOW = "start it as screen -U, or type in it: Ctrl-A :utf8 on on"
 
 
 def plain_window(environ: Mapping[str, str]) -> str:
-    """Return that this window of GNU screen has no UTF-8, whatever the locale says by now: it would show each byte of a
-    line as a character. ``""`` for another window, where screen does not say, and outside of screen."""
+    """Return the message that this window of GNU screen has no UTF-8, even if the locale has.
+
+    Such a window shows each byte of a line as a character. Returns ``""`` for other windows, without an answer from
+    screen,
+    and outside of screen.
+    """
     if not environ.get("STY") or environ.get("TMUX"):
         return ""
     import subprocess
@@ -87,7 +92,7 @@ def plain_window(environ: Mapping[str, str]) -> str:
 
 
 _WINDOW = re.compile(r"\(\d+,\d+\)/\(\d+,\d+\)")
-"""How screen begins to describe a window: the cursor's place and its size."""
+"""The beginning of screen's description of a window: the cursor's place and its size."""
 
 
 # ``kac`` without a command: the screen.
@@ -113,18 +118,19 @@ def run(options: argparse.Namespace) -> int:
 
 
 SWITCH_EVERY = 0.001
-"""Seconds for which a thread that computes keeps the interpreter while others want it. A key needs it a dozen times:
-with Python's own 5 ms it would wait a tenth of a second for three threads that decode and compare a large cluster."""
+"""Seconds that a computing thread keeps the interpreter while others wait for it. A key press needs it a dozen times:
+with Python's own 5 ms it would wait a tenth of a second for three threads that decode and compare a large cluster.
+"""
 
 
 def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: Path | None = None) -> int:
-    """Open the console on a context, until it is left, and return its exit code.
+    """Open the console on a context until the operator leaves it, and return its exit code.
 
     Args:
-        options: `lake`, the path of the cluster's history, and `theme`; both go before the environment and the
-            settings; `request_logs`, those of brokers on this host.
+        options: `lake`, the path of the cluster's history, and `theme`; both override the environment and the settings;
+            `request_logs`, those of brokers on this host.
         contexts: those that it can switch to.
-        tour: the file whose existence says that the tour was seen, None for no tour.
+        tour: the file whose existence means that the tour was seen; None for no tour.
     """
     from console.admin.gc_pause import gc_paused
     from console.contexts import ContextError, load
@@ -138,7 +144,7 @@ def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: 
     settings, lake = screen_settings(found, options), getattr(options, "lake", None)
     sessions = SessionFactory(recorded_client)
     try:
-        # The way to the first broker opens while Textual is imported here.
+        # The connection to the first broker opens while Textual is imported here.
         session = sessions.session(context)
         with gc_paused():
             from console.session.command_history import command_history
@@ -158,7 +164,7 @@ def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: 
             chosen: Context | None = app.run(mouse=settings.mouse)
             if app.return_code or chosen is None:
                 return app.return_code or 0
-            # Another context: the app ends, and opens again on a session of that one.
+            # For another context the app ends, and opens again on a session of it.
             session = sessions.session(unlocked(chosen, ask=True))
     except ContextError as error:
         complain(str(error))

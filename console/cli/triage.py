@@ -1,4 +1,4 @@
-"""``kac triage``: what is wrong with a cluster, and why."""
+"""``kac triage``: finds the problems of a cluster and their causes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def run_triage(options: argparse.Namespace) -> int:
 
     Returns:
         The exit code: 0 healthy, 4 causes are named, 5 a symptom has no cause, 1 no broker answered, or the
-        brokers, the topics or who leads the quorum are unknown, 2 no context or not understood.
+        brokers, the topics or the leader of the quorum are unknown, 2 no context or not understood.
     """
     if options.replay is not None and options.request_logs:
         complain("--request-log is of now: a flight record of the past can't be judged with it")
@@ -120,8 +120,10 @@ def run_triage(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _keeping(keep: Callable[[], Awaitable[str]]) -> Iterator[None]:
-    """Write the last half hour of answers into a file on SIGUSR1, while the block lasts. keep: writes it, and returns a
-    line that says where."""
+    """Write the last half hour of responses into a file on SIGUSR1, while the block lasts. keep: writes it, and returns
+    a
+    line with its path.
+    """
     loop, writing = asyncio.get_running_loop(), set[asyncio.Task[None]]()
 
     async def write() -> None:
@@ -169,7 +171,7 @@ async def watch_verdicts(poller: Poller, options: argparse.Namespace) -> Verdict
     """Poll the cluster for the time of the options, and return the last verdict; with --watch, until interrupted.
 
     Raises:
-        AdminError: no broker answers at the beginning, or at the end.
+        AdminError: no broker responds at the beginning, or at the end.
         Refused: the cluster is not the context's.
     """
     from console.admin.errors import AdminError
@@ -230,8 +232,9 @@ def _tell(verdict: Verdict, observations: Observations, output: str) -> None:
 
 
 def _tell_changes(verdict: Verdict, known: dict[str, str] | None, output: str) -> dict[str, str]:
-    """Print the causes that came and went since the last verdict, a line each; as JSON the whole verdict on a line
-    whenever the causes differ. Returns the causes now.
+    """Print the causes that appeared and disappeared since the last verdict, a line each; as JSON the whole verdict on
+    a
+    line if the causes differ. Returns the present causes.
     """
     from console.present.text import clean
     from console.present.triage import cause_id

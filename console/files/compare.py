@@ -1,4 +1,4 @@
-"""Comparing two wanted states, and brokers with each other; the differences as tables."""
+"""Comparison of two wanted states, and of brokers with each other; the differences as tables."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from console.model.unordered import UNORDERED, as_it_counts
 from console.plan.values import LIST, as_compared
 from console.present import names
 
-# What differs between two wanted states, and between brokers.
+# Differences between two wanted states, and between brokers.
 
 Entity = ConfigResource | QuotaEntity | Acl
 
 
 class Difference(NamedTuple):
-    """A key that differs. key: ``""`` for an entity that only one side has; left, right: None where that side has none;
-    HIDDEN where it is secret.
+    """A key that differs.
+
+    key: ``""`` for an entity that only one side has; left, right: None if that side has no value; HIDDEN for a secret.
     """
 
     entity: Entity
@@ -35,8 +36,10 @@ THERE = "there"
 
 
 def compare(left: Wanted, right: Wanted) -> tuple[Difference, ...]:
-    """Return every difference, topics first. Two secrets can't be compared and count as equal; nor can keys that one
-    side does not name of an entity that it names in part, nor what belongs to a running move of either.
+    """Return every difference, topics first.
+
+    Two secrets can't be compared and count as equal. Also ignored: keys that one side omits of an entity that it
+    describes only in part, and configs that belong to a running move on either side.
     """
     return tuple(each for each in _all(left, right) if not _is_open(each, left, right))
 
@@ -75,7 +78,7 @@ def differing(
 
 
 def _same_list(key: str, one: Value | None, other: Value | None) -> bool:
-    """Return whether two lists whose order means nothing have the same items."""
+    """Return whether two lists, in which order has no meaning, have the same items."""
     if key not in UNORDERED or not isinstance(one, str) or not isinstance(other, str):
         return False
     return as_compared(key, LIST, one) == as_compared(key, LIST, other)
@@ -105,7 +108,7 @@ def difference_table(found: Sequence[Difference], left: str, right: str) -> Tabl
 
     Args:
         left: the title of the left side's column.
-        right: that of the right side's.
+        right: the title of the right side's column.
     """
     rows = tuple(
         Row(
@@ -135,7 +138,7 @@ def entity_table(left: ConfigSet, right: ConfigSet, left_name: str, right_name: 
 
 
 def broker_table(rows: Sequence[BrokerRow], brokers: Sequence[int]) -> Table:
-    """Return a table of keys by broker, in which values that deviate from the majority are marked."""
+    """Return a table of keys by broker, with a mark on values that deviate from the majority."""
     table = []
     for row in rows:
         values = {broker: _value(row.values[broker]) for broker in brokers}

@@ -1,7 +1,7 @@
-"""What the forms of other tools' files share: the record of one, and its values as Kafka has them.
+"""Shared parts of the forms of other tools' files: the record of a form, and its values as Kafka's.
 
-A form is recognized by its content. What it can't say of a cluster is left alone; what it says and no cluster has is
-noted by name; all else that is not understood is a problem with its line.
+A form is recognized by its content. kac leaves alone all properties of a cluster that the form can't represent; a
+note names properties that no cluster has; everything else that is unknown is a problem with its line.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ _OTHER_NUMBER = re.compile(
     r"\A[+-]?(0[0-9_]+|0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9][0-9_]*(:[0-9_]+)+|"
     r"([0-9_]+(\.[0-9_]+)?|\.[0-9_]+)[eE][+-]?[0-9]+)"
 )
-"""What readers of YAML take for a number of other digits: octal, hexadecimal, binary, sexagesimal, with an exponent."""
+"""Numbers that YAML readers parse differently: octal, hexadecimal, binary, sexagesimal, with an exponent."""
 
 
 class DocumentForm(NamedTuple):
     """A form of YAML or JSON.
 
-    name: for messages. owns: whether a document's data is in this form. take: adds what it wants, and yields what is
-    wrong with it.
+    name: for messages. owns: returns whether a document's data is in this form. take: adds the document's wanted state,
+    and
+    yields its problems.
     """
 
     name: str
@@ -40,8 +41,9 @@ class DocumentForm(NamedTuple):
 class TextForm(NamedTuple):
     """A form of lines.
 
-    name: for messages. owns: whether a text that begins like this, without space before it, is in this form. take: adds
-    what the text of a file (its name is the second argument) wants, and yields what is wrong with it.
+    name: for messages. owns: returns whether a text that begins like this, without leading space, is in this form.
+    take:
+    adds the wanted state in the text of a file (its name is the second argument), and yields its problems.
     """
 
     name: str
@@ -61,20 +63,21 @@ _ABOUT = {
     "broker": ("configs",),
     "group": ("configs",),
 }
-"""By a word in the name of a kind of document, the kinds of a wanted state that it is about."""
+"""Word in the name of a kind of document -> the kinds of a wanted state in such documents."""
 
 
 def kinds_about(kind: str) -> tuple[str, ...]:
-    """Return the kinds of a wanted state (`wanted.KINDS`) that a document is about, by the name of its kind, in the
-    words of any tool: ``KafkaTopicList``, ``AccessControlList``.
+    """Return the kinds of a wanted state (`wanted.KINDS`) in a document, from the name of its kind in the words of any
+    tool: ``KafkaTopicList``, ``AccessControlList``.
     """
     name = kind.lower()
     return tuple(dict.fromkeys(each for word, kinds in _ABOUT.items() if word in name for each in kinds))
 
 
 def fields(text: str, before: str, separators: Sequence[str], after: str) -> tuple[str, ...] | None:
-    """Return what stands between a beginning, separators and an end, of a line in which the first of several parts may
-    have any text; None if the line is not made so. The rightmost separators count, so it takes one pass.
+    """Return the parts of a line between a beginning, separators and an end; None if the line has another form.
+
+    The first part may contain any text: the rightmost separators count, so one pass is enough.
     """
     if len(text) < len(before) + len(after) or not text.startswith(before) or not text.endswith(after):
         return None
@@ -88,18 +91,16 @@ def fields(text: str, before: str, separators: Sequence[str], after: str) -> tup
 
 
 def given(node: Node) -> dict[str, Node]:
-    """Return the values of a mapping that has any: a key with all below it commented out is as one that is missing.
+    """Return the non-null values of a mapping: a key with all its children commented out counts as missing.
 
     Raises:
-        FileProblem: it is no mapping.
+        FileProblem: the node is not a mapping.
     """
     return {key: each for key, each in node.named().items() if not each.is_null}
 
 
 def tried(problems: list[FileProblem], read: Callable[[Node], Found], node: Node | None) -> Found | None:
-    """Return what a function reads of a value; None where there is none, or after its FileProblem was added to
-    `problems`.
-    """
+    """Return the result of reading a value; None if it is missing, or after its FileProblem was added to `problems`."""
     if node is None:
         return None
     try:
@@ -110,10 +111,10 @@ def tried(problems: list[FileProblem], read: Callable[[Node], Found], node: Node
 
 
 def shown(node: Node) -> str:
-    """Return a text of a name or a value, all of whose characters show.
+    """Return the printable text of a name or a value.
 
     Raises:
-        FileProblem: it is no text, is empty, or has a control character.
+        FileProblem: it is not a text, is empty, or has a control character.
     """
     text = node.text()
     if not text:
@@ -136,12 +137,12 @@ def count(least: int, most: int) -> Callable[[Node], int]:
 
 
 def config_value(node: Node) -> str:
-    """Return a config's value as Kafka's text: of a number its digits, ``true`` or ``false``, of a list its items with
+    """Return a config's value as Kafka's text: the digits of a number, ``true`` or ``false``, the items of a list with
     commas.
 
     Raises:
-        FileProblem: it has no value, is a mapping, has a control character, is a number whose digits YAML takes for
-            another one, such as 010 or 0x1F, or has a unit, which Kafka knows none of.
+        FileProblem: it has no value, is a mapping, has a control character, is a number whose digits YAML reads as
+            another one, such as 010 or 0x1F, or has a unit, which Kafka does not support.
     """
     if isinstance(node.data, list):
         return ",".join(map(config_value, node.items()))
@@ -173,7 +174,7 @@ def acl_of(words: AclWords) -> Acl:
     """Return the binding. A word may be in any case, with or without its underscores: ``ClusterAction``.
 
     Raises:
-        ValueError: Kafka has no such type, pattern, operation or permission. The message is for the operator.
+        ValueError: unknown type, pattern, operation or permission. The message is for the operator.
     """
     type_ = AclResourceType.parse(_joined(words.type, AclResourceType))
     if type_ == AclResourceType.parse("CLUSTER") and words.name != CLUSTER_NAME:

@@ -1,6 +1,4 @@
-"""A plan in a file: the edits, and the state that they were staged on; a plan is refused once the cluster has
-changed.
-"""
+"""A plan in a file: the edits, and the state that they were staged on; kac refuses a plan if that state has changed."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ _BY_HAND = "take that edit out of the file and set it by hand, as KEY=?"
 
 
 class PlanFile(Struct, frozen=True):
-    """What a plan file holds. made: when, UTC."""
+    """The contents of a plan file. made: time of writing, UTC."""
 
     cluster_id: str
     made: datetime
@@ -36,7 +34,7 @@ class PlanFile(Struct, frozen=True):
 
     @property
     def pruned(self) -> dict[Slot, Pruned]:
-        """Which of the edits remove what no file lists."""
+        """The edits that remove entities or keys that no file lists."""
         return {each.edit.slot: each.pruned for each in self.staged if each.pruned is not None}
 
 
@@ -61,7 +59,7 @@ def _edit(staged: Staged) -> dict[str, Any]:
 
 
 def is_plan(text: str) -> bool:
-    """Return whether a file's text is a plan, and not a wanted state."""
+    """Return whether a file's text is a plan rather than a wanted state."""
     return text.lstrip().startswith("{") and f'"{FORMAT}"' in text[:200]
 
 
@@ -72,8 +70,8 @@ def read_plan(text: str, source: str) -> PlanFile:
         source: the file's name, for messages.
 
     Raises:
-        FileProblem: it is no plan file, has another version, or an edit's value is a secret: the file does not hold it,
-            and nothing may be sent in its place.
+        FileProblem: it is not a plan file, has another version, or an edit's value is a secret, which the file lacks
+            and which nothing may replace.
     """
     try:
         document: dict[str, Any] = json_of(text)
@@ -88,7 +86,7 @@ def read_plan(text: str, source: str) -> PlanFile:
     except FileProblem:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        # Of the others the text is a field's name, or the words of msgspec or Python.
+        # Other errors only have a field's name, or a text of msgspec or Python.
         is_ours = isinstance(error, ValueError) and not isinstance(error, ValidationError)
         why = str(error) if is_ours else "an edit in it is not as kac writes one"
         raise FileProblem(source, None, f"the plan can't be read: {why}", "make it again with kac plan --out") from None
@@ -102,10 +100,10 @@ def _staged(data: dict[str, Any]) -> Staged:
 
 
 def moved_since(file: PlanFile, plan: Plan, snapshot: Snapshot) -> tuple[Conflict, ...]:
-    """Return what other clients changed since the plan was made.
+    """Return other clients' changes since the plan was made.
 
     Args:
-        plan: the same edits, staged on what is there now.
+        plan: the same edits, staged on the present state.
     """
     before = {staged.edit.slot: staged for staged in file.staged}
     upon = []

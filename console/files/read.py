@@ -1,4 +1,4 @@
-"""What files want, with the file and line of each part of it."""
+"""The wanted state in files, with the file and line of each part of it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from console.operations.goals import Reassign
 
 @dataclass
 class Read:
-    """What files want. places: file and line of entities (key ``""``) and of their keys.
+    """The wanted state in files. places: file and line of entities (key ``""``) and of their keys.
 
-    partial: entities of which the file names some keys, and says nothing of the others. alone: entities of
-    which nothing is wanted, and which are not removed either. reassign: what a file of
-    kafka-reassign-partitions wants, and its place. notes: what is left out, and why; it keeps nothing from being done.
-    refused: by kind (one of `wanted.KINDS`), a document that is about that kind and was not taken. clusters: by the
-    name that a file has for its cluster, what such files want; the rest is for any cluster. cluster: that name, of what
-    is wanted of one cluster (`for_cluster`).
+    partial: entities whose unlisted keys the file leaves open. alone: entities that are neither changed nor removed.
+    reassign: the goal of a file of kafka-reassign-partitions, and its place. notes: omitted parts, with the reason;
+    they
+    block nothing. refused: kind (one of `wanted.KINDS`) -> a document about that kind that was not read. clusters: name
+    of
+    a cluster in files -> the wanted state of those files; the rest is for any cluster. cluster: that name, in the
+    result
+    of `for_cluster`.
     """
 
     topics: dict[str, WantedTopic] = field(default_factory=dict)
@@ -53,9 +55,7 @@ class Read:
         )
 
     def place(self, target: Target, key: str = "") -> tuple[str, int | None]:
-        """Return the file and line (from 1) of an entity's key, or of the entity; ``("", None)`` for what no file
-        holds.
-        """
+        """Return the file and line (from 1) of an entity's key, or of the entity; ``("", None)`` if no file has it."""
         return self.places.get((target, key)) or self.places.get((target, "")) or ("", None)
 
     def of_cluster(self, name: str) -> Read:
@@ -63,7 +63,7 @@ class Read:
         return self.clusters.setdefault(name, Read()) if name else self
 
     def begin(self, target: Target, name: str, source: str, line: int) -> Iterator[FileProblem]:
-        """Record the place of an entity; yield a problem if it has one already.
+        """Record the place of an entity; yield a problem if it already has one.
 
         Args:
             name: the entity, for messages.
@@ -81,32 +81,32 @@ class Read:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it wants nothing that can be compared."""
+        """Whether it has no wanted state to compare."""
         return not (self.topics or self.configs or self.quotas or self.acls)
 
     @property
     def is_taken(self) -> bool:
-        """Whether a document was taken. One may be about an entity and want nothing of it that can be compared."""
+        """Whether a document was read. A document may name an entity without any state to compare."""
         about = self.partial or self.alone or self.reassign
         return not self.is_empty or bool(about) or any(part.is_taken for part in self.clusters.values())
 
     def leave_out(self, note: FileProblem, kinds: Iterable[str]) -> None:
-        """Record a document that is not taken, and the kinds that it is about."""
+        """Record a document that is not read, and its kinds."""
         self.notes.append(note)
         for kind in kinds:
             self.refused.setdefault(kind, note)
 
 
 def for_cluster(read: Read, given: str | None) -> Read:
-    """Return what is wanted of one cluster.
+    """Return the wanted state of one cluster.
 
     Args:
-        given: the context that the operator names, None where they name none. Of files for several clusters, those
-            with that name are taken.
+        given: the context that the operator names; None if they name none. If files are for several clusters, those
+            with that name are used.
 
     Raises:
-        FileProblems: the files are for several clusters, and nothing says which is meant; or an entity stands in a
-            file for this cluster and in one for any.
+        FileProblems: the files are for several clusters and the choice is open; or an entity is both in a file for
+            this cluster and in one for any.
     """
     if not read.clusters:
         return read

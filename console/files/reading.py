@@ -1,5 +1,6 @@
-"""Reads files, in our own form and in those of other tools, into a wanted state. All errors are reported at once, each
-with its file and line.
+"""Reads files, in kac's form and in those of other tools, into a wanted state.
+
+Reports all errors at once, each with its file and line.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from console.safe_files import read_stdin, read_text, why_unread
 SUFFIXES = (".yaml", ".yml")
 STDIN = "-"
 LARGEST = 128 << 20
-"""The largest file that is read, in bytes."""
+"""The size of the largest readable file, in bytes."""
 TEMPLATE = "{{"
 NOTHING_TAKEN = (
     "no document was taken, so nothing is compared, changed or pruned",
@@ -38,7 +39,7 @@ NOTHING_TAKEN = (
 )
 RENDER = "it seems to be a template: render it first, as helm template does"
 LONGEST_HEAD = 64 << 10
-"""Characters at most by which a form of lines is recognized."""
+"""The most characters used to recognize a form of lines."""
 _ACL_TYPES = ("topic", "group", "cluster", "transactional-id", "delegation-token", "user")
 
 
@@ -46,15 +47,16 @@ def read_files(names: Iterable[str]) -> Read:
     """Read files into one wanted state.
 
     Args:
-        names: files, directories (their files of `SUFFIXES`, sorted by name; not deeper ones) and ``-`` for standard
+        names: files, directories (their files of `SUFFIXES`, sorted by name, not recursively) and ``-`` for standard
             input.
 
     Returns:
-        The wanted state of all of them together, with the file and line of each entity and key.
+        The combined wanted state, with the file and line of each entity and key.
 
     Raises:
-        FileProblems: all that is wrong in all files: unreadable ones, YAML, schema, and entities that stand twice; or
-            no document was taken: nothing read is not nothing wanted.
+        FileProblems: all errors in all files: unreadable files, YAML, schema, and duplicate entities; or no document
+            was
+            read, which must not count as an empty wanted state.
     """
     read, problems, source = Read(), list[yaml_places.FileProblem](), ""
     for source, text in _texts(names, problems):
@@ -91,7 +93,7 @@ def _texts(names: Iterable[str], problems: list[yaml_places.FileProblem]) -> Ite
 
 
 def take_text(text: str, source: str, read: Read) -> list[yaml_places.FileProblem]:
-    """Add what a file wants to `read`, whatever form it has. Returns what is wrong. Raises FileProblem."""
+    """Add the wanted state of a file, in any form, to `read`. Returns its problems. Raises FileProblem."""
     text = without_log_lines(text)
     beginning = text[:LONGEST_HEAD].lstrip()
     if is_error(beginning.partition("\n")[0]):
@@ -126,11 +128,11 @@ def take_text(text: str, source: str, read: Read) -> list[yaml_places.FileProble
 
 
 def take(document: yaml_places.Document, read: Read) -> list[yaml_places.FileProblem]:
-    """Add what a document of our own form wants to `read`.
+    """Add the wanted state of a document in kac's own form to `read`.
 
     Returns:
-        What is wrong with it, each with its line. A document that does not match the schema adds nothing; of others all
-            that is right is added.
+        Its problems, each with its line. A document that does not match the schema adds nothing; others add all their
+        valid parts.
     """
     if document.data is None:
         return [
@@ -221,11 +223,11 @@ def _quota(
 
 
 def _limit(key: str, given: str | schema.AsIs) -> float:
-    """Return a quota's limit. One that is stated as-is may be a value that no new quota may have: where the cluster has
-    another value, it is refused when it is staged.
+    """Return a quota's limit. An as-is limit may be a value that no new quota may have; staging refuses it if the
+    cluster has another value.
 
     Raises:
-        ValueError: it is no quota's value.
+        ValueError: it is not a quota's value.
     """
     if isinstance(given, str):
         return parse_quota(key, given)

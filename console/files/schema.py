@@ -1,5 +1,4 @@
-"""What a file may contain, as msgspec checks it, and all that is wrong in one, each with its line and the nearest valid
-key.
+"""The schema of files for msgspec, and the check that finds all errors, each with its line and the nearest valid key.
 
 Values of configs are texts: units are parsed later.
 """
@@ -17,11 +16,11 @@ from console.model.entity_types import EntityType, in_sections
 from console.model.numbers import natural_number
 from console.model.yaml_places import Document, FileProblem, Path, unknown_key
 
-# What may stand in a file. Values of configs are texts: units are understood later.
+# The schema of files. Values of configs are texts: units are parsed later.
 
 
 class _Part(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """A mapping with the keys of its fields and no other, dashes in them."""
+    """A mapping with exactly the keys of its fields, written with dashes."""
 
 
 class SecretSet(_Part, frozen=True):
@@ -36,14 +35,13 @@ Entities = dict[str, Configs | None]
 
 
 class Count:
-    """A count of partitions or replicas as it stands in a file. number: None for -1, which stands in CreateTopics for
-    the broker's default."""
+    """A count of partitions or replicas in a file. number: None for -1, the broker's default in CreateTopics."""
 
     def __init__(self, text: str, most: int) -> None:
         """Read a count.
 
         Raises:
-            ValueError: it is no number from 1 to `most`.
+            ValueError: it is not a number from 1 to `most`.
         """
         self.number = None if text == "-1" else natural_number(text)
         if self.number is not None and not 1 <= self.number <= most:
@@ -51,14 +49,14 @@ class Count:
 
 
 class Partitions(Count):
-    """How many partitions a topic has."""
+    """The number of partitions of a topic."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text, 1_000_000)
 
 
 class Replication(Count):
-    """How many replicas each partition has."""
+    """The number of replicas of each partition."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text, 10_000)
@@ -73,14 +71,14 @@ class TopicPart(_Part, frozen=True):
 
 
 class NamePart(_Part, frozen=True):
-    """A name that would otherwise be read as the default entity: ``{name: "<default>"}``."""
+    """A name that would otherwise mean the default entity: ``{name: "<default>"}``."""
 
     name: str
 
 
 class AsIs(_Part, frozen=True):
-    """``{as-is: nan}``: a limit that exists already and that no new one may have: of a key of a newer release, or a
-    number that brokers accepted all the same.
+    """``{as-is: nan}``: an existing limit that no new quota may have, such as of a newer release's key, or a number
+    that brokers accepted anyway.
     """
 
     as_is: str
@@ -101,10 +99,10 @@ class AclPart(_Part, frozen=True, kw_only=True):
     allow: str | None = None
     deny: str | None = None
     permission: str | None = None
-    """Of a binding that neither allows nor denies, as newer releases may have; so is `principal`."""
+    """Permission of a binding that neither allows nor denies, as newer releases may have; used with `principal`."""
     principal: str | None = None
     operations: Annotated[list[str], Meta(min_length=1)] | str
-    """A list, or a text with commas between them."""
+    """A list, or a comma-separated text."""
     topic: str | None = None
     group: str | None = None
     cluster: str | None = None
@@ -112,7 +110,7 @@ class AclPart(_Part, frozen=True, kw_only=True):
     delegation_token: str | None = None
     user: str | None = None
     type: str | None = None
-    """Of a resource whose type has no key of its own; so is `name`."""
+    """Type of a resource without a key of its own; used with `name`."""
     name: str | None = None
     pattern: str = "literal"
     host: str = "*"
@@ -151,10 +149,10 @@ class FilePart(_Sections, frozen=True):
 
 
 def checked(document: Document) -> FilePart:
-    """Return what a document of a file contains.
+    """Return the parsed contents of a document.
 
     Raises:
-        msgspec.ValidationError: it does not match; `wrong_in` says all that is wrong in it.
+        msgspec.ValidationError: it does not match; `wrong_in` returns all errors.
     """
     return msgspec.convert(document.data, FilePart, dec_hook=_count)
 
@@ -165,7 +163,7 @@ def _count(form: type[Any], value: object) -> Any:
     return form(value)
 
 
-# -- all that is wrong: msgspec names the first thing alone
+# -- all errors: msgspec reports only the first one
 
 
 class _Wrong(NamedTuple):
@@ -175,7 +173,7 @@ class _Wrong(NamedTuple):
 
 
 def wrong_in(document: Document) -> list[FileProblem]:
-    """Return all that does not match in a document, in the order of its lines."""
+    """Return all errors in a document, in the order of its lines."""
     found = [
         FileProblem(document.source, document.line(each.path), each.what, each.hint)
         for each in _wrong(document.data, _form(), ())
@@ -192,7 +190,7 @@ _VERSION = "a file says its version", "write version: 1 at its top"
 
 
 def _wrong(value: Any, form: inspect.Type, path: Path) -> Iterator[_Wrong]:
-    """Yield what does not match in a value and in those within it."""
+    """Yield the errors in a value and its nested values."""
     forms = form.types if isinstance(form, inspect.UnionType) else (form,)
     if value is None:
         if not any(isinstance(each, inspect.NoneType) for each in forms):

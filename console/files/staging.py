@@ -1,4 +1,4 @@
-"""Staging files in a session: the edits that they require, and what can't be done, each with its file and line."""
+"""Staging files in a session: the required edits, and the obstacles, each with its file and line."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from console.plan.stale_throttles import ADDED
 from console.plan.values import as_compared
 from console.present.names import quota_entity
 
-# What has to be edited for a cluster to be as a file wants it.
+# The edits that bring a cluster to the wanted state of files.
 
 
 class Prune(NamedTuple):
-    """What may be removed where no file lists it: entities of a kind (one of `wanted.KINDS`) whose names match a glob;
-    ACLs are matched by principal, quotas by their entity as text.
+    """Permission to remove entities that no file lists: those of a kind (one of `wanted.KINDS`) whose names match a
+    glob; ACLs match by principal, quotas by their entity as text.
     """
 
     kind: str
@@ -43,8 +43,10 @@ class Prune(NamedTuple):
 
 
 class Obstacle(NamedTuple):
-    """What a file wants and no edit can do. target, key: by which its line is found. secret: it is a value that no file
-    holds; it is set by hand, and does not prevent the rest.
+    """A part of a file that no edit can achieve.
+
+    target, key: locate its line. secret: whether it is a value that no file may have; an operator sets it by hand, and
+    the rest can be applied without it.
     """
 
     target: Target
@@ -54,9 +56,11 @@ class Obstacle(NamedTuple):
 
 
 class FileEdits(Struct, frozen=True):
-    """What a wanted state requires. edits: what to stage. obstacles: what no edit can do. pruned: of the edits that
-    remove what no file lists, what they are part of. spared: what is not pruned though it was asked for, and why. left:
-    what the files would have otherwise, and belongs to running moves.
+    """The requirements of a wanted state.
+
+    edits: to stage. obstacles: parts that no edit can achieve. pruned: edits that remove unlisted entities -> their
+    group.
+    spared: entities that a requested prune keeps, with the reason. left: differences that belong to running moves.
     """
 
     edits: tuple[plan_edits.Edit, ...]
@@ -72,20 +76,20 @@ def file_edits(
     prune: Iterable[Prune] = (),
     owned: Mapping[ConfigPlace, str] | None = None,
 ) -> FileEdits:
-    """Return the edits that make all that a wanted state lists as it wants it.
+    """Return the edits that bring everything listed in a wanted state to that state.
 
-    Of each broker, group, metrics subscription or quota entity that is listed, and of each topic with listed configs,
-    all overrides and limits are set as listed and all others removed, unless the file names some of them only
-    (`Wanted.partial`); what is not listed stays, unless `prune` names it.
+    For each listed broker, group, metrics subscription or quota entity, and each topic with listed configs, all
+    overrides and limits are set as listed and all others removed, unless the file lists only some of them
+    (`Wanted.partial`); unlisted entities stay, unless `prune` names them.
 
     Args:
         snapshot: in which `wanted.PARTS` were read.
-        prune: what may be removed where the wanted state does not list it.
-        owned: what belongs to running moves, from `session.owned_reading.read_owned`: it is left as it is.
+        prune: the unlisted entities that may be removed.
+        owned: configs of running moves, from `session.owned_reading.read_owned`: they stay unchanged.
 
     Returns:
         Edits in the order topics, configs, quotas, ACLs, pruned ones. Nothing is validated here: staging may refuse
-            one.
+        one.
     """
     edits: list[plan_edits.Edit] = []
     obstacles: list[Obstacle] = []
@@ -134,7 +138,7 @@ def file_edits(
 def _topic(
     name: str, wanted: files_wanted.WantedTopic, there: Topic | None, snapshot: Snapshot, partial: AbstractSet[Target]
 ) -> Iterator[plan_edits.Edit | Obstacle]:
-    """Yield what a topic requires. there: the topic as its running moves leave it, None where there is none."""
+    """Yield the edits and obstacles of a topic. there: the topic after its running moves; None if it does not exist."""
     resource = topic_resource(name)
     if there is None:
         values = (wanted.configs or {}).items()
@@ -156,7 +160,7 @@ def _topic(
 
 
 def _other_replication(name: str, wanted: int, there: Topic) -> str:
-    """Return why a topic is not of the replication that is wanted, ``""`` where each partition is."""
+    """Return the difference to the wanted replication as text; ``""`` if each partition has it."""
     counts = sorted({len(partition.replicas) for partition in there.partitions})
     if counts in ([wanted], []):
         return ""
@@ -185,14 +189,15 @@ def _configs(
 
 
 def _sent(key: str, value: str, entry: ConfigEntry | None) -> str | Secret:
-    """Return a value as an edit carries it: as a Secret where its key is sensitive, though the file has it in the
-    clear, so that it is not shown anywhere.
+    """Return a value for an edit: a Secret if its key is sensitive, so that it is not shown, although the file has it
+    in
+    the clear.
     """
     return Secret(value) if seems_sensitive(key) or (entry is not None and entry.sensitive) else value
 
 
 def _is_limit(there: float | None, value: float) -> bool:
-    """Return whether a limit is as wanted. Brokers accept nan, which is equal to nan here."""
+    """Return whether a limit is as wanted. Brokers accept nan, which equals nan here."""
     return there == value or (there is not None and there != there and value != value)
 
 
@@ -209,14 +214,14 @@ def _secret(resource: ConfigResource, key: str) -> Obstacle:
 
 
 class _Unlisted(NamedTuple):
-    """An entity that no file lists. section: where files have such entities. edits: what removes it."""
+    """An entity that no file lists. section: of such entities in files. edits: its removal."""
 
     section: str
     edits: tuple[plan_edits.Edit, ...]
 
 
 def _unlisted(prune: Prune, wanted: files_wanted.Wanted, now: files_wanted.Wanted) -> Iterator[_Unlisted]:
-    """Yield what a cluster has and no file lists, of a kind and with a name that may be removed. now: the cluster."""
+    """Yield the cluster's unlisted entities that a prune matches. now: the cluster."""
     match prune.kind:
         case "topics":
             alone = {target.name for target in wanted.alone if isinstance(target, ConfigResource)}
@@ -243,12 +248,12 @@ def _goes(name: str, prune: Prune) -> bool:
 
 
 def _section(of: ConfigResource | QuotaEntity) -> str:
-    """Return where files have an entity: a form that has no word for quotas of clients may list those of users."""
+    """Return the section of an entity in files: a form without quotas of clients may still list those of users."""
     return f"quotas by {' and '.join(of.types)}" if isinstance(of, QuotaEntity) else of.type.entity.section
 
 
 def _sections(wanted: files_wanted.Wanted) -> Mapping[str, Collection[object]]:
-    """Return what a state has, by section."""
+    """Return the entities of a state, by section."""
     found: dict[str, list[object]] = {"topics": [*wanted.topics], "acls": [*wanted.acls]}
     entities: list[ConfigResource | QuotaEntity] = [*wanted.configs, *wanted.quotas]
     for each in entities:
@@ -264,21 +269,25 @@ def _by_section(unlisted: Iterable[_Unlisted]) -> Mapping[str, list[_Unlisted]]:
 
 
 def _why_spared(kind: str, section: str, wanted: files_wanted.Wanted) -> str:
-    """Return why nothing of a section is removed though no file lists it; ``""`` if it may be."""
+    """Return the reason why no entity of a section is pruned; ``""`` if they may be."""
     if (refused := wanted.refused.get(kind)) is not None:
         return f"not all documents of that kind were taken: {refused}"
-    # A file that says nothing of a kind does not say that there should be none.
+    # Files without entities of a section do not require it to be empty.
     return "" if _sections(wanted).get(section) else "the files list nothing of it"
 
 
-# Files staged in a session: the edits that they ask for, and what of them can't be.
+# Files staged in a session: the resulting edits, and the obstacles.
 
 
 class Staging(Struct, frozen=True):
-    """The outcome of staging files. report: what was staged. problems: what can't be done, each with its file and line;
-    secrets: those among the wanted that are not set and that no file holds, likewise; unread: parts of the cluster that
-    could not be read, a line each. spared: what is not pruned though it was asked for, likewise. left: what belongs to
-    running moves, likewise.
+    """The outcome of staging files.
+
+    report: the staged edits. problems: parts that can't be achieved, each with its file and line; secrets: wanted
+    secrets
+    that are not set and that no file has, each with its file and line; unread: parts of the cluster that could not be
+    read, a line each. spared: entities that a requested prune keeps, a line each. left: configs of running moves, a
+    line
+    each.
     """
 
     report: StageReport
@@ -290,26 +299,26 @@ class Staging(Struct, frozen=True):
 
     @property
     def blocked(self) -> bool:
-        """Whether the rest may be sent only if the operator asks for it."""
+        """Whether sending the rest needs the operator's consent."""
         return bool(self.problems or self.unread)
 
     @property
     def whole(self) -> bool:
-        """Whether nothing that the files want, or the operator asked for, was left out."""
+        """Whether everything in the files, and every requested prune, was staged."""
         return not (self.blocked or self.secrets or self.spared)
 
 
 def staging_of(read: Read, found: FileEdits, report: StageReport, snapshot: Snapshot) -> Staging:
-    """Return what was staged of files, and what could not be.
+    """Return the outcome of staging files.
 
     Args:
         read: the wanted state, from `reading.read_files`.
         found: its edits, from `file_edits`.
-        report: what became of them.
-        snapshot: the cluster, read whole.
+        report: the result of staging them.
+        snapshot: the cluster, completely read.
 
     Returns:
-        Where it is `Staging.blocked`, the caller asks before it applies the rest.
+        If it is `Staging.blocked`, the caller asks the operator before applying the rest.
     """
     problems = [_problem(read, each.target, each.key, each.message) for each in found.obstacles if not each.secret]
     problems += [

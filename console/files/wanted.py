@@ -1,6 +1,6 @@
-"""The wanted state of a cluster: topics, overrides, quotas and ACLs; and a snapshot as one.
+"""The wanted state of a cluster: topics, overrides, quotas and ACLs; and the conversion of a snapshot to one.
 
-Inherited values are no part of it.
+It has no inherited values.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from console.model.snapshot import Snapshot, settled_topics
 from console.model.yaml_places import FileProblem
 from console.present import names
 
-# What a cluster is wanted to be: topics, overrides, quotas and ACLs. What is inherited is no part of it.
+# The wanted state of a cluster: topics, overrides, quotas and ACLs, without inherited values.
 
 
 PARTS = frozenset({Part.TOPICS, Part.CONFIGS, Part.QUOTAS, Part.ACLS, Part.RESOURCES})
-"""Parts of a snapshot that a wanted state is made of."""
+"""The parts of a snapshot for a wanted state."""
 MOST_LINES = 20
-"""Entities of which it is said that running moves own something of them."""
+"""The most entities with configs of running moves to list."""
 KINDS = ("topics", "configs", "quotas", "acls")
-"""The kinds of entities that a wanted state is made of."""
+"""The kinds of entities in a wanted state."""
 
 
 class Hidden(Enum):
@@ -41,14 +41,14 @@ class Hidden(Enum):
 
 
 HIDDEN: Final = Hidden.HIDDEN
-"""An override whose value is secret: only that it is set is known."""
+"""An override with a secret value, which is known only to be set."""
 
 Value = str | Hidden
 
 
 class WantedTopic(Struct, frozen=True):
-    """A topic. partitions, replication: None where the file leaves them open. configs: None where the file does not
-    mention them; else all of the topic's overrides.
+    """A topic. partitions, replication: None if the file leaves them open. configs: None if the file does not mention
+    them; else all of the topic's overrides.
     """
 
     partitions: int | None = None
@@ -57,12 +57,16 @@ class WantedTopic(Struct, frozen=True):
 
 
 class Wanted(Struct, frozen=True):
-    """A wanted state. configs: brokers, groups and other resources with a section, with all overrides of each that is
-    listed; quotas: all limits of each entity that is listed. partial: entities of which only some keys are listed: the
-    others may be anything. alone: topics and users that are left as they are, whatever is pruned. refused: by kind (one
-    of `KINDS`), a document of that kind that was not taken: what it would want is not known, so nothing is pruned.
-    owned: of a cluster, what belongs to running moves and is no wanted state, with a line that says to which
-    (`plan.stale_throttles.owned_by_moves`).
+    """A wanted state.
+
+    configs: brokers, groups and other resources with a section, with all overrides of each listed one; quotas: all
+    limits
+    of each listed entity. partial: entities with only some keys listed: the others are left open. alone: topics and
+    users
+    that stay unchanged, even with a prune. refused: kind (one of `KINDS`) -> a document of that kind that was not read;
+    its wanted state is unknown, so nothing of the kind is pruned. owned: for a cluster's state, configs of running
+    moves,
+    which are not part of it, each with a line that names the move (`plan.stale_throttles.owned_by_moves`).
     """
 
     topics: Mapping[str, WantedTopic] = field(default_factory=dict)
@@ -76,7 +80,7 @@ class Wanted(Struct, frozen=True):
 
 
 def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
-    """Return the state without some of its `PARTS`. Without topics their configs are gone, too."""
+    """Return the state without some of its `PARTS`. Without topics, their configs are also missing."""
     return Wanted(
         {} if Part.TOPICS in parts else wanted.topics,
         {} if parts & {Part.CONFIGS, Part.RESOURCES} else wanted.configs,
@@ -89,15 +93,16 @@ def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
     )
 
 
-# What a cluster is, as a wanted state.
+# The present state of a cluster, as a wanted state.
 
 
 def wanted_of(snapshot: Snapshot, owned: Mapping[config.ConfigPlace, str] | None = None) -> Wanted:
-    """Return a cluster as a wanted state: all topics but internal ones, and everything that is set on an entity
-    itself. What belongs to running moves is no part of it.
+    """Return a cluster as a wanted state: all topics except internal ones, and all overrides of entities.
+
+    Configs of running moves are omitted.
 
     Args:
-        owned: what does, from `session.owned_reading.read_owned`.
+        owned: the configs of running moves, from `session.owned_reading.read_owned`.
     """
     owned = owned or {}
     known = _Overrides(owned)
@@ -119,7 +124,7 @@ def wanted_of(snapshot: Snapshot, owned: Mapping[config.ConfigPlace, str] | None
 
 
 def owned_lines(owned: Mapping[config.ConfigPlace, str]) -> list[str]:
-    """Return what belongs to running moves, a line for each entity."""
+    """Return the configs of running moves, a line for each entity."""
     by_entity: dict[tuple[config.ConfigResource, str], list[str]] = {}
     for (resource, key), why in owned.items():
         by_entity.setdefault((resource, why), []).append(key)
@@ -128,9 +133,9 @@ def owned_lines(owned: Mapping[config.ConfigPlace, str]) -> list[str]:
 
 
 class _Overrides:
-    """Overrides by set of configs; topics with equal configs share one set, which is read once.
+    """Overrides by set of configs; topics with equal configs share one set, which is converted once.
 
-    owned: keys that are left out, by entity.
+    owned: keys to omit, by entity.
     """
 
     def __init__(self, owned: Iterable[config.ConfigPlace]) -> None:
@@ -155,7 +160,7 @@ def _values(entries: Iterable[config.ConfigEntry]) -> Mapping[str, Value]:
 
 
 def by_levels(snapshot: Snapshot) -> Mapping[tuple[config.ConfigResource, str], str]:
-    """Return, by resource and key, how levels of features restrict overrides, as text."""
+    """Return resource and key -> the restriction of overrides by levels of features, as text."""
     features = snapshot.features
     if features is None or not features.finalized.get(ELR_VERSION):
         return {}

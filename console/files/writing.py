@@ -1,4 +1,4 @@
-"""A wanted state as YAML that a person can review: always in the same order, a line for each fact."""
+"""A wanted state as YAML for review by a person: always in the same order, a line for each fact."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n",
 
 
 Notes = Mapping[tuple[ConfigResource, str], str]
-"""Comments beside values, by resource and key."""
+"""Comments on values, by resource and key."""
 
 
 def yaml_text(wanted: Wanted, title: str, unread: Iterable[str] = (), notes: Notes | None = None) -> str:
     """Return a wanted state as a YAML document.
 
     Args:
-        title: a comment on its first line; any text, what would end the line is replaced.
-        unread: parts that were not read as a whole, so that their absence from the document means nothing; they are
-            named in comments.
-        notes: comments beside values.
+        title: a comment on its first line; any text, in which characters that would end the line are replaced.
+        unread: parts that were not read completely, so that their absence from the document means nothing; comments
+            name them.
+        notes: comments on values.
     """
     lines = [f"# {clean(title)}", *(f"# unknown {clean(part)}: they could not be read" for part in unread)]
     lines += [f"# left out: {clean(line)}" for line in owned_lines(wanted.owned)]
@@ -133,7 +133,7 @@ def _entity_order(entity: QuotaEntity) -> list[tuple[str, bool, str]]:
 
 
 def _limit(key: str, value: float) -> str:
-    """Return a limit as a new quota may be written, else in the as-is form."""
+    """Return a limit in the form for new quotas if it is valid there, else in the as-is form."""
     text = number_text(value)
     try:
         is_plain = parse_quota(key, text) == value
@@ -143,7 +143,7 @@ def _limit(key: str, value: float) -> str:
 
 
 def number_text(value: float) -> str:
-    """Return a limit in digits, without a fraction where it has none."""
+    """Return a limit in digits, without an empty fraction."""
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
@@ -186,12 +186,12 @@ def _acl_order(acl: Acl) -> tuple[str, ...]:
 
 
 def key_text(text: str) -> str:
-    """Return a key of a mapping: bare where YAML reads it as the same text, else quoted."""
+    """Return a key of a mapping: bare if YAML reads it as the same text, else quoted."""
     return text if (_PLAIN.fullmatch(text) and text.lower() not in _WORDS) or text == DEFAULT else quoted(text)
 
 
 def quoted(text: str) -> str:
     """Return a text in double quotes, on one line; characters that end lines or control terminals are escaped."""
     quoted = json_text(text, ensure_ascii=False)
-    # A text with anything in it that does not show itself is ASCII here, as it is in `kac … --output yaml`.
+    # A text with invisible characters is ASCII here, as in `kac … --output yaml`.
     return quoted if clean(text) == text else "".join(char if " " <= char <= "~" else escaped(char) for char in quoted)

@@ -1,4 +1,4 @@
-"""What the statements about ACLs share: principals, operations and resources, as they are read, checked and written."""
+"""Shared parts of statements about ACLs: parsing, checking and writing of principals, operations and resources."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _Code = TypeVar("_Code", bound=Code)
 
 
 def newer_code(reader: Reader, of: type[_Code]) -> _Code | None:
-    """Read a code without a word in the language, as rows show it: ``unknown(9)``. Returns None for another word."""
+    """Read a code without a word in the language, in the form of rows: ``unknown(9)``. Returns None for other words."""
     word = reader.word
     if word is None or not word.bare or not word.text.lower().startswith("unknown("):
         return None
@@ -78,7 +78,7 @@ def newer_code(reader: Reader, of: type[_Code]) -> _Code | None:
 
 
 def acl_resource(reader: Reader) -> tuple[AclResourceType, str | None]:
-    """Read one resource that ACLs are about: ``cluster``, or a type and a name."""
+    """Read the one resource of a question about ACLs: ``cluster``, or a type and a name."""
     kind = _acl_type(reader)
     if kind == "cluster":
         return ACL_CLUSTER, None
@@ -102,7 +102,7 @@ def principal(reader: Reader, *, existing: bool) -> str:
     expected = Expected(What.PRINCIPAL, "a principal such as User:alice")
     word = reader.take(expected)
     kind, colon, _ = word.text.partition(":")
-    # An ACL that is there may have been made by a broker that took any text.
+    # Old brokers accepted any text as the principal of an ACL.
     if not existing and (not kind or not colon):
         hint = f"did you mean 'User:{word.text}'?" if word.text.isidentifier() else ""
         reader.fail(f"{reader.shown(word)} is not a principal (TYPE:NAME)", word, hint)
@@ -113,7 +113,7 @@ def operations(reader: Reader, *, existing: bool) -> tuple[tuple[AclOperation, .
     """Read operations, separated by commas, in one word.
 
     Args:
-        existing: accepts those of newer releases, too: ``UNKNOWN(17)``.
+        existing: whether to accept operations of newer releases also: ``UNKNOWN(17)``.
 
     Returns:
         Each operation once, and the word.
@@ -141,7 +141,7 @@ def _unknown_operation(reader: Reader, word: Word, name: str) -> None:
 
 
 def require_checked(type_: AclResourceType, operations: Iterable[AclOperation], span: Span) -> None:
-    """Raise CommandError for an operation that brokers never check on a type of resource. span: of the operations."""
+    """Raise CommandError for an operation that brokers never check on the resource type. span: of the operations."""
     legal = operations_of(type_)
     for operation in operations:
         if operation.name not in legal:
@@ -156,7 +156,7 @@ def operations_text(operations: Iterable[AclOperation]) -> str:
 
 
 def resource_text(type_: AclResourceType, name: str | None, written: Callable[[str], str] = quote) -> str:
-    """Return the resource of an ACL as text. name: None for the cluster; written: quotes the name."""
+    """Return the resource of an ACL as text. name: None for the cluster; written: function that quotes the name."""
     if type_ == ACL_CLUSTER:
         return "cluster"
     return joined(_ACL_WORD.get(type_) or type_.name.lower(), written(name or ""))

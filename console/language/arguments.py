@@ -25,7 +25,7 @@ INT_MAX = 2**31 - 1
 
 
 def _name_of(type_: entity_types.EntityType) -> language_reader.Expected:
-    """Return what the grammar expects after the word of an entity type."""
+    """Return the expectation for the word after an entity type."""
     match type_.lister:
         case entity_types.Lister.RESOURCES:
             return language_reader.Expected(language_reader.What.RESOURCE, type_.asked, detail=type_.word)
@@ -45,7 +45,7 @@ _NAME_OF = {each.word: _name_of(each) for each in entity_types.ENTITY_TYPES}
 
 
 def entity(reader: language_reader.Reader) -> statements.Entity | None:
-    """Read an entity. Returns None if the next word is not an entity keyword: then the selected entity is meant."""
+    """Read an entity. Returns None if the next word is not an entity keyword: then the selected entity is used."""
     first = reader.word
     keyword = reader.take_keyword(
         *ENTITY_WORDS, label="an entity (topic, broker, user, …)", what=language_reader.What.ENTITY
@@ -73,7 +73,7 @@ def _subject(reader: language_reader.Reader, keyword: str) -> statements.Subject
 
 
 def _resource_name(reader: language_reader.Reader, type_: entity_types.EntityType) -> str:
-    """Read the name of a resource; the default's is empty."""
+    """Read the name of a resource; the name of the default is empty."""
     expected, word = _NAME_OF[type_.word], reader.word
     if type_.at_broker:
         word = reader.take(expected)
@@ -90,7 +90,7 @@ def _resource_name(reader: language_reader.Reader, type_: entity_types.EntityTyp
 def plain_name(
     reader: language_reader.Reader, expected: language_reader.Expected, plural: str, *, may_be_empty: bool = False
 ) -> statements.Name:
-    """Read a name of an entity without a default: not the unquoted ``<default>``, nor empty unless `may_be_empty`."""
+    """Read a name; refuse the unquoted ``<default>`` of these entities, and ``""`` unless `may_be_empty`."""
     word = reader.take(expected)
     if word.is_bare(DEFAULT_NAME):
         reader.fail(f"{plural} have no {DEFAULT_NAME}", word, f"quote a name that is spelled so: '{DEFAULT_NAME}'")
@@ -139,7 +139,7 @@ def topic_name(reader: language_reader.Reader, expected: language_reader.Expecte
 
 
 def group_name(reader: language_reader.Reader) -> statements.Name:
-    """Read ``group NAME`` of an existing group. Its name may be empty: brokers keep offsets for that group, too."""
+    """Read ``group NAME`` of an existing group. Its name may be empty: brokers store offsets for it also."""
     reader.need_keyword("group")
     return plain_name(reader, GROUP, "groups", may_be_empty=True)
 
@@ -177,7 +177,7 @@ def optional_partition(reader: language_reader.Reader, topic: statements.Name) -
 
 
 def pair_count(reader: language_reader.Reader, key: Word, value: Word, highest: int = INT_MAX) -> int:
-    """Return the value of a ``KEY=N``, from 1 on."""
+    """Return the value of a ``KEY=N``, which is at least 1."""
     number = whole_number(value.text, 1, highest)
     if number is None:
         where = value if value.end > value.start else key
@@ -186,7 +186,7 @@ def pair_count(reader: language_reader.Reader, key: Word, value: Word, highest: 
 
 
 def filter_text(reader: language_reader.Reader) -> str:
-    """Read the filter of a view, ``""`` without one."""
+    """Read the filter of a view; return ``""`` if the statement has no filter."""
     expected = language_reader.Expected(language_reader.What.FILTER, "a FILTER", detail=reader.verb)
     if reader.ended:
         reader.expect(expected)
@@ -201,7 +201,7 @@ def named(
     *,
     may_be_empty: bool = False,
 ) -> str:
-    """Read a word that must not be the unquoted ``<default>``, nor empty unless `may_be_empty`."""
+    """Read a word; refuse the unquoted ``<default>``, and ``""`` unless `may_be_empty`."""
     word = reader.take(expected, role)
     if word.is_bare(DEFAULT_NAME):
         reader.fail(
@@ -219,7 +219,7 @@ _GLOB_SPECIAL = "*?["
 
 
 def key_of(reader: language_reader.Reader, word: Word) -> statements.Key:
-    """Return the key that a word stands for."""
+    """Return the key in a word."""
     return statements.Key(word.text, not word.bare, reader.span(word))
 
 
@@ -239,7 +239,7 @@ def key(reader: language_reader.Reader, subject: statements.Subject | None) -> s
 
 
 def keys(reader: language_reader.Reader, subject: statements.Subject | None) -> tuple[statements.Key, ...]:
-    """Read all keys up to the end, and record that another key can follow."""
+    """Read all keys up to the end of the statement, and record that another key can follow."""
     found = []
     while not reader.ended:
         found.append(key(reader, subject))
@@ -248,7 +248,7 @@ def keys(reader: language_reader.Reader, subject: statements.Subject | None) -> 
 
 
 def assign(reader: language_reader.Reader, subject: statements.Subject | None) -> statements.Assign:
-    """Read one ``KEY=VALUE``; the value may be a secret's source."""
+    """Read one ``KEY=VALUE``; the value may be the source of a secret."""
     expected = language_reader.Expected(language_reader.What.ASSIGN, "KEY=VALUE", subject=subject, detail=reader.verb)
     return assigned(reader, *reader.take_pair(expected))
 
@@ -278,7 +278,7 @@ def duration(reader: language_reader.Reader) -> tuple[int, Span]:
 
 
 def secret_source(reader: language_reader.Reader, value: Word) -> statements.SecretSource | None:
-    """Return the source that ``@FILE`` or ``?`` stands for, None for a plain value."""
+    """Return the source of a secret that ``@FILE`` or ``?`` names; None for a plain value."""
     # In quotes both are ordinary values.
     if value.is_bare("?"):
         return statements.Asked()
@@ -299,7 +299,7 @@ def need_secret(reader: language_reader.Reader, key: Word, value: Word) -> state
 
 
 def bare_secret(reader: language_reader.Reader, key: Word, value: Word) -> NoReturn:
-    """Raise ParseError for a secret in the text."""
+    """Raise ParseError for a secret that is written in the statement."""
     where = value if value.end > value.start else key
     name = quote_beside_equals(key.text)
     reader.fail(
@@ -308,7 +308,7 @@ def bare_secret(reader: language_reader.Reader, key: Word, value: Word) -> NoRet
 
 
 def pattern(word: Word) -> str | None:
-    """Return the word as an `fnmatch` pattern, in which quoted characters match themselves; None for ``<default>``."""
+    """Return the word as an `fnmatch` pattern, with its quoted characters literal; None for ``<default>``."""
     if word.is_bare(DEFAULT_NAME):
         return None
     return "".join(piece.text if not piece.quote else literal_pattern(piece.text) for piece in word.pieces)
@@ -320,8 +320,7 @@ def is_glob(pattern: str) -> bool:
 
 
 def regex_hint(pattern: str | None) -> str:
-    """Return a hint for a pattern that looks like a regular expression, as Kafka's own tools take it; ``""`` for
-    others."""
+    """Return a hint for a pattern that looks like a regular expression of Kafka's own tools; ``""`` for others."""
     if pattern is None or not looks_like_regex(pattern):
         return ""
     meant = " and ".join(globs_of(pattern))
@@ -366,13 +365,13 @@ _MEANT = {"=>": ">=", "=<": "<=", "==": "=", "=!": "!=", "<>": "!=", "!": "!=", 
 
 
 def _compared(word: Word) -> tuple[Word, str, Word] | None:
-    """Split a word into key, operator and value. Returns None for a word without an operator, and for ``<default>``."""
+    """Split a word into key, operator and value. Returns None for ``<default>`` and for a word without an operator."""
     if word.is_bare(DEFAULT_NAME):
         return None
     best: tuple[Word, str, Word] | None = None
     for character in _OPERATORS:
         pair = word.split(character)
-        # `!` is an operator only before `=` or `~`: globs have it too (`[!ab]*`).
+        # Globs also contain `!` (`[!ab]*`), so it is an operator only before `=` or `~`.
         if pair is None or (character == "!" and pair[1].first_bare not in ("=", "~")):
             continue
         if best is None or pair[0].end < best[0].end:
@@ -386,7 +385,7 @@ def _compared(word: Word) -> tuple[Word, str, Word] | None:
 
 
 def _wrong_comparison(reader: language_reader.Reader, key: Word, operator: str, value: Word) -> NoReturn:
-    """Raise ParseError for an unknown operator, with the one that is probably meant."""
+    """Raise ParseError for an unknown operator, with a hint that names the operator probably meant."""
     while value.first_bare and value.first_bare in _OPERATORS and not value.is_bare(DEFAULT_NAME):
         operator, value = operator + value.first_bare, value.without_first()
     if "~" in operator:

@@ -22,13 +22,13 @@ from console.present.values import config_value
 from widgets.cells import ELLIPSIS
 
 LIMIT = 64
-"""Candidates that are shown at most: all verbs are among them where nothing is typed."""
+"""The most candidates shown; high enough to list all verbs if nothing is typed."""
 
 
 class Completion(NamedTuple):
     """A completion: `text`, quoted if necessary, replaces ``[start, end)``.
 
-    display: the text for a list, harmless; meta: shown beside it; help: a line on it.
+    display: the text for a list, without control characters; meta: a note next to it; help: one line of documentation.
     """
 
     start: int
@@ -40,13 +40,16 @@ class Completion(NamedTuple):
 
 
 def matching(candidates: Iterable[Candidate], typed: str) -> list[Candidate]:
-    """Return the candidates that begin with the typed text, then those that contain it, then those that have its
-    letters in order; each group in the given order."""
+    """Return the candidates that begin with the typed text, then those that contain it, then those with its letters in
+    order.
+
+    Each group keeps the given order.
+    """
     folded = typed.casefold()
     if not folded:
         return list(candidates)
     ranked = [(rank, place, c) for place, c in enumerate(candidates) if (rank := _rank(c.text.casefold(), folded)) < 3]
-    # Letters in order match nearly anything; they help only if nothing else matches.
+    # Letters in order match nearly any text; they help only if nothing else matches.
     best = min((rank for rank, _, _ in ranked), default=3)
     return [candidate for rank, _, candidate in sorted(ranked) if rank < 2 or best == 2]
 
@@ -103,7 +106,7 @@ VALUES: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "sasl.mechanism.inter.broker.protocol": _MECHANISMS,
     }
 )
-"""Key (without a listener's prefix) -> value -> its meaning, ``""`` where the name is clear."""
+"""Key (without a listener's prefix) -> value -> its meaning, ``""`` if the value is self-explanatory."""
 
 LEVELS: Mapping[str, str] = MappingProxyType(dict.fromkeys(LOG_LEVELS, ""))
 
@@ -135,7 +138,7 @@ UNITS: Mapping[Unit, tuple[str, ...]] = MappingProxyType(
 
 BOOLEAN = ConfigType(1)
 _BEGINNING = 400
-"""Characters of the documentation that are searched for the end of its first sentence."""
+"""The number of characters of the documentation to search for the end of its first sentence."""
 _NUMBER = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([A-Za-z/]*)")
 
 
@@ -150,9 +153,7 @@ def first_sentence(html: str) -> str:
 
 
 def key_help(entry: ConfigEntry | None, key: str, html: str) -> str:
-    """Return the help of a key: ``long, ms, default 7 d. How long a log is kept…``. Its end may be truncated when
-    shown.
-    """
+    """Return the help of a key: ``long, ms, default 7 d. How long a log is kept…``. Displays may truncate it."""
     default = default_of(entry)
     words = (
         entry.type.name.lower() if entry is not None and entry.type.known else "",
@@ -179,9 +180,9 @@ def config_candidates(
     """Yield the values to offer for a config's key.
 
     Args:
-        target: the resource; None where none is named. Log levels are offered for loggers alone.
-        entry: as a broker described the key; None for an unknown one, which has no type, value or default.
-        typed: the part of the value before the cursor; of a list, of its last item. A number in it gets units.
+        target: the resource; None if the statement names no resource. Only loggers get log levels.
+        entry: the broker's description of the key; None for an unknown key, which has no type, value or default.
+        typed: the part of the value before the cursor; for a list, of its last item. A number in it gets units.
         help_: the key's documentation, shown with each candidate.
     """
     now = entry.value if entry is not None else None
@@ -233,7 +234,7 @@ def _amounts(unit: Unit, typed: str, known: Iterable[str | None]) -> Iterator[st
 
 
 def spelled(unit: Unit, value: str) -> str:
-    """Return a value in the largest exact unit, as an operator would type it; unchanged if there is none."""
+    """Return a value in the largest exact unit, as an operator would type it; unchanged if no unit is exact."""
     if not value.isascii() or not value.isdigit() or len(value) > 19 or int(value) == 0:
         return value
     count = int(value)
@@ -253,7 +254,7 @@ def quota_candidates(key: str, values: QuotaValues, typed: str) -> Iterator[Cand
     """Yield the values to offer for a quota's key.
 
     Args:
-        values: the entity's quotas now, key -> number in Kafka's unit (bytes/s, percent or per second).
+        values: the entity's current quotas, key -> number in Kafka's unit (bytes/s, percent or per second).
         typed: the part of the value before the cursor.
     """
     known, now = BY_KEY.get(key), values.get(key)

@@ -1,4 +1,4 @@
-"""Completion: what the grammar expects at the cursor, filled in from a snapshot; and what to read for it first."""
+"""Completion: the candidates at the cursor from the grammar and a snapshot, and the parts to read first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PAIRS = (What.ASSIGN, What.PAIR, What.LIST_FILTER)
 
 
 class Completer:
-    """Completes half-typed text. Keeps indexes of names between calls; belongs to one thread."""
+    """Completes half-typed text. Keeps indexes of names between calls; not thread-safe."""
 
     def __init__(self, where: Where = Where.BAR, contexts: Sequence[str] = ()) -> None:
         self.where = where
@@ -40,18 +40,17 @@ class Completer:
 
         Args:
             cursor: an offset into the text, in characters.
-            snapshot: what was read so far: names and values come from it alone. `completion_needs` says what is
-                missing.
-            selected: the entity that is meant where none is named.
+            snapshot: the only source of names and values. `completion_needs` returns the parts that it lacks.
+            selected: the entity of a statement that names no entity.
 
         Returns:
-            At most `LIMIT`; none within a comment. Each replaces the word that the cursor is in or after, or a part
-            of it.
+            At most `LIMIT`; none within a comment. Each replaces all or a part of the word that the cursor is in or
+            after.
         """
         reading = read(text, self.where)
         if any(mark.role is Role.COMMENT and mark.start < cursor <= mark.end for mark in reading.marks):
             return []
-        # Behind a separator the next statement begins, even an empty one.
+        # After a separator the next statement begins, even an empty one.
         statement = next(one for one in reversed(reading.statements) if one.start <= cursor)
         index, word = _at_cursor(statement, cursor)
         typed = _typed(text, word, cursor)
@@ -65,7 +64,7 @@ class Completer:
 
 
 def complete(text: str, cursor: int, snapshot: Snapshot, selected: Subject | None = None) -> list[Completion]:
-    """Complete a text once, in the command bar. While typing, keep a `Completer`, which keeps its indexes."""
+    """Complete a text once, in the command bar. For repeated calls use a `Completer`, which keeps its indexes."""
     return Completer().complete(text, cursor, snapshot, selected)
 
 
@@ -80,7 +79,7 @@ def _at_cursor(statement: StatementReading, cursor: int) -> tuple[int, Word]:
 
 
 def _typed(text: str, word: Word, cursor: int) -> Word:
-    """Return the part of the word before the cursor. It is scanned separately: quotes may be open in it."""
+    """Return the part of the word before the cursor, scanned separately, because quotes may be open in it."""
     words = scan(text[word.start : cursor]).statements[0].words if cursor > word.start else ()
     return _moved(words[0], word.start) if words else Word((), cursor, cursor)
 
@@ -117,7 +116,7 @@ def _values(expected: Expected, source: Candidates, key: Word, value: Word, end:
 
 
 def _items(candidates: list[Candidate], typed: Word, end: int) -> list[Completion]:
-    """Return completions of the last item of a list (separated by commas), without the items that it has already."""
+    """Return completions of the last item of a comma-separated list, without the items already in it."""
     before, comma, last = typed.text.rpartition(",")
     taken = set(before.split(","))
     start = typed.start + len(before) + len(comma)
@@ -140,7 +139,7 @@ def _completion(start: int, end: int, candidate: Candidate, has_equals: bool) ->
     return Completion(start, end, text, clean(shown, 200), clean(candidate.meta, 200), clean(candidate.help))
 
 
-# -- what to read for a completion -------------------------------------------------------------------------------------
+# -- the parts to read for a completion --------------------------------------------------------------------------------
 
 _PARTS = {
     What.TOPIC: Part.TOPICS,
@@ -162,14 +161,14 @@ _PARTS = {
 
 
 def completion_needs(text: str, where: Where, snapshot: Snapshot, selected: Subject | None = None) -> Needs:
-    """Return what to read to complete a half-typed text, without what was read already.
+    """Return the parts to read before completing a half-typed text, without those already read.
 
     Args:
-        snapshot: what was read so far.
-        selected: the entity that is meant where none is named.
+        snapshot: the parts read so far.
+        selected: the entity of a statement that names no entity.
 
     Returns:
-        Empty once everything was read: a caller can ask for each key pressed.
+        Empty once everything was read, so a caller can call this for each key press.
     """
     wanted = Needs()
     for one in read(text, where).statements:
@@ -194,9 +193,10 @@ def _for_expected(expected: Expected, selected: Subject | None) -> Needs:
 
 
 def _is_documented(resource: ConfigResource, snapshot: Snapshot) -> bool:
-    """Return whether a resource was read, and most of its keys with their documentation.
+    """Return whether the resource was read, with documentation for at least half of its keys.
 
-    Brokers have none for keys of plugins, and the dynamic default of a type documents only the keys that are set there.
+    Brokers have no documentation for keys of plugins, and the dynamic default of a type documents only the keys set
+    there.
     """
     keys = snapshot.configs.get(resource)
     if keys is None:
@@ -206,7 +206,7 @@ def _is_documented(resource: ConfigResource, snapshot: Snapshot) -> bool:
 
 
 def _not_yet(wanted: Needs, snapshot: Snapshot) -> Needs:
-    """Return the needs that were not read yet, so that no key pressed reads the same again."""
+    """Return the needs that were not read yet, so that no key press repeats a read."""
     unread = frozenset(
         resource
         for resource in wanted.resources

@@ -13,9 +13,9 @@ from console.language.tokenizer import Span
 
 
 class LanguageError(Exception):
-    """An error with a message, a hint (what to do now, may be empty) and its span in the script.
+    """An error with a message, a hint (the next step, may be empty) and its span in the script.
 
-    A hint that takes a search is given as a function, and called when it is first read.
+    A hint that needs a search is passed as a function, which is called when the hint is first read.
     """
 
     def __init__(self, message: str, hint: str | Callable[[], str] = "", span: Span | None = None) -> None:
@@ -26,7 +26,7 @@ class LanguageError(Exception):
 
     @property
     def hint(self) -> str:
-        """What to do now, or ``""``."""
+        """The next step for the operator; ``""`` if there is no hint."""
         if not isinstance(self._hint, str):
             self._hint = self._hint()
         return self._hint
@@ -43,7 +43,7 @@ class LanguageError(Exception):
 
     @property
     def searches(self) -> bool:
-        """Whether the hint still takes a search."""
+        """Whether the hint still needs a search."""
         return not isinstance(self._hint, str)
 
     @property
@@ -57,7 +57,7 @@ class LanguageError(Exception):
 
 
 class ParseError(LanguageError):
-    """The text is not valid in the language. expected: what is valid there, as the help writes it."""
+    """The text is not valid in the language. expected: the valid continuations, as in the help."""
 
     def __init__(self, message: str, span: Span, hint: str = "", expected: tuple[str, ...] = ()) -> None:
         super().__init__(message, hint, span)
@@ -72,7 +72,7 @@ def is_one_slip(wrong: str, right: str) -> bool:
     """Return whether the words differ by one inserted, missing or wrong letter, or by two swapped letters."""
     if abs(len(wrong) - len(right)) > 1 or wrong == right:
         return wrong == right
-    # Behind the first difference the rest has to be equal, shifted by the slip.
+    # After the first difference the rest has to be equal, shifted by the slip.
     start = next((i for i, (a, b) in enumerate(zip(wrong, right, strict=False)) if a != b), min(len(wrong), len(right)))
     a, b = wrong[start:], right[start:]
     return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[:2] == b[:2][::-1] and a[2:] == b[2:])

@@ -1,4 +1,4 @@
-"""Turns what the grammar expects into candidates: names from the snapshot, documented keys, legal values."""
+"""Turns the grammar's expectations into candidates: names from the snapshot, documented keys, legal values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from console.present.kinds import filter_names
 from console.present.values import human_or_text
 
 Names = Callable[[KnownNames, Snapshot], NameIndex]
-"""Which names: those of a part of the snapshot."""
+"""Returns the index of the names in a part of the snapshot."""
 _DEFAULT = Candidate(DEFAULT_NAME, "the default", "what holds for all that have nothing of their own", Form.BARE)
 
 
@@ -97,7 +97,7 @@ class Candidates:
         return self._names.acl_names(self._snapshot, ACL_TYPES.get(kind, AclResourceType(0)))
 
     def _beside(self, expected: Expected) -> list[Candidate]:
-        """Return the candidates that are valid besides names, such as ``*`` and ``<default>``."""
+        """Return the valid candidates besides names, such as ``*`` and ``<default>``."""
         match expected.what:
             case What.USER | What.CLIENT | What.IP:
                 return [_DEFAULT]
@@ -148,7 +148,7 @@ class Candidates:
         return [Candidate(column.replace("_", "-"), "column", "", Form.KEY) for column in filter_names(kind)]
 
     def _operations(self) -> tuple[str, ...]:
-        """Return the operations of the resource type that the statement names, all operations if it names none yet."""
+        """Return the operations of the resource type that the statement names; without a type, all operations."""
         words = self._statement.words
         for place, word in enumerate(words[:-1]):
             if word.is_bare("on"):
@@ -175,7 +175,7 @@ class Candidates:
         yield from (Candidate(key, form=form) for key in keys if key not in taken)
 
     def _documented(self, expected: Expected, candidate: Candidate) -> Candidate:
-        """Return a key's candidate with its value and its documentation; called only for keys that are shown."""
+        """Return a key's candidate with its value and documentation; called only for keys that are shown."""
         subject, key = self._subject(expected), candidate.text
         if isinstance(subject, QuotaEntity):
             values = self._snapshot.quotas.get(subject, {})
@@ -184,7 +184,7 @@ class Candidates:
         entry = known_entry(self._snapshot, subject, key) if subject is not None and not candidate.help else None
         if subject is None or entry is None:
             return candidate
-        # The entry may be another topic's or broker's: then its value is not this one's.
+        # The entry may be of another topic or broker: then its value is not that of this subject.
         mine = self._snapshot.configs.get(subject)
         now = _now(entry, subject) if mine is not None and mine.get(key) is entry else ""
         return candidate._replace(meta=now, help=self._help(subject, entry))
@@ -219,7 +219,7 @@ class Candidates:
         """Return the candidates for the value of a ``KEY=VALUE``, the best match first.
 
         Args:
-            typed: the part of the value before the cursor; of a list, of its last item.
+            typed: the part of the value before the cursor; for a list, of its last item.
         """
         if expected.what is What.LIST_FILTER:
             return self._filter_values(expected.detail, key, typed)

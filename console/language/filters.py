@@ -26,10 +26,10 @@ from console.present.columns import ABSENT, Column
 from console.present.values import is_unlimited
 
 Test = Callable[[str | None], bool]
-"""Whether a name passes; None is the default, which matches ``<default>`` and patterns that match everything."""
+"""Returns whether a name passes. None is the default, which matches ``<default>`` and match-all patterns."""
 R = TypeVar("R")
 FieldTest = Callable[[object], bool]
-"""Whether a column's value passes."""
+"""Returns whether a column's value passes."""
 
 _EQUALITY = ("=", "!=")
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = MappingProxyType(
@@ -39,8 +39,7 @@ _GLOB_OF_DIGITS = re.compile(r"\A(?=.*[*?\[])[-0-9.*?\[\]!]+")
 
 
 def glob_test(patterns: Collection[str | None], *, fold: bool = False) -> Test:
-    """Return a test whether a name matches one of the patterns; None means ``<default>``. Without patterns all
-    match."""
+    """Return a test whether a name matches one of the patterns; None means ``<default>``. Without patterns, all do."""
     if not patterns:
         return lambda _text: True
     flags = re.IGNORECASE if fold else 0
@@ -50,13 +49,13 @@ def glob_test(patterns: Collection[str | None], *, fold: bool = False) -> Test:
 
 
 def row_test(statement: List, columns: Collection[Column[R]], more: str = "") -> Callable[[R], bool | None]:
-    """Return a test whether a row passes all filters of the statement; a row without the column does not.
+    """Return a test whether a row passes all filters of the statement; a row without the column fails.
 
     Args:
         more: further legal keys, as text for the operator.
 
     Returns:
-        A function of a row, which returns None where the values that decide are unknown.
+        A function of a row, which returns None if the values that decide are unknown.
 
     Raises:
         CommandError: an unknown column, or a comparison or value that is invalid for the column.
@@ -79,7 +78,7 @@ def row_test(statement: List, columns: Collection[Column[R]], more: str = "") ->
 
 
 def _value_test(field: FieldFilter, column: Column[R]) -> Callable[[R], bool | None]:
-    """Return the test of a row's value. It returns None where the value, or the part of it that decides, is unknown."""
+    """Return the test of a row's value. It returns None if the value, or the part of it that decides, is unknown."""
     test = _column_test(field, column)
 
     def passes(row: R) -> bool | None:
@@ -90,7 +89,7 @@ def _value_test(field: FieldFilter, column: Column[R]) -> Callable[[R], bool | N
             return None
         if column.part is None or not column.part(row):
             return test(value)
-        # The whole is as much or more: only what holds for both ends of that is known.
+        # The total is the known part or more: a result is certain only if it holds for both ends of that range.
         at_least, at_most = test(value), test(math.inf)
         decided = at_least == at_most and field.operator in _ORDERED
         return at_least if decided else None
@@ -99,11 +98,11 @@ def _value_test(field: FieldFilter, column: Column[R]) -> Callable[[R], bool | N
 
 
 _ORDERED = (">", ">=", "<", "<=")
-"""With these, what is so of the least and of the most is so of all between."""
+"""Operators whose result holds for all values of a range if it holds for both ends."""
 
 
 def require_names(statement: List, columns: Collection[Column[R]]) -> None:
-    """Raise CommandError for a quoted filter: it is read as a name, which does not exist."""
+    """Raise CommandError for a quoted filter: the grammar reads it as a name, which can't exist."""
     names = {column.name for column in columns}
     for glob in statement.globs:
         found = _QUOTED_FILTER.match(glob.pattern or "")
@@ -144,7 +143,7 @@ def _names_test(field: FieldFilter) -> FieldTest:
     one = _text_test(replace(field, operator="="))
     has = field.operator == "="
     if field.operator not in _EQUALITY:
-        _text_test(field)  # raises what is wrong
+        _text_test(field)  # raises CommandError
     return lambda names: isinstance(names, list) and any(map(one, names)) is has
 
 
@@ -163,7 +162,7 @@ def _negated(field: FieldFilter, test: Test) -> FieldTest:
 
 
 def _number_test(field: FieldFilter, unit: Unit) -> FieldTest:
-    """Return a test of numbers, and of texts that are numbers; a glob matches the digits. Other values do not pass."""
+    """Return a test of numbers and of texts that are numbers; a glob matches the digits. Other values fail."""
     pattern = field.pattern or ""
     if field.operator in _EQUALITY and _GLOB_OF_DIGITS.fullmatch(pattern):
         return _negated(field, glob_test([pattern]))
@@ -202,7 +201,7 @@ def _write(field: FieldFilter, example: str, operator: str = "") -> str:
 
 
 def as_text(value: object) -> str | None:
-    """Return a value as a filter is written for it: ``true``, ``12``, ``1048576``."""
+    """Return a value in the form that filters use: ``true``, ``12``, ``1048576``."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -220,7 +219,7 @@ def split_fields(statement: List) -> tuple[List, tuple[FieldFilter, ...]]:
 
 
 class ConfigFilter:
-    """Filters of config values, for many resources. Numbers may have units; no limit is greater than any number."""
+    """Filters of config values, for many resources. Numbers may have units; "unlimited" is greater than any number."""
 
     def __init__(self, fields: tuple[FieldFilter, ...]) -> None:
         self._fields = fields
@@ -237,7 +236,7 @@ class ConfigFilter:
         """Return the filtered keys of a resource with their values.
 
         Returns:
-            None for a resource that does not pass. A hidden value does not pass.
+            None for a resource that fails a filter. A hidden value fails.
 
         Raises:
             CommandError: a comparison or a value that is invalid for the key.
@@ -300,11 +299,11 @@ _LITERAL, _PREFIXED = 3, 4
 
 
 def without_acl_filters(statement: List) -> tuple[List, Callable[[Acl], bool] | None]:
-    """Return the statement without ANY and MATCH, and a test of ACLs for them, None if there is nothing to test.
+    """Return the statement without ANY and MATCH, and a test of ACLs for MATCH; None if the statement has no MATCH.
 
     MATCH finds ACLs that affect the resource_name of the statement (AclBindingFilter, KIP-290): the literal name, the
     literal ``*`` and each prefix of it. Raises CommandError for an unknown code of a column, and for MATCH with a
-    pattern as name.
+    pattern as the name.
     """
     kept = tuple(field for field in statement.fields if not _is(field, "ANY"))
     for field in kept:
@@ -340,7 +339,7 @@ def _require_code(field: FieldFilter) -> None:
     pattern = (field.pattern or "").upper()
     if codes is None or any(char in pattern for char in "*?["):
         return
-    # MATCH filters only patterns, and `!=` ANY or MATCH excludes nothing.
+    # MATCH filters only patterns, and `!=` with ANY or MATCH excludes nothing.
     known = [name for name in codes.NAMES.values() if field.operator == "=" or name not in ("ANY", "MATCH")]
     if pattern not in known and not pattern.startswith("UNKNOWN("):
         hint = did_you_mean(pattern, known) or f"there are {', '.join(known)}"
@@ -348,7 +347,7 @@ def _require_code(field: FieldFilter) -> None:
 
 
 def _plain(pattern: str) -> str | None:
-    """Return the name that a pattern matches, None for a pattern with wildcards; quoted wildcards are characters."""
+    """Return the name that a pattern matches, with quoted wildcards as characters; None for a glob."""
     text = pattern
     for char in "*?[":
         text = text.replace(f"[{char}]", "\0" + char)

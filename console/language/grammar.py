@@ -2,12 +2,12 @@
 
     script = [stmt] {(";" | NEWLINE) [stmt]}          "#" at the start of a statement: a comment
     word   = adjacent pieces: bare, 'raw', "with \\" \\\\ \\n \\t"
-    entity = TYPE NAME | "user" NAME ["client" NAME]  TYPE: a word of `console.model.entity_types`, which says what
-                                                      names it has, and whether it has "<default>"
+    entity = TYPE NAME | "user" NAME ["client" NAME]  TYPE: a word of `console.model.entity_types`, which has its
+                                                      legal names, and whether there is "<default>"
     assign = KEY=VALUE                                one word, split at its first unquoted "="
     secret = "@"FILE | "?"
 
-Keywords are unquoted. What follows a verb is read by its module of `console.language.verbs`, which shows its usage.
+Keywords are unquoted. The module of each verb in `console.language.verbs` parses the words after it, and has its usage.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from console.language.verbs.listing import KINDS
 class StatementReading(Struct, frozen=True):
     """One statement of a script, or its error.
 
-    expected: what is valid at the word of an index; the index after the last word is the end.
+    expected: the valid continuations, each with the index of its word; the index after the last word is the end.
     """
 
     words: tuple[Word, ...]
@@ -44,8 +44,7 @@ class StatementReading(Struct, frozen=True):
 
 
 class Reading(Struct, frozen=True):
-    """A whole script, valid or not. marks: the role of each stretch, in order; white space and unread text have
-    none."""
+    """A whole script, valid or not. marks: the role of each stretch, in order, without white space and unread text."""
 
     text: str
     statements: tuple[StatementReading, ...]
@@ -54,10 +53,10 @@ class Reading(Struct, frozen=True):
 
 
 def parse(text: str, where: Where = Where.RUN) -> tuple[Statement, ...]:
-    """Parse a script into its statements; comments and empty statements have none.
+    """Parse a script into its statements, without comments and empty statements.
 
     Args:
-        where: the prompt that it is entered at, which says which verbs there are.
+        where: the prompt that the script is entered at, which determines the verbs.
 
     Raises:
         ParseError: the first error, with its line and column. Nothing else is raised, whatever the text.
@@ -72,11 +71,11 @@ def read(text: str, where: Where = Where.RUN) -> Reading:
     """Read a script as far as it is valid; never raises. Half-typed text is read like any other.
 
     Args:
-        where: the prompt that it is entered at, which says which verbs there are.
+        where: the prompt that the script is entered at, which determines the verbs.
 
     Returns:
-        Every statement or its error, the roles of all stretches, and all errors in the order of the text. The
-        statements after an invalid one are read like any others.
+        Every statement or its error, the roles of all stretches, and all errors in the order of the text. An invalid
+        statement does not affect those after it.
     """
     scanned, places = scan(text), Places(text)
     statements: list[StatementReading] = []
@@ -91,7 +90,7 @@ def read(text: str, where: Where = Where.RUN) -> Reading:
         if text[raw.end : raw.end + 1] == ";":
             marks.append(Mark(raw.end, raw.end + 1, Role.SEPARATOR))
     marks.sort()
-    # Stable: an error of the tokenizer comes before one of the grammar for the same word.
+    # The sort is stable: for the same word an error of the tokenizer comes before one of the grammar.
     errors.sort(key=lambda error: error.span.start if error.span else 0)
     return Reading(text, tuple(statements), tuple(marks), tuple(errors))
 
@@ -133,12 +132,12 @@ def _names(where: Where) -> tuple[str, ...]:
 
 @cache
 def _verbs_by_word(where: Where) -> Mapping[str, Verb]:
-    """Return the verbs of a prompt, by their names and by the words that other prompts have for them."""
+    """Return the verbs of a prompt by their names and by their aliases from other prompts."""
     return {word: verb for verb in verbs_for(where) for word in (verb.name, *verb.also)}
 
 
 def _written(line: str) -> str:
-    """Return what to type in place of another tool's words."""
+    """Return the hint that names kac's command for another tool's."""
     if not line:
         return NO_RECORDS
     return f"in a shell: {line}" if line.startswith("kac") else f"write: {line}"
@@ -156,7 +155,7 @@ def _unknown_verb(reader: Reader, word: Word, name: str) -> NoReturn:
     if known is not None:
         elsewhere = f"list {name}" if name in KINDS else "kac --help"
         reader.fail(f"'{name}' is a view of the console, not a command of a script", word, f"see: {elsewhere}")
-    # A verb that removes something is proposed only for a single typo: `elect` is nearest to `delete`.
+    # A misspelt word gets a destructive verb as a hint only if one slip apart: `elect` is nearest to `delete`.
     safe = [each for each in reader.verbs if not VERBS[each].takes_away or is_one_slip(name, each)]
     hint = did_you_mean(name, safe) or "commands: " + ", ".join(reader.verbs)
     reader.fail(f"unknown command {reader.shown(word)}", word, hint)

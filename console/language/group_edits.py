@@ -1,4 +1,4 @@
-"""What statements about groups stage: positions and times become the offsets that were read. Pure."""
+"""Edits that statements about groups stage: positions and times become the offsets that were read. Pure."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from console.present.text import clean
 
 
 def shown(name: Name) -> str:
-    """Return a name for a message."""
+    """Return a name as it appears in messages."""
     return f"'{clean(name.text or '', 80)}'"
 
 
 def position_of(snapshot: Snapshot, group: Name) -> GroupPosition:
-    """Return a group's position; the group may not exist. Raises CommandError if it could not be read whole: an offset
-    that is missing in it would not be changed.
+    """Return a group's position; the group may not exist.
+
+    Raises CommandError if the position was not read completely: a missing offset would not be changed.
     """
     name = group.text or ""
     position = snapshot.group_positions.get(name)
@@ -43,7 +44,7 @@ def is_share(position: GroupPosition) -> bool:
 
 
 def existing(snapshot: Snapshot, group: Name) -> GroupPosition:
-    """Return the position of a group. Raises CommandError if it does not exist, or could not be read whole."""
+    """Return the position of a group. Raises CommandError if it does not exist, or was not read completely."""
     position = position_of(snapshot, group)
     if position.group is None:
         raise CommandError(
@@ -55,9 +56,7 @@ def existing(snapshot: Snapshot, group: Name) -> GroupPosition:
 
 
 def partitions_in(snapshot: Snapshot, topic: Name, partition: int | None) -> list[TopicPartition]:
-    """Return all partitions of a topic, or the named one. Raises CommandError where there is no such topic or
-    partition.
-    """
+    """Return all partitions of a topic, or the named one. Raises CommandError if either does not exist."""
     name = topic.text or ""
     require_topic(snapshot, name, topic.span)
     known = snapshot.topics[name]
@@ -80,14 +79,14 @@ def commits(
     position: GroupPosition,
     share: bool = False,
 ) -> Iterator[Edit]:
-    """Yield a commit for each partition, of the offset that `to` means in it."""
+    """Yield a commit for each partition, with the offset that `to` means in it."""
     offset = _offsets(to, snapshot, position)
     for place in places:
         yield CommitOffset(group.text or "", *place, offset(place), to.epoch, to.metadata, to.restored, share)
 
 
 def _offsets(to: OffsetPosition, snapshot: Snapshot, position: GroupPosition) -> Callable[[TopicPartition], int]:
-    """Return the function from a partition to the offset that is meant in it."""
+    """Return a function from a partition to the offset that `to` means in it."""
 
     def log(place: TopicPartition) -> LogRange:
         found = snapshot.log_ranges.get(place)
@@ -99,7 +98,7 @@ def _offsets(to: OffsetPosition, snapshot: Snapshot, position: GroupPosition) ->
         found = snapshot.offsets_at.get((*place, to.number))
         if found is None:
             raise _unknown(place, snapshot, to)
-        # Where all records are older there is nothing to read again, as kafka-consumer-groups takes it.
+        # As kafka-consumer-groups does: if all records are older, start at the end.
         return found if found >= 0 else log(place).end
 
     def beside(place: TopicPartition) -> int:
@@ -107,7 +106,7 @@ def _offsets(to: OffsetPosition, snapshot: Snapshot, position: GroupPosition) ->
         if committed is None:
             message = f"the group has no offset of {clean(place[0], 80)}/{place[1]} to go on from"
             raise CommandError(message, "give an offset, or reset to earliest, latest or a time", to.span)
-        # Not further than the log goes: what retention took can't be read again.
+        # Not beyond the log: records that retention deleted can't be read again.
         return min(max(committed.offset + to.number, log(place).start), log(place).end)
 
     def current(place: TopicPartition) -> int:

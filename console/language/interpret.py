@@ -23,28 +23,27 @@ def to_edits(
     plan: AnyPlan = EMPTY,
     secrets: Secrets | None = None,
 ) -> tuple[Edit, ...]:
-    """Return the edits that a statement stages. Whether edits contradict each other is checked when they are staged.
+    """Return the edits that a statement stages. Staging, not this function, checks whether edits contradict each other.
 
     Args:
-        snapshot: read with `needs(statement, selected)`; what is missing in it counts as absent.
-        selected: the entity that is meant where none is named.
-        plan: what is staged already; a topic that it creates exists.
+        snapshot: read with `needs(statement, selected)`; entities missing in it count as absent.
+        selected: the entity of a statement that names no entity.
+        plan: the edits already staged; a topic that it creates exists.
         secrets: key -> its secret, for each slot of the statement.
 
     Returns:
         In the statement's order; several for a statement about many partitions, or with several keys.
 
     Raises:
-        CommandError: a name, key or value that the cluster does not have or take, with its span in the script.
+        CommandError: a name, key or value that does not exist or is invalid on the cluster, with its span in the
+            script.
     """
     # Each kind of statement stages its own edits: the registry is the only switch.
     return tuple(kind_of(statement).edits(statement, Staging(snapshot, selected, plan, secrets or {})))
 
 
 def to_statement(edit: Edit) -> EditStatement:
-    """Return the statement that stages an edit. It asks for a secret value, and for
-    the value of a key that looks sensitive.
-    """
+    """Return the statement that stages an edit. It prompts for secrets and values of sensitive-looking keys."""
     return _by_edit()[type(edit)](edit)
 
 
@@ -55,5 +54,5 @@ def command_of(edit: Edit) -> str:
 
 @cache
 def _by_edit() -> Mapping[type[Edit], Callable[[Any], EditStatement]]:
-    """Return kind of edit -> the function that makes its statement."""
+    """Return the map from each kind of edit to the function that makes its statement."""
     return {edit: of for kind in STATEMENT_KINDS.values() for edit, of in kind.of_edits.items()}

@@ -1,4 +1,4 @@
-"""The names in a snapshot, indexed for completion: by how they begin, then by what they contain; quick with 100,000."""
+"""The names in a snapshot, indexed for completion by prefix and by substring; fast with 100,000 names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from console.model.snapshot import Snapshot
 
 
 class NameIndex:
-    """Names in alphabetical order without regard to case."""
+    """Names in alphabetical order, ignoring case."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names = sorted(names, key=str.casefold)
@@ -29,7 +29,7 @@ class NameIndex:
         return self._names
 
     def changed(self, gone: Set[str], new: Set[str]) -> NameIndex:
-        """Return an index without the names in `gone` and with those in `new`; the rest is not sorted again."""
+        """Return an index without the names in `gone` and with those in `new`; the other names are not sorted again."""
         other = NameIndex()
         other._names = [name for name in self._names if name not in gone] if gone else self._names.copy()
         other._folded = [name.casefold() for name in other._names] if gone else self._folded.copy()
@@ -53,11 +53,11 @@ class NameIndex:
         return beginning + list(islice(self._holding(folded), limit - len(beginning)))
 
     def make_ready(self) -> None:
-        """Build the joined text that `find` searches, ahead of its first call."""
+        """Build the joined text that `find` searches, before the first call of `find`."""
         self._all_text()
 
     def _holding(self, folded: str) -> Iterator[str]:
-        # The names are joined by line ends, so this would match across two of them.
+        # A line end separates the names, so a text with one would match across two names.
         if "\n" in folded:
             return
         text = self._all_text()
@@ -69,7 +69,7 @@ class NameIndex:
             at = text.find(folded, self._starts[number] + len(self._folded[number]))
 
     def _all_text(self) -> str:
-        """Return all names in one text, a line each: one search in it is faster than 100,000 searches in names."""
+        """Return all names as one text, a line each: one search in it is faster than 100,000 searches in names."""
         if self._text is None:
             self._text = "\n".join(self._folded)
             self._starts = list(accumulate((len(name) + 1 for name in self._folded[:-1]), initial=0))
@@ -77,27 +77,28 @@ class NameIndex:
 
 
 MOST = 100_000
-"""Quota entities and ACLs whose names are collected."""
+"""The greatest number of quota entities and ACLs whose names are collected."""
 
 _FEW = 1_000
-"""Names that are inserted into an index one by one; for more, it is rebuilt."""
+"""The greatest number of names to insert into an index one by one; for more, the index is rebuilt."""
 
 
 class KnownNames:
-    """Indexes of the names in the latest snapshot. Each is built when it is first needed, and kept while the part of
-    the snapshot that it was built from stays the same object."""
+    """Indexes of the names in the latest snapshot. Each is built on first use, and kept while the part of the snapshot
+    that it was built from stays the same object.
+    """
 
     def __init__(self) -> None:
         self._made: dict[str, Derived[NameIndex]] = {}
         self._topics: tuple[Mapping[str, Any], NameIndex] = ({}, NameIndex())
 
     def topics(self, snapshot: Snapshot) -> NameIndex:
-        """Return the topics. After a new read the index is changed by the difference."""
+        """Return the index of the topics. After a new read only the difference is applied to it."""
         before, index = self._topics
         now = snapshot.topics
         if now is before:
             return index
-        # Few topics come or go between two polls: sorting 100,000 names again would hold up a key.
+        # Few topics come or go between two polls: sorting 100,000 names again would delay a key press.
         if len(now) != len(before) or not all(map(before.__contains__, now)):
             gone, new = before.keys() - now.keys(), now.keys() - before.keys()
             index = NameIndex(now) if len(gone) + len(new) > _FEW else index.changed(gone, new)
@@ -105,7 +106,7 @@ class KnownNames:
         return index
 
     def groups(self, snapshot: Snapshot) -> NameIndex:
-        """Return the groups, and names of groups with configs."""
+        """Return the index of the groups, with groups that only have configs."""
 
         def names() -> Iterable[str]:
             return {*snapshot.groups, *_configured(snapshot, GROUP)}
@@ -113,14 +114,14 @@ class KnownNames:
         return self._index("groups", (snapshot.groups, snapshot.configs), names)
 
     def resources(self, snapshot: Snapshot, type_: EntityType) -> NameIndex:
-        """Return the resources that have configs and are in no other part of a snapshot."""
+        """Return the index of resources that appear only in the configs of a snapshot."""
         return self._index(type_.word, (snapshot.configs,), lambda: _configured(snapshot, type_.number))
 
     def users(self, snapshot: Snapshot) -> NameIndex:
-        """Return the users with quotas, SCRAM credentials or ACLs."""
+        """Return the index of the users with quotas, SCRAM credentials or ACLs."""
 
         def names() -> Iterable[str]:
-            # Some users have nothing but an ACL.
+            # Some users appear only in ACLs.
             principals = (acl.principal for acl in islice(snapshot.acls, MOST))
             of_acls = {name.removeprefix("User:") for name in principals if name.startswith("User:")} - {"*"}
             return {*_parts(snapshot, USER), *snapshot.scram, *of_acls}
@@ -128,15 +129,15 @@ class KnownNames:
         return self._index("users", (snapshot.quotas, snapshot.scram, snapshot.acls), names)
 
     def clients(self, snapshot: Snapshot) -> NameIndex:
-        """Return the client ids with quotas."""
+        """Return the index of the client ids with quotas."""
         return self._index("clients", (snapshot.quotas,), lambda: _parts(snapshot, CLIENT_ID))
 
     def ips(self, snapshot: Snapshot) -> NameIndex:
-        """Return the addresses with quotas."""
+        """Return the index of the addresses with quotas."""
         return self._index("ips", (snapshot.quotas,), lambda: _parts(snapshot, IP))
 
     def principals(self, snapshot: Snapshot) -> NameIndex:
-        """Return the principals of ACLs, and users as principals."""
+        """Return the index of the principals of ACLs, with users as principals."""
 
         def names() -> Iterable[str]:
             users = (f"User:{name}" for name in self.users(snapshot).names())
@@ -145,11 +146,11 @@ class KnownNames:
         return self._index("principals", (snapshot.quotas, snapshot.scram, snapshot.acls), names)
 
     def acl_names(self, snapshot: Snapshot, type_: AclResourceType) -> NameIndex:
-        """Return the names that ACLs on this type of resource have."""
+        """Return the index of the resource names in ACLs on this type of resource."""
         return self._of_acls(snapshot, f"acl {type_}", lambda acl: acl.resource_name, type_)
 
     def hosts(self, snapshot: Snapshot) -> NameIndex:
-        """Return the hosts of ACLs."""
+        """Return the index of the hosts of ACLs."""
         return self._of_acls(snapshot, "hosts", lambda acl: acl.host, None)
 
     def _of_acls(

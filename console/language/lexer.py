@@ -36,7 +36,7 @@ class CommandLexer(Lexer):
     filenames: ClassVar[list[str]] = ["*.kac"]
 
     def __init__(self, **options: Any) -> None:
-        # Offsets must not move: nothing is stripped, no newline added.
+        # Offsets must not move, so the lexer strips nothing and adds no newline.
         super().__init__(**{"stripnl": False, "ensurenl": False, **options})
         self.where = options.get("where", Where.BAR)
 

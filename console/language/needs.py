@@ -1,4 +1,4 @@
-"""Which parts of a snapshot statements need: each kind of statement declares them. Pure."""
+"""The parts of a snapshot that statements need; each kind of statement declares them. Pure."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from console.language.verbs import kind_of
 
 
 def needs(statement: Statement, selected: Subject | None = None) -> Needs:
-    """Return what a statement needs. selected: the entity that is meant where none is named."""
+    """Return the parts that a statement needs. selected: the entity of a statement that names no entity."""
     return kind_of(statement).needs(statement, selected)
 
 
 def needs_of_script(statements: Iterable[Statement]) -> Needs:
-    """Return what all statements need, to be read at once."""
-    # Read at once: statements of one script need much of the same.
+    """Return the parts that all statements need, for one read."""
+    # One read for all: statements of one script need many of the same parts.
     each = [needs(statement) for statement in statements]
 
     def together(name: str) -> Any:

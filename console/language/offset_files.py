@@ -26,13 +26,14 @@ S = TypeVar("S", bound=Statement)
 
 
 LIMIT = 8 << 20
-"""Bytes of a file."""
+"""The most bytes of a file."""
 ROWS = 100_000
 
 
 def with_file(statement: S) -> S:
-    """Return a statement with the offsets of the file that it names; other statements unchanged. Raises CommandError
-    for a file that can't be read.
+    """Return a statement with the offsets of the file that it names; other statements unchanged.
+
+    Raises CommandError for a file that can't be read.
     """
     if not isinstance(statement, ResetOffsets) or statement.to.how != "file":
         return statement
@@ -42,7 +43,7 @@ def with_file(statement: S) -> S:
 
 
 def read_text(path: str, span: Span | None = None) -> str:
-    """Return the text of a file. Raises CommandError where it can't be read or has more than `LIMIT` bytes."""
+    """Return the text of a file. Raises CommandError if it can't be read or has more than `LIMIT` bytes."""
     shown = f"'{clean(path, 200)}'"
     try:
         with Path(path).expanduser().open("rb") as file:
@@ -57,17 +58,17 @@ def read_text(path: str, span: Span | None = None) -> str:
 
 
 def offset_rows(text: str, group: str, span: Span | None = None) -> tuple[OffsetRow, ...]:
-    """Return the offsets of a group; with a column of groups, those of this one. Raises CommandError, with the line."""
+    """Return the offsets of a group; rows of other groups are skipped. Raises CommandError with the line's number."""
     found: dict[tuple[str, int], OffsetRow] = {}
     others: set[str] = set()
     reader = csv.reader(text.splitlines())
     try:
-        # One more than allowed shows that the file is longer.
+        # One row more than allowed shows that the file is longer.
         for cells in islice(reader, ROWS + 1):
             if not cells:
                 continue
             row, owner = _row(cells, reader.line_num, span)
-            # A file of several groups is read once for each of them.
+            # A file of several groups is read once for each group.
             if owner is not None and owner != group:
                 others.add(owner)
                 continue
@@ -85,7 +86,7 @@ def offset_rows(text: str, group: str, span: Span | None = None) -> tuple[Offset
 
 
 def offset_lines(commits: Iterable[CommitOffset], *, with_group: bool) -> list[str]:
-    """Return the lines of a file of offsets, which `offset_rows` reads. with_group: with the group as first column."""
+    """Return the lines of a file of offsets for `offset_rows`. with_group: whether the first column is the group."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(
         [*([each.group] if with_group else []), each.topic, each.partition, each.offset] for each in commits

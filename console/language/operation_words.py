@@ -1,4 +1,4 @@
-"""What the verbs that begin operations share: their statement, its text, and their arguments."""
+"""Shared parts of the verbs that begin operations: their statement, its text, and their arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from console.operations import goals
 
 class BeginOperation(BarStatement, frozen=True):
     """``drain``, ``replace``, ``balance``, ``replication``, ``back``, and ``move`` of a whole topic or with a throttle.
-    throttle: bytes per second that each broker copies, and is read, at most; None for no throttle."""
+
+    throttle: limit of the bytes per second that a broker replicates, in each direction; None for no throttle.
+    """
 
     goal: goals.Worded
     throttle: int | None = None
@@ -25,7 +27,7 @@ def begun(reader: Reader, goal: goals.Worded) -> BeginOperation:
 
 
 def optional_throttle(reader: Reader) -> int | None:
-    """Read ``[throttle RATE]``: bytes per second, 0 for no throttle, None where it is left out."""
+    """Read ``[throttle RATE]``: bytes per second, 0 for no throttle; None if the statement leaves it out."""
     return rate(reader) if reader.take_keyword("throttle") is not None else None
 
 

@@ -1,5 +1,7 @@
-"""What people type first, by the words of other tools (kubectl, kcl, kafkactl, rpk, Kafka's scripts), and the line of
-ours that does it. One table, for the command line and the language. Pure."""
+"""The commands of other tools (kubectl, kcl, kafkactl, rpk, Kafka's scripts), and kac's line for each.
+
+One table, for the command line and the language. Pure.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ NOUNS: Mapping[str, str] = MappingProxyType(
         for word in words.split()
     }
 )
-"""Another tool's word -> what it is about."""
+"""Another tool's word -> the noun that it names."""
 VERBS: Mapping[str, str] = MappingProxyType(
     {
         word: verb
@@ -58,7 +60,7 @@ VERBS: Mapping[str, str] = MappingProxyType(
         for word in words.split()
     }
 )
-"""Another tool's word -> what it does."""
+"""Another tool's word -> the action that it names."""
 ALONE: Mapping[str, str] = MappingProxyType(
     {
         "health": "kac triage",
@@ -76,7 +78,7 @@ ALONE: Mapping[str, str] = MappingProxyType(
         "kafka-console-producer": "",
     }
 )
-"""A word that stands alone -> the line; ``""`` for what kac does not do."""
+"""A word without an object -> kac's line; ``""`` if kac does not support it."""
 LINES: Mapping[tuple[str, str], str] = MappingProxyType(
     {
         ("topic", "list"): "list topics",
@@ -162,17 +164,19 @@ LINES: Mapping[tuple[str, str], str] = MappingProxyType(
         ("context", "use"): "kac --context NAME",
     }
 )
-"""What it is about, and what it does -> our line: a statement of the language, or a command of kac."""
+"""Noun and action -> kac's line: a statement of the language, or a command of kac."""
 NO_RECORDS = "kafka-console-producer: kac writes no records"
 _NAMED = ("NAME", "ID")
 
 
 def our_line(words: Sequence[str]) -> str | None:
-    """Return the line of ours for what begins with other tools' words, with the name that was typed; None where none of
-    the words is known, ``""`` where kac has no such thing.
+    """Return kac's line, with the typed name, for a command in other tools' words.
 
     Args:
-        words: the statement, or what follows ``kac``; options (``--bootstrap-server …``) are passed over.
+        words: the statement, or the words after ``kac``; options (``--bootstrap-server …``) are ignored.
+
+    Returns:
+        None if no word is known; ``""`` if kac does not support it.
     """
     known = [word.lower().removesuffix(".sh") for word in words]
     plain = [(own, word) for own, word in zip(words, known, strict=True) if not own.startswith("-")]
@@ -189,7 +193,7 @@ def our_line(words: Sequence[str]) -> str | None:
             return _with_name(LINES[noun, verb], [own for own, _ in rest])
         return None
     noun = NOUNS[plain[nouns[0]][1]]
-    # `consumer-group-offset`, `topic config`: the second word is what it is about.
+    # `consumer-group-offset`, `topic config`: the second word is the noun.
     if (
         len(nouns) == 2
         and (NOUNS[plain[1][1]], verb or "list") in LINES
@@ -197,7 +201,7 @@ def our_line(words: Sequence[str]) -> str | None:
     ):
         noun = NOUNS[plain[1][1]]
     names = [own for own, word in plain[nouns[-1] + 1 :] if word not in VERBS]
-    # `delete records topic NAME`; a name may be such a word, too.
+    # `delete records topic NAME`; a name may also be such a word.
     if len(names) > 1 and names[0].lower() in NOUNS:
         names = names[1:]
     meant = verb or ("describe" if names else "list")
@@ -208,7 +212,7 @@ def our_line(words: Sequence[str]) -> str | None:
 
 
 def _with_name(line: str, names: Sequence[str]) -> str:
-    """Return the line with the first name in place of what stands for it."""
+    """Return the line with the first name in place of its placeholder."""
     name = next((each for each in names if "=" not in each), None)
     if name is None:
         return line
@@ -219,7 +223,7 @@ def _with_name(line: str, names: Sequence[str]) -> str:
 
 
 def command_line(line: str, connection: Sequence[str] = ()) -> str:
-    """Return what is typed in a shell for a line of `our_line`, or for a statement.
+    """Return the shell command for a line of `our_line`, or for a statement.
 
     Args:
         connection: options that name the cluster.
@@ -231,11 +235,11 @@ def command_line(line: str, connection: Sequence[str] = ()) -> str:
 
 
 def words_of(commands: Collection[str]) -> list[str]:
-    """Return all that a typo may have been meant as: these commands, and other tools' words that have a line."""
+    """Return the candidates for a misspelt word: these commands, and other tools' words that have a line."""
     return [*commands, *NOUNS, *VERBS, *ALONE]
 
 
-# -- regular expressions, which Kafka's tools take for the names of topics ---------------------------------------------
+# -- regular expressions, which Kafka's tools accept for the names of topics -------------------------------------------
 
 _OF_REGEX = re.compile(r"\.[*+]|\]\+|^\^|\$$|\\.|[|()]")
 _ONE_NAME = re.compile(r"\^?((?:[A-Za-z0-9_-]|\\?\.(?![*+?{])|\.[*+])+)\$?")
@@ -243,13 +247,15 @@ _IN_GLOB = {".*": "*", ".+": "?*", "\\.": "."}
 
 
 def looks_like_regex(text: str) -> bool:
-    """Return whether a pattern is a regular expression by its looks; one of ``.*`` may be meant as a glob, too."""
+    """Return whether a pattern looks like a regular expression; one with ``.*`` may also be meant as a glob."""
     return _OF_REGEX.search(text) is not None
 
 
 def globs_of(regex: str) -> tuple[str, ...]:
-    """Return the globs that match the same names as a regular expression of topics; empty if there are none, or none
-    that are easily found. Kafka's tools take a comma for ``|`` (TopicFilter)."""
+    """Return the globs that match the same names as a regular expression of topics; empty if no simple globs do.
+
+    Kafka's tools take a comma for ``|`` (TopicFilter).
+    """
     found = [_ONE_NAME.fullmatch(each) for each in re.split(r"[|,]", regex)]
     known = [each[1] for each in found if each is not None]
     if len(known) < len(found):

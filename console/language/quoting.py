@@ -1,7 +1,6 @@
-"""Quoting: text as words of the command language that read back as exactly it, and as words of a POSIX shell.
+"""Quoting: text as words of the command language that parse back to the same text, and as words of a POSIX shell.
 
-What is written here is printable: a script goes to terminals, through pipes and into files, and none of them may
-change it.
+The output is printable: a script goes to terminals, through pipes and into files, and none of them may change it.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ DEFAULT_NAME = "<default>"
 ENTITY_WORDS = tuple(each.word for each in sorted(ENTITY_TYPES, key=lambda each: each.at_broker))
 
 ESCAPES: Mapping[str, str] = MappingProxyType({'"': '"', "\\": "\\", "n": "\n", "t": "\t", "r": "\r"})
-"""Character after a backslash in double quotes -> what the two stand for; also ``\\u{HEX}``, any code point."""
+"""Character after a backslash in double quotes -> the character that both denote; also ``\\u{HEX}``, any code point."""
 
-# Punctuation without a meaning in the grammar: `@` and `?` begin a secret's source, and `!`, `~`, `<` and `>` compare
-# in the filters of a list.
+# Without `@` and `?`, which begin a secret's source, and without `!`, `~`, `<` and `>`, which compare in the filters of
+# a list.
 _SAFE = re.compile(r"[\w.:/+%,*\-\[\]{}()$&^|]+", re.ASCII)
 RESERVED = frozenset(
     (*ENTITY_WORDS, "transactional-id", "delegation-token", "cluster", "prefixed", "from", "for", "on", DEFAULT_NAME)
@@ -35,7 +34,7 @@ _GLOB = re.compile(r"([*?\[])")
 
 
 def quote(text: str) -> str:
-    """Return the text as one word of the language that stands for exactly it, as a name, key or value.
+    """Return the text as one word of the language that denotes exactly this text, as a name, key or value.
 
     Bare if that is safe; else in single quotes; in double quotes if it contains a single quote or a character that a
     terminal, a pipe or a file could change. Reserved words are quoted, so the result is data in every position.
@@ -57,15 +56,17 @@ def quote_pattern(pattern: str) -> str:
 
 
 def can_stand_bare(key: str) -> bool:
-    """Return whether an unquoted key reads back as it is, in every position of a key."""
+    """Return whether an unquoted key parses back to itself, in every position of a key."""
     if not key or key in RESERVED or not is_harmless(key):
         return False
     return not any(char.isspace() or char in ";'\"=" for char in key)
 
 
 def as_typed(word: str) -> str:
-    """Return a shell's word as the word of the language that was meant: keywords and ``=`` keep their meaning, and
-    what would end the word stands in quotes."""
+    """Return a shell's word as the word of the language that the user meant.
+
+    Keywords and ``=`` keep their meaning; characters that would end the word are in quotes.
+    """
     if word and is_harmless(word) and not any(char.isspace() or char in ";#'\"\\" for char in word):
         return word
     key, equals, value = word.partition("=")
@@ -73,7 +74,7 @@ def as_typed(word: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return the text in quotes, whether it needs them or not."""
+    """Return the text in quotes, even if it needs none."""
     harmless = is_harmless(text)
     if harmless and "'" not in text:
         return f"'{text}'"
@@ -92,7 +93,7 @@ def _escape(char: str, harmless: bool) -> str:
 
 WIDTH = 78
 GOES_ON = " \\"
-# An `=` is bare only inside a word: zsh replaces a word that begins with one by the path of a command.
+# An `=` is bare only inside a word: zsh replaces a word that begins with `=` by the path of a command.
 _BARE = re.compile(r"[A-Za-z0-9_./:,@%+-]+(?:=[A-Za-z0-9_./:,@%+-]+)*")
 _BARE_COMMENT = re.compile(r"(?:[A-Za-z0-9_./:,%+ …-]|(?<=[A-Za-z0-9])=(?=[A-Za-z0-9…]))*")
 _QUOTES = re.compile("('+)")
@@ -121,7 +122,7 @@ def shell_word(text: str) -> str:
 
 
 def _quoted_piece(piece: str) -> str:
-    # Two single quotes are never adjacent: zsh's RC_QUOTES would read them as one quote that is data.
+    # Two single quotes are never adjacent: zsh's RC_QUOTES would read them as one literal quote.
     return f'"{piece}"' if piece[0] == "'" else f"'{piece}'"
 
 
@@ -131,14 +132,13 @@ def _octal(byte: int) -> str:
 
 
 def shell_comment(text: str) -> str:
-    """Return a comment line. An interactive zsh runs comments as commands, so special characters are quoted there
-    too."""
+    """Return a comment line, with special characters quoted, because an interactive zsh runs comments as commands."""
     shown = clean(text, _LONGEST_COMMENT)
     return f"# {shown if _BARE_COMMENT.fullmatch(shown) else shell_word(shown)}"
 
 
 def shell_line(*words: str) -> str:
-    """Return one command, for a hint; a comment with the reason if a shell can't take its words."""
+    """Return one command, for a hint; a comment with the reason if its words can't be written for a shell."""
     try:
         return " ".join(map(shell_word, words))
     except ValueError as error:
@@ -146,7 +146,7 @@ def shell_line(*words: str) -> str:
 
 
 def shell_text(commands: Iterable[Command]) -> str:
-    """Return the commands as lines; one that a shell can't take is a comment with its words and the reason."""
+    """Return the commands as lines; a command that a shell can't take is a comment with its words and the reason."""
     return "\n".join(line for command in commands for line in _lines(command))
 
 
@@ -177,7 +177,7 @@ def _options(words: Sequence[str]) -> Iterator[str]:
 
 
 def _folded(pieces: Iterable[str]) -> Iterator[str]:
-    """Fold the words into lines that fit a terminal if possible; a line that continues ends with a backslash."""
+    """Fold the words into lines that fit a terminal if possible; a continued line ends with a backslash."""
     line = ""
     for piece in pieces:
         if line and len(line) + 1 + len(piece) + len(GOES_ON) > WIDTH:

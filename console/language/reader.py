@@ -1,6 +1,7 @@
-"""Reads the words of one statement for the grammar, and records the role of each word and what is valid where.
+"""Reads the words of one statement for the grammar, and records the role of each word and the valid words at each
+position.
 
-The roles (marks) colour the text, what is valid (expectations) completes it: parser, lexer and completion share one
+The roles (marks) colour the text, the valid words (expectations) complete it: parser, lexer and completion share one
 grammar.
 """
 
@@ -78,20 +79,20 @@ class What(Enum):
 
 
 class Form(Enum):
-    """How a candidate is written into the text."""
+    """The way to write a candidate into the text."""
 
     NAME = "name"
-    """As one word that stands for exactly it, quoted if necessary."""
+    """As one word that denotes exactly this text, quoted if necessary."""
     GLOB = "glob"
-    """The same, where a pattern is allowed."""
+    """As a name, at a position that accepts a pattern."""
     KEY = "key"
     """Followed by ``=``."""
     BARE = "bare"
-    """As it is: a keyword, ``<default>``."""
+    """Unchanged: a keyword, ``<default>``."""
 
 
 class Candidate(NamedTuple):
-    """A text that can follow. meta: shown beside it in a list; help: a line on it."""
+    """A text that can follow. meta: a note next to it in a list; help: one line of documentation."""
 
     text: str
     meta: str = ""
@@ -100,10 +101,10 @@ class Candidate(NamedTuple):
 
 
 class Expected(Struct, frozen=True):
-    """What is valid at a position.
+    """The valid words at a position.
 
     Attributes:
-        label: as the help writes it.
+        label: text in the help.
         words: the fixed words.
         subject: the entity whose keys are valid; None for the selected one.
         detail: the kind of a list, the type of an ACL's resource, or the word of a type of entity.
@@ -123,7 +124,7 @@ class Expected(Struct, frozen=True):
 
 
 class Reader:
-    """A cursor over the words of a statement. verbs: those that can be entered there; verb: the statement's own."""
+    """A cursor over the words of a statement. verbs: the verbs of its prompt; verb: the statement's own."""
 
     def __init__(self, places: Places, raw: RawStatement, where: Where, verbs: tuple[str, ...]) -> None:
         self.places = places
@@ -143,7 +144,7 @@ class Reader:
 
     @property
     def ended(self) -> bool:
-        """Whether there is no next word."""
+        """Whether all words were read."""
         return self.index >= len(self.raw.words)
 
     def span(self, word: Word) -> Span:
@@ -160,7 +161,7 @@ class Reader:
             self.marks.append(Mark(word.start, word.end, role))
 
     def expect(self, expected: Expected) -> None:
-        """Record what is valid at the next word."""
+        """Record the valid words for the next position."""
         self.expected.append((self.index, expected))
 
     # -- fixed words -----------------------------------------------------------------------------------------------
@@ -168,10 +169,10 @@ class Reader:
     def take_keyword(
         self, *options: str, label: str = "", role: Role = Role.KEYWORD, what: What = What.WORDS
     ) -> str | None:
-        """Read the next word if it is one of these, unquoted; else return None, and read nothing.
+        """Read the next word if it is one of these, unquoted; else return None and leave the word unread.
 
         Args:
-            label: how the help and errors write what is expected, by default the options joined by "or".
+            label: text for the help and errors, by default the options joined by "or".
 
         Returns:
             The option that was read.
@@ -185,18 +186,18 @@ class Reader:
         return word.text
 
     def need_keyword(self, *options: str, label: str = "", role: Role = Role.KEYWORD) -> str:
-        """Read the next word, which must be one of these, unquoted. Raises ParseError for any other."""
+        """Read the next word, which must be one of these, unquoted. Raises ParseError for any other word."""
         found = self.take_keyword(*options, label=label, role=role)
         return found if found is not None else self.fail()
 
     # -- other words -----------------------------------------------------------------------------------------------
 
     def take(self, expected: Expected, role: Role | None = Role.NAME) -> Word:
-        """Read the next word, whatever it is.
+        """Read the next word, without checking it.
 
         Args:
-            expected: what is valid here, recorded for completion and for the error.
-            role: None if the caller marks the word, whose role depends on what it turns out to be.
+            expected: the valid words here, recorded for completion and for the error.
+            role: None if the caller marks the word, because its role depends on its value.
 
         Raises:
             ParseError: there is no next word.
@@ -214,10 +215,10 @@ class Reader:
         """Read the next word, split at its first unquoted ``=``.
 
         Returns:
-            The whole word, its key, which is never empty, and its value, which may be.
+            The whole word, its key, which is never empty, and its value, which may be empty.
 
         Raises:
-            ParseError: the word has no such ``=`` or no key. After a key that looks sensitive, errors no longer
+            ParseError: the word has no unquoted ``=`` or no key. After a key that looks sensitive, errors no longer
                 repeat words.
         """
         word = self.take(expected, role=None)
@@ -234,7 +235,7 @@ class Reader:
         if not key.text:
             self.index -= 1
             self.fail(f"the key is missing before '=' ({label})")
-        # A secret may stand in any later word, if its quotes are wrong.
+        # If the quotes are wrong, any later word may contain a secret.
         self._hushed = self._hushed or seems_sensitive(key.text)
         self.mark(key, Role.KEY)
         self.marks.append(Mark(key.end, key.end + 1, Role.OPERATOR))
@@ -252,9 +253,9 @@ class Reader:
         """Raise ParseError at a word.
 
         Args:
-            message: by default what was expected, and the word itself unless it may be a secret.
-            word: the wrong one, by default the next one, for which the error lists everything that is valid.
-            hint: how to write it, by default the nearest of the words that are valid.
+            message: by default the valid words, and the word itself unless it may be a secret.
+            word: the wrong word, by default the next one, for which the error lists everything that is valid.
+            hint: the correct form, by default the nearest of the valid words.
         """
         wrong = word or self.word
         here = [expected for index, expected in self.expected if index == self.index] if word is None else []
@@ -264,7 +265,7 @@ class Reader:
             end = self.raw.words[-1].end if self.raw.words else self.raw.end
             message = message or f"{_any_of(labels)} is missing at the end"
             raise ParseError(message, self.places.span(end, end), hint, labels)
-        # What was read as valid and is wrong after all has one colour: that of the error.
+        # The error's colour replaces the marks of the parts that were read as valid.
         self.marks = [mark for mark in self.marks if mark.end <= wrong.start or mark.start >= wrong.end]
         self.marks.append(Mark(wrong.start, wrong.end, Role.ERROR))
         self.marks.sort()
@@ -274,7 +275,7 @@ class Reader:
         raise ParseError(message, self.span(wrong), hint or guess, labels)
 
     def shown(self, word: Word) -> str:
-        """Return a word for a message: harmless, short, and without the value of a secret."""
+        """Return a word for a message: shortened, without control characters and without the value of a secret."""
         if self._hushed:
             return "this"
         pair = word.split("=")
@@ -283,7 +284,7 @@ class Reader:
 
 
 def is_secret_source(value: Word) -> bool:
-    """Return whether a value is written ``@FILE`` or ``?``, unquoted."""
+    """Return whether a value is ``@FILE`` or ``?``, unquoted."""
     return value.first_bare == "@" or value.is_bare("?")
 
 

@@ -1,6 +1,6 @@
-"""Secrets of statements: where a secret comes from, and text without secrets.
+"""Secrets of statements: reading them from files or the operator, and removing them from text.
 
-No secret is ever repeated.
+No message ever contains a secret.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from console.present.names import HIDDEN
 from console.present.text import clean
 
 FILE_LIMIT = 1 << 20
-"""Bytes of a secret's file; a config value has at most 32,767 characters."""
+"""The most bytes of a secret's file; a config value has at most 32,767 characters."""
 
 
 async def resolve_secrets(
     statement: EditStatement, ask: Callable[[SecretSlot], Awaitable[Secret]]
 ) -> dict[str, Secret]:
-    """Return key -> secret, from files or by asking.
+    """Return key -> secret, from files or from the operator.
 
     Args:
-        ask: asks the operator for a secret.
+        ask: prompts the operator for a secret.
 
     Raises:
-        CommandError: a file can't be read, or there is no terminal to ask on.
+        CommandError: a file can't be read, or there is no terminal for the prompt.
     """
     return {
         slot.key: read_secret_file(slot.source, slot.span) if isinstance(slot.source, FromFile) else await ask(slot)
@@ -41,7 +41,7 @@ async def resolve_secrets(
 
 
 def nobody_to_ask(slot: SecretSlot) -> CommandError:
-    """Return the error for a secret that can't be asked for, as there is no terminal."""
+    """Return the error for a secret that needs a prompt if there is no terminal."""
     hint = f"write {quote_beside_equals(slot.key)}=@FILE"
     return CommandError(f"{slot.prompt}: there is no terminal to ask on", hint, slot.span)
 
@@ -68,14 +68,14 @@ _SEPARATORS = ("=", ":", ":=")
 
 
 def redact(text: str) -> str:
-    """Return the text with dots for every value of a key that looks sensitive, whether it parses or not.
+    """Return the text with dots for every value of a key that looks sensitive; the text need not parse.
 
-    ``KEY=VALUE``, ``KEY = VALUE``, ``KEY: VALUE`` and ``password VALUE`` are recognized, and what `without_secrets`
-    finds. ``@FILE`` and ``?`` stay.
+    Recognizes ``KEY=VALUE``, ``KEY = VALUE``, ``KEY: VALUE`` and ``password VALUE``, and the forms that
+    `without_secrets` finds. ``@FILE`` and ``?`` stay.
     """
     cuts = [cut for statement in scan(text).statements for cut in _cuts(statement.words)]
     shown = text
-    # From the end, so that the offsets before stay right.
+    # From the end, so that the earlier offsets stay valid.
     for start, end in reversed(cuts):
         shown = shown[:start] + HIDDEN + shown[end:]
     return without_secrets(shown, HIDDEN)

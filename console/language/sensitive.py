@@ -1,6 +1,7 @@
-"""Which keys have secret values, by name: Kafka's own (ConfigDef.Type.PASSWORD) and usual words.
+"""Recognizes keys with secret values by name: Kafka's own (ConfigDef.Type.PASSWORD) and usual words.
 
-And texts without what looks like a secret: by its key, or by its own form (`console.model.secret_forms`).
+Also removes from texts everything that looks like a secret: by its key, or by its own form
+(`console.model.secret_forms`).
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ _KEY = re.compile(r"[\w.-]+")
 _HELD = re.compile(_WORDS, re.IGNORECASE)
 _NAMED_SO = re.compile(rf"\A-*(?:\w[\w.-]*[._-])?(?:{_WORDS}|{_PASSWORDS.pattern[:-1]})s?:?", re.IGNORECASE)
 _QUOTE = r"""(?:\\{0,15}["'])?"""
-"""One that may be escaped, as in JSON within JSON: then the value ends at one that is escaped as often."""
+"""A quote, possibly escaped, as in JSON within JSON: the value ends at a quote with the same number of backslashes."""
 _PAIR = re.compile(
     rf"""(?<![\w.-])(?=[\w.-]*?(?:{_WORDS}))([\w.-]++)"""
     # Also ``"name": KEY, "value": VALUE``, as Connect and Kafka's own tools write a config.
     rf"""({_QUOTE}\s*+(?:=>|->|:=|[=:]|,\s*+{_QUOTE}value{_QUOTE}\s*+[=:])\s*+)"""
     r"""(b?"(?:[^"\\]|\\.)*+"|b?'[^']*+'|(\\{1,15}")(?:(?!(?<!\\)(?:\4|")).)*+(?:\4)?"""
-    # Lists and objects; a block of YAML; a word, in which there may be a comma that begins nothing of its own.
+    # Lists and objects; a block of YAML; a word, which may contain a comma unless a new key or value follows it.
     r"""|\[[^\]]*+\]?|\{[^}]*+\}?|[|>][+-]?[ \t]*+(?:(?:\n|\\{1,31}n)[ \t]++[^\n\\"]*+)++"""
     r"""|(?:[^\s"',;}]|[,;](?![\w. -]{0,60}[=:]|[\s"',;}\])]|\Z))++)""",
     re.IGNORECASE | re.DOTALL,
@@ -51,8 +52,9 @@ _API_VERSION = re.compile(r"\s{0,4},\s{0,4}api_?version", re.IGNORECASE)
 
 
 def seems_sensitive(key: str) -> bool:
-    """Return whether a key of this name is a secret in Kafka's own configs, or probably in a plug-in's. Keys that Kafka
-    does not treat as passwords (``password.encoder.iterations``) are not.
+    """Return whether a key of this name is a secret in Kafka's own configs, or probably in a plug-in's.
+
+    False for keys that Kafka does not treat as passwords (``password.encoder.iterations``).
     """
     if _KEY.fullmatch(key) is None:
         return False  # not a config's key
@@ -65,8 +67,9 @@ def names_a_secret(word: str) -> bool:
 
 
 def without_secrets(text: str, hidden: str) -> str:
-    """Return the text with `hidden` for values after the ``=`` or ``:`` of a key that looks sensitive, and for what has
-    the form of a secret by itself. ``@FILE`` and ``?`` stay."""
+    """Return the text with `hidden` for values after the ``=`` or ``:`` of a key that looks sensitive, and for texts
+    that have the form of a secret. ``@FILE`` and ``?`` stay.
+    """
 
     def cut(found: re.Match[str]) -> str:
         key, between, value = found.group(1, 2, 3)
@@ -79,8 +82,11 @@ def without_secrets(text: str, hidden: str) -> str:
 
 
 def _is_no_value(found: re.Match[str]) -> bool:
-    """Return whether what follows a key is a sentence about a config, a mechanism, a topic or a group of that name, the
-    number or name of one of Kafka's APIs, or where a secret's file is."""
+    """Return whether the text after a key is not its value.
+
+    It is then a sentence about a config, a mechanism, a topic or a group of that name, the number or name of one of
+    Kafka's APIs, or the path of a secret's file.
+    """
     text, start = found.string, found.start()
     if text.startswith(_OF_CONFIG, max(0, start - len(_OF_CONFIG))):
         return True
@@ -102,7 +108,7 @@ def _without_refused(text: str, hidden: str) -> str:
 
 
 def data_without_secrets(data: Data, hidden: str) -> Data:
-    """Return data in which every text is without secrets, and so is the value of every key that looks sensitive."""
+    """Return data without secrets: none in its texts, and `hidden` for the value of every key that looks sensitive."""
     if isinstance(data, str):
         return without_secrets(data, hidden)
     if isinstance(data, Mapping):

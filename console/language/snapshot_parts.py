@@ -1,4 +1,4 @@
-"""Parts of a snapshot: what a statement needs, as verbs say it; `console.session.reading` reads them."""
+"""Parts of a snapshot that statements need; verbs declare them, and `console.session.reading` reads them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ class Needs(Struct, frozen=True):
     """Parts of a snapshot.
 
     parts: whole parts, by the names of `Snapshot.read_at`. topics: topics by name, if not all are needed. resources:
-    their configs. every: configs of all resources of a type. a_broker, a_topic: configs of any one, for its keys;
-    where controllers are asked, of a controller.
-    groups: their members and lag. lags_of: the lag of all groups that a set of patterns matches; lag_times: also as a
-    time. log_ranges: where
-    the logs of topics begin and end; offsets_at: their offsets at times (topic, ms since 1970); group_positions: the
-    same for all partitions of a group, with its members and offsets (group, and a time or None). transactions: the
-    open ones in these partitions, and whether they hang. documentation: also that of the configs of `resources`.
-    quotas_of, acls_of: the quotas that filters find and the ACLs of principals, if not all are needed; if all quotas
-    are, those that matter.
-    tiered: topics of which it is shown what is in remote storage, where they are tiered.
-    replica_logs: what the replicas hold of those partitions of topics that have no leader, or move.
-    held: what brokers lead and hold, which is nothing where controllers are asked.
-    nodes: ids that are named as brokers: whether those that no broker has are controllers'.
+    resources whose configs are needed. every: types, for the configs of all their resources. a_broker, a_topic: the
+    configs of any one, for its keys; over a connection to controllers, those of a controller.
+    groups: groups by name, for their members and lag. lags_of: sets of patterns, for the lag of all groups that match;
+    lag_times: whether to estimate the lag as a time also. log_ranges: topics, for the first and last offsets of their
+    logs; offsets_at: topics with times (ms since 1970), for their offsets then; group_positions: groups with a time or
+    None, for the same in all partitions of a group, with its members and offsets. transactions: partitions, for their
+    open transactions, and whether these hang. documentation: whether to read that of the configs of `resources` also.
+    quotas_of, acls_of: the filters of quotas and the principals of ACLs, if not all are needed; if all quotas are
+    needed,
+    the filters of the relevant ones.
+    tiered: topics whose part in remote storage is shown, if they are tiered.
+    replica_logs: topics, for the logs of the replicas of partitions that have no leader, or move.
+    held: whether to read the leaders and replicas on brokers; empty over a connection to controllers.
+    nodes: ids named as brokers, to find out whether those without a broker are controllers.
     """
 
     parts: frozenset[str] = frozenset()
@@ -79,7 +80,7 @@ def the_group(group: Name, time: int | None = None) -> Needs:
 
 
 def subject_or(entity: Entity | None, selected: Subject | None) -> Subject | None:
-    """Return the entity that is meant: the one that is named, or else the selected one."""
+    """Return the named entity, or else the selected one."""
     return entity.subject if entity else selected
 
 
@@ -94,11 +95,11 @@ def configs_of(resource: ConfigResource) -> Needs:
 
 
 def to_change(subject: Subject | None, keys: Iterable[str]) -> Needs:
-    """Return what has to be read to check a change of an entity's keys."""
+    """Return the parts to read to check a change of an entity's keys."""
     if subject is None:
         return NOTHING
     if isinstance(subject, ConfigResource):
-        # What brokers make of these keys depends on a feature's level.
+        # The effect of these keys on brokers depends on a feature's level.
         by_level = any(key in (MIN_ISR, CORDONED) for key in keys) and subject.type == BROKER
         return configs_of(subject) | (whole_parts(Part.FEATURES) if by_level else NOTHING)
     return whole_parts(Part.QUOTAS) | Needs(quotas_of=quotas_around(subject))
@@ -128,12 +129,12 @@ def quotas_that_count(user: str, client: str) -> frozenset[quota.QuotaFilter]:
 
 
 def one_broker(brokers: Iterable[int]) -> ConfigResource | None:
-    """Return the broker whose configs show the keys of brokers, None where there is none."""
+    """Return a broker whose configs show the keys of brokers; None if there are no brokers."""
     lowest = min(brokers, default=None)
     return None if lowest is None else broker_resource(lowest)
 
 
 def one_topic(names: Iterable[str]) -> ConfigResource | None:
-    """Return the topic whose configs show the keys of topics, None where there is none."""
+    """Return a topic whose configs show the keys of topics; None if there are no topics."""
     name = next(iter(names), None)
     return None if name is None else topic_resource(name)

@@ -1,4 +1,4 @@
-"""What a statement is staged with, and what all verbs check alike: topics, partitions, keys and their values. Pure."""
+"""The context for staging a statement, and the checks that verbs share: topics, partitions, keys and values. Pure."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ from console.present.text import clean
 if TYPE_CHECKING:
     from console.plan.plan import AnyPlan
 
-# Verbs have it in their grammar: what checks names against a plan is imported when something is staged.
+# The grammar of verbs imports this module, so the checks of names against a plan are imported only on staging.
 
 Secrets = Mapping[str, Secret]
 """Key -> the secret for a slot of a statement."""
 SAID = 5
-"""Partitions that are reported as needing no change, where that is so of all that are meant."""
+"""The most partitions reported as unchanged, if all partitions of the statement are."""
 
 
 class Staging(Struct, frozen=True):
-    """What edits follow from, beside their statement.
+    """The context in which a statement is staged.
 
-    snapshot: with what the statement needs. selected: the entity that is meant where none is named. plan: what is
-    staged already; a topic that it creates exists.
+    snapshot: with the parts that the statement needs. selected: the entity of a statement that names no entity. plan:
+    the
+    edits already staged; a topic that it creates exists.
     """
 
     snapshot: Snapshot
@@ -43,12 +44,12 @@ class Staging(Struct, frozen=True):
     secrets: Secrets
 
     def subject(self, entity: Entity | None, span: Span, keys: tuple[Key, ...]) -> tuple[Subject, Span]:
-        """Return the entity that is meant, with its location in the script.
+        """Return the entity of a statement, with its location in the script.
 
         Args:
-            entity: the one that the statement names, None for the selected one.
-            span: of the statement, for an error without a better location.
-            keys: the statement's, of which none may be there twice.
+            entity: the entity that the statement names; None for the selected one.
+            span: location of the statement, for an error without a better one.
+            keys: the statement's keys, which must differ.
 
         Raises:
             CommandError: no entity is named and none selected, or a key is given twice.
@@ -73,7 +74,7 @@ class Staging(Struct, frozen=True):
         return name.text or ""
 
     def partitions(self, topic: str) -> tuple[int, ...]:
-        """Return the partitions of a topic; none of one that the plan creates."""
+        """Return the partitions of a topic; empty for a topic that the plan creates."""
         found = self.snapshot.topics.get(topic)
         return tuple(partition.number for partition in found.partitions) if found is not None else ()
 
@@ -85,13 +86,13 @@ class Staging(Struct, frozen=True):
             raise CommandError(f"topic {clean(topic, 80)} has no partition {number}", hint, span)
 
     def entry(self, target: ConfigResource, key: Key) -> ConfigEntry | None:
-        """Return the entry of a key as the resource, or another one of its type, describes it.
+        """Return the entry of a key from the description of the resource, or of another one of its type.
 
         Brokers keep unknown keys for their plug-ins: such a key has to be quoted. Brokers describe a throttle only once
         it is set.
 
         Returns:
-            None where no keys of the type were read, and for a broker's quoted or undescribed key.
+            None if no keys of the type were read, and for a broker's quoted or undescribed key.
 
         Raises:
             CommandError: the key is unknown.
@@ -116,16 +117,16 @@ class Staging(Struct, frozen=True):
         raise CommandError(f"unknown {what} '{clean(key.name, 80)}'", hint, key.span)
 
     def value(self, target: ConfigResource, assign: Assign, entry: ConfigEntry | None) -> str | Secret:
-        """Return the value of a config's key, in the key's own unit (ms, bytes, …), as text that a broker takes.
+        """Return the value of a config's key, in the key's own unit (ms, bytes, …), as text that a broker accepts.
 
         Args:
-            entry: of the key; None leaves its type open.
+            entry: of the key; None if the type is unknown.
 
         Returns:
             A `Secret` for a sensitive key, whose value is never in the script's text.
 
         Raises:
-            CommandError: a value that the key can't have, or a secret that is written out.
+            CommandError: an invalid value for the key, or a secret in plain text.
         """
         from console.language.vocabulary import config_problems, is_sensitive
         from console.plan.values import parse_value

@@ -1,5 +1,7 @@
-"""Statements, the syntax tree: what all have in common, and the values that they share. A verb's own statements are
-in its module of `console.language.verbs`. Spans are ignored when two are compared."""
+"""Statements, the syntax tree: their common base and shared values.
+
+The module of each verb in `console.language.verbs` has its statements. Comparisons ignore spans.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ Subject = ConfigResource | QuotaEntity
 
 
 class Where(Flag):
-    """Where a statement is entered: the console's command bar, `kac run`, the shell."""
+    """The place where a statement is entered: the console's command bar, `kac run`, the shell."""
 
     BAR = 1
     RUN = 2
@@ -36,11 +38,11 @@ EVERYWHERE = Where.BAR | Where.RUN | Where.SHELL
 INTERACTIVE = Where.BAR | Where.SHELL
 
 _WRITTEN = frozenset({"span", "value_span", "for_span", "operations_span", "host_span", "quoted"})
-"""Fields about spelling and location, which do not count for equality."""
+"""Fields about spelling and location, which equality ignores."""
 
 
 class Node(Struct, frozen=True, eq=False):
-    """Equal where it means the same, wherever and however it was written."""
+    """A node of the syntax tree. Equality compares the meaning and ignores location and spelling."""
 
     def _meaning(self) -> tuple[object, ...]:
         return tuple([getattr(self, name) for name in self.__struct_fields__ if name not in _WRITTEN])
@@ -55,14 +57,14 @@ class Node(Struct, frozen=True, eq=False):
 
 
 class Entity(Node, frozen=True):
-    """An entity as it was named: ``topic orders``, ``user alice client <default>``."""
+    """An entity as written in a statement: ``topic orders``, ``user alice client <default>``."""
 
     subject: Subject
     span: Span = NOWHERE
 
 
 class Key(Node, frozen=True):
-    """A config's or quota's key. quoted: it was quoted, so it is meant literally."""
+    """A config's or quota's key. quoted: whether it was in quotes, which make it literal."""
 
     name: str
     quoted: bool = False
@@ -76,14 +78,14 @@ class FromFile(Node, frozen=True):
 
 
 class Asked(Node, frozen=True):
-    """``?``: the value is asked for, hidden."""
+    """``?``: the operator enters the value at a hidden prompt."""
 
 
 SecretSource = FromFile | Asked
 
 
 class Assign(Node, frozen=True):
-    """``KEY=VALUE``. value_span: of the value alone."""
+    """``KEY=VALUE``. value_span: location of the value alone."""
 
     key: Key
     value: str | SecretSource
@@ -92,22 +94,24 @@ class Assign(Node, frozen=True):
 
 
 class Name(Node, frozen=True):
-    """A name, None for the unquoted ``<default>``."""
+    """A name; None for the unquoted ``<default>``."""
 
     text: str | None
     span: Span = NOWHERE
 
 
 class Glob(Node, frozen=True):
-    """A pattern for `fnmatch`, in which quoted characters match themselves. None: the unquoted ``<default>``."""
+    """A pattern for `fnmatch`, with quoted characters literal. None: the unquoted ``<default>``."""
 
     pattern: str | None
     span: Span = NOWHERE
 
 
 class FieldFilter(Node, frozen=True):
-    """``KEY=VALUE`` of a list, or another comparison. pattern: None for the unquoted ``<default>``. operator: one of
-    ``= != > >= < <=``."""
+    """``KEY=VALUE`` of a list, or another comparison.
+
+    pattern: None for the unquoted ``<default>``. operator: one of ``= != > >= < <=``.
+    """
 
     key: str
     pattern: str | None
@@ -124,28 +128,28 @@ class OffsetRow(Node, frozen=True):
 
 
 class OffsetPosition(Node, frozen=True):
-    """Where a group is to continue."""
+    """The position at which a group continues."""
 
     how: str
     """earliest, latest, current, offset, time, by or file."""
     number: int = 0
-    """The offset, milliseconds since 1970, or how many records on or back."""
+    """The offset, milliseconds since 1970, or the number of records to go forward or back."""
     path: str = ""
     metadata: str = ""
-    """Kept with an offset; ``""`` for none, as an epoch of -1."""
+    """Metadata committed with an offset; ``""`` and an epoch of -1 for an offset without them."""
     epoch: int = -1
     restored: bool = False
-    """Whether the group had the offset, which may be outside of the log."""
+    """Whether this offset is a former one of the group, which may be outside of the log."""
     rows: tuple[OffsetRow, ...] | None = None
-    """The rows of the file at `path`, None until it is read."""
+    """The rows of the file at `path`; None until it is read."""
     span: Span = NOWHERE
 
 
-# -- their text, which reads back as them ------------------------------------------------------------------------------
+# -- the text of these values, which parses back to them ---------------------------------------------------------------
 
 
 def joined(*words: str) -> str:
-    """Return the words that are not empty, with spaces between them."""
+    """Return the non-empty words, with spaces between them."""
     return " ".join(word for word in words if word)
 
 
@@ -162,22 +166,22 @@ def subject_text(subject: Subject) -> str:
 
 
 def entity_text(entity: Entity | None) -> str:
-    """Return the entity of a statement as text, ``""`` where none is named."""
+    """Return the entity of a statement as text; ``""`` if it names no entity."""
     return subject_text(entity.subject) if entity else ""
 
 
 def key_text(key: Key) -> str:
-    """Return a key as text; quotes are kept, since a quoted key is meant literally."""
+    """Return a key as text, with its quotes, because a quoted key is literal."""
     return key.name if not key.quoted and can_stand_bare(key.name) else quoted(key.name)
 
 
 def name_text(name: Name) -> str:
-    """Return a name as text, ``<default>`` for None."""
+    """Return a name as text; ``<default>`` for None."""
     return DEFAULT_NAME if name.text is None else quote(name.text)
 
 
 def assign_text(assign: Assign) -> str:
-    """Return a ``KEY=VALUE`` as text; a secret's source, never a secret."""
+    """Return a ``KEY=VALUE`` as text; for a secret its source, never the secret."""
     if isinstance(assign.value, str):
         return f"{key_text(assign.key)}={quote(assign.value) if assign.value else ''}"
     return f"{key_text(assign.key)}={secret_text(assign.value)}"
@@ -194,12 +198,12 @@ def field_text(field: FieldFilter) -> str:
 
 
 def pattern_text(pattern: str | None) -> str:
-    """Return a glob as text, ``<default>`` for None."""
+    """Return a glob as text; ``<default>`` for None."""
     return DEFAULT_NAME if pattern is None else quote_pattern(pattern)
 
 
 def partition_text(number: int | None) -> str:
-    """Return ``partition N``, ``""`` for None."""
+    """Return ``partition N``; ``""`` for None."""
     return "" if number is None else f"partition {number}"
 
 
@@ -219,25 +223,25 @@ class Statement(Node, frozen=True, kw_only=True):
 
 
 class EditStatement(Statement, frozen=True):
-    """Stages edits."""
+    """A statement that stages edits."""
 
     @property
     def leaves_out_entity(self) -> bool:
-        """Whether the selected entity is meant, as none is named."""
+        """Whether the statement names no entity and is about the selected one."""
         return False
 
     @property
     def holds_ms(self) -> int | None:
-        """How long the change holds, None without a limit."""
+        """The duration of the change in ms; None for no limit."""
         return None
 
 
 class QueryStatement(Statement, frozen=True):
-    """Is answered from a snapshot, by `console.answers.queries`."""
+    """A statement that `console.answers.queries` answers from a snapshot."""
 
 
 class BarStatement(Statement, frozen=True):
-    """Is for a console or a prompt alone."""
+    """A statement only for the console or a prompt."""
 
 
 # -- secrets -----------------------------------------------------------------------------------------------------------
@@ -256,7 +260,7 @@ def secrets_among(assigns: tuple[Assign, ...], about: str) -> tuple[SecretSlot, 
     """Return a slot for each value that is a secret's source.
 
     Args:
-        about: the entity of the keys and a space, which the prompt begins with.
+        about: the entity of the keys and a space, the start of the prompt.
     """
     return tuple(
         SecretSlot(assign.key.name, clean(f"{about}{assign.key.name}", 120), assign.value, assign.span)
@@ -275,5 +279,5 @@ def key_of_edit(edit: ConfigEdit) -> Key:
 
 
 def assign_of(key: Key, value: str | Secret) -> Assign:
-    """Return the ``KEY=VALUE`` of an edit; ``KEY=?`` where the value may be a secret."""
+    """Return the ``KEY=VALUE`` of an edit; ``KEY=?`` if the value may be a secret."""
     return Assign(key, Asked() if isinstance(value, Secret) or seems_sensitive(key.name) else value)

@@ -1,6 +1,6 @@
 """The tokenizer: splits a script into statements, statements into words, words into pieces with their offsets.
 
-It never raises: errors (an unclosed quote, an unknown escape) are returned with the words, so that lexer and completion
+It never raises: it returns errors (an unclosed quote, an unknown escape) with the words, so that lexer and completion
 read half-typed text with the same code as the parser.
 """
 
@@ -17,7 +17,7 @@ from msgspec import Struct
 from console.language.quoting import ESCAPES
 
 _SPACE, _BARE, _PLAIN = re.compile(r"[^\S\n]*"), re.compile(r"[^;'\"\s]*"), re.compile(r'[^"\\]*')
-"""White space within a line; what an unquoted piece has; what double quotes have without escapes."""
+"""White space within a line; an unquoted piece; the text in double quotes up to an escape."""
 _CODE_POINT = re.compile(r"u\{([0-9A-Fa-f]{1,6})\}")
 
 
@@ -34,8 +34,10 @@ NOWHERE = Span(0, 0, 1, 1)
 
 
 class Piece(NamedTuple):
-    """A part of a word with one kind of quotes. text: without quotes and escapes; start, end: with quotes; quote:
-    ``""`` for a bare piece."""
+    """A part of a word with one kind of quotes.
+
+    text: without quotes and escapes; start, end: with quotes; quote: ``""`` for a bare piece.
+    """
 
     text: str
     start: int
@@ -44,7 +46,7 @@ class Piece(NamedTuple):
 
 
 class Word(Struct, frozen=True):
-    """Adjacent pieces. A word of no pieces is the empty value of ``k=``."""
+    """Adjacent pieces. A word without pieces is the empty value of ``k=``."""
 
     pieces: tuple[Piece, ...]
     start: int
@@ -52,12 +54,12 @@ class Word(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """What the word stands for, without quotes and escapes."""
+        """The text that the word denotes, without quotes and escapes."""
         return "".join(piece.text for piece in self.pieces)
 
     @property
     def bare(self) -> bool:
-        """Whether no part of it was quoted."""
+        """Whether the word has no quoted part."""
         return all(not piece.quote for piece in self.pieces)
 
     def is_bare(self, text: str) -> bool:
@@ -65,7 +67,7 @@ class Word(Struct, frozen=True):
         return self.bare and self.text == text
 
     def split(self, separator: str) -> tuple[Word, Word] | None:
-        """Return the words before and after the first unquoted separator (one character), None without one."""
+        """Return the words before and after the first unquoted separator (one character); None without a separator."""
         for number, piece in enumerate(self.pieces):
             at = -1 if piece.quote else piece.text.find(separator)
             if at < 0:
@@ -95,7 +97,7 @@ UNCLOSED = "the quote opened here is not closed"
 
 
 class Flaw(NamedTuple):
-    """An error in the text itself, and its offsets."""
+    """An error in the text, and its offsets."""
 
     message: str
     start: int
@@ -103,7 +105,7 @@ class Flaw(NamedTuple):
 
 
 class RawStatement(Struct, frozen=True):
-    """The words of one statement. end: where it ends (its separator, or the end of the text)."""
+    """The words of one statement. end: offset of its separator, or of the end of the text."""
 
     words: tuple[Word, ...]
     start: int
@@ -111,7 +113,7 @@ class RawStatement(Struct, frozen=True):
 
 
 class Scan(Struct, frozen=True):
-    """A script as words. statements: with empty ones (between two separators). flaws: in order."""
+    """A script as words. statements: also the empty ones, between two separators. flaws: in order."""
 
     text: str
     statements: tuple[RawStatement, ...]
@@ -120,7 +122,7 @@ class Scan(Struct, frozen=True):
 
 
 def _after(what: re.Pattern[str], text: str, at: int) -> int:
-    """Return where a stretch ends that may be empty. A search for each character takes a second for a megabyte."""
+    """Return the end of a stretch, which may be empty. A search per character would take a second for a megabyte."""
     found = what.match(text, at)
     return found.end() if found is not None else at
 
@@ -194,7 +196,7 @@ class _Scanner:
         return self.unclosed(start, "".join(parts))
 
     def escape(self) -> str:
-        """Return the character for an escape; an unknown escape stands for its character."""
+        """Return the character of an escape; an unknown escape denotes its own character."""
         char = self.text[self.at]
         if char == "u" and (found := _CODE_POINT.match(self.text, self.at)) and int(found[1], 16) <= sys.maxunicode:
             self.at = found.end()

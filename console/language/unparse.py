@@ -7,6 +7,6 @@ from console.language.verbs import kind_of
 
 
 def unparse(statement: Statement) -> str:
-    """Return one statement as text."""
+    """Return the statement as text."""
     text: str = kind_of(statement).text(statement)
     return text

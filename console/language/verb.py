@@ -1,4 +1,4 @@
-"""The records of the registry of verbs: what each verb is, and what its statements are."""
+"""Record types of the registry of verbs: a verb and its kinds of statements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from console.plan.edits import Edit
 
 S = TypeVar("S", bound=language_statements.Statement)
 OfEdits = Mapping[type[Edit], Callable[[Any], language_statements.EditStatement]]
-"""Kind of edit -> the function that makes the statement of one."""
+"""Kind of edit -> the function that makes its statement."""
 
 LOOK, CHANGE, PLAN, GO = "Look", "Change", "Plan", "Go"
 """The groups of the help."""
@@ -35,14 +35,14 @@ def _asks_nothing(_statement: language_statements.Statement) -> tuple[language_s
 
 
 class StatementKind(Struct, Generic[S], frozen=True, kw_only=True):
-    """What holds for all statements of a class. The functions are pure.
+    """The properties of a class of statements. The functions are pure.
 
-    text: the statement as text that parses to it.
-    needs: the parts of a snapshot that it needs, from the statement and the entity that is selected.
-    lines: the answer of a query that is text alone; tables are made by `console.answers.queries`.
-    edits: what an edit verb stages, once `needs` was read; raises CommandError, with its span in the script.
+    text: returns the statement as text that parses to it.
+    needs: returns the parts of a snapshot that it needs, from the statement and the selected entity.
+    lines: returns the answer of a query whose answer is plain text; `console.answers.queries` makes tables.
+    edits: returns the edits that it stages, once `needs` was read; raises CommandError, with its span in the script.
     of_edits: kind of edit -> its statement, whose text is the command that stages it.
-    secrets: the secrets that have to be read or asked for, in order.
+    secrets: returns the secrets to read or to prompt for, in order.
     """
 
     statement: type[S]
@@ -57,8 +57,8 @@ class StatementKind(Struct, Generic[S], frozen=True, kw_only=True):
 class HelpEntry(Struct, frozen=True):
     """A verb's entry in the help.
 
-    usage: its forms. summary: one line without a full stop; about: details, in full sentences. where: where it is
-    entered.
+    usage: its forms. summary: one line without a full stop; about: details, in full sentences. where: the prompts that
+    accept it.
     """
 
     name: str
@@ -71,11 +71,11 @@ class HelpEntry(Struct, frozen=True):
 
 
 class Verb(HelpEntry, frozen=True, kw_only=True):
-    """A verb: its help, and how its statements are read.
+    """A verb: its help, and the parser of its statements.
 
-    parse: reads what follows its word; raises ParseError. statements: the kinds of statements that it makes.
-    also: words that other prompts have for it. takes_away: whether it removes or replaces something: it is proposed
-    only for a word with a single typo.
+    parse: reads the words after the verb; raises ParseError. statements: the kinds of statements that it makes.
+    also: its aliases at other prompts. takes_away: whether it removes or replaces something: hints propose it only for
+    a word with a single typo.
     """
 
     parse: Callable[[Reader], language_statements.Statement]

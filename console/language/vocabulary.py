@@ -1,4 +1,4 @@
-"""Checks names and keys against a snapshot: which entity is meant, whether it exists, which keys it can have."""
+"""Checks of names and keys against a snapshot: which entity a statement means, whether it exists, its legal keys."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]+\.((plain|scram-sha-\d+|gss
 
 @cache
 def _undescribed(type_: ResourceType) -> ConfigSet:
-    """Return the keys of a type of which brokers describe only what is set."""
+    """Return the keys of a type whose descriptions from brokers contain only keys that are set."""
     return ConfigSet(
         tuple(
             ConfigEntry(key.name, key.default, DEFAULT_CONFIG, type=ConfigType.parse(key.type))
@@ -44,7 +44,7 @@ def described_sets(snapshot: Snapshot, target: ConfigResource) -> Iterator[Confi
     own = snapshot.configs.get(target)
     if own is not None:
         yield own
-        # The cluster default and a new entity list only what is set on them.
+        # The cluster default and a new entity list only the keys that are set on them.
         if not target.is_cluster_default and target.type.entity.lister in (Lister.TOPICS, Lister.BROKERS):
             return
     if target.type.entity.has_levels:
@@ -70,7 +70,7 @@ def _others(snapshot: Snapshot, target: ConfigResource) -> Iterator[ConfigResour
 
 
 def known_keys(snapshot: Snapshot, target: ConfigResource) -> dict[str, ConfigEntry]:
-    """Return key -> an entry with its type, the resource's own entry if it has one. Empty if no configs were read."""
+    """Return key -> an entry with its type, preferring the resource's own entry. Empty if no configs were read."""
     keys: dict[str, ConfigEntry] = {}
     for entries in described_sets(snapshot, target):
         for entry in entries:
@@ -79,7 +79,7 @@ def known_keys(snapshot: Snapshot, target: ConfigResource) -> dict[str, ConfigEn
 
 
 def known_entry(snapshot: Snapshot, target: ConfigResource, key: str) -> ConfigEntry | None:
-    """Return an entry for a key: the resource's own, another's, or for ``listener.name.x.KEY`` that of ``KEY``."""
+    """Return an entry for a key: the resource's own or another's; for ``listener.name.x.KEY`` that of ``KEY``."""
     for name in dict.fromkeys((key, base_key(key))):
         for entries in described_sets(snapshot, target):
             entry = entries.get(name)
@@ -89,12 +89,12 @@ def known_entry(snapshot: Snapshot, target: ConfigResource, key: str) -> ConfigE
 
 
 def base_key(key: str) -> str:
-    """Return a broker's key without the prefixes of its listener and of the SASL mechanism."""
+    """Return a broker's key without the prefixes of its listener and its SASL mechanism."""
     return _LISTENER_PREFIX.sub("", key, count=1)
 
 
 def is_sensitive(target: ConfigResource, key: str, entry: ConfigEntry | None) -> bool:
-    """Return whether a key's value is a secret: as the broker reports, else by its name.
+    """Return whether a key's value is a secret: from the broker's description, else by its name.
 
     A broker hides the value of a key that it does not know (DescribeConfigs: sensitive = PASSWORD or unknown).
     """
@@ -108,14 +108,14 @@ def quota_keys(entity: quota.QuotaEntity) -> tuple[str, ...]:
     return quota.IP_KEYS if entity.has(quota.IP) else quota.CLIENT_KEYS
 
 
-# -- whether what a statement names exists, as far as was read ---------------------------------------------------------
+# -- whether the named entities exist, as far as the snapshot shows ----------------------------------------------------
 
 _CANDIDATES = 2_000
-"""Names that are compared for a hint: comparing all of 100,000 topics takes seconds."""
+"""The most names compared for a hint: comparing all of 100,000 topics takes seconds."""
 
 
 def require(snapshot: Snapshot, target: ConfigResource, span: Span | None, plan: AnyPlan = EMPTY) -> None:
-    """Raise CommandError if a topic or broker does not exist. A topic that the plan creates does."""
+    """Raise CommandError if a topic or broker does not exist. A topic that the plan creates exists."""
     if target.type == TOPIC:
         require_topic(snapshot, target.name, span, plan)
     elif target.type.entity.at_broker and target.name and not is_broker(snapshot, target.name):
@@ -139,7 +139,7 @@ def require_topic(snapshot: Snapshot, name: str, span: Span | None, plan: AnyPla
 
 
 def near(name: str, names: Iterable[str]) -> str:
-    """Return a hint with the nearest of many names, ``""`` where none is near."""
+    """Return a hint with the nearest of many names; ``""`` if none is near."""
     alike = (known for known in names if known[:1] == name[:1] and abs(len(known) - len(name)) <= 4)
     candidates = [known for known, _ in zip(alike, range(_CANDIDATES), strict=False)]
     return did_you_mean(name, candidates, cutoff=0.75)
@@ -161,8 +161,8 @@ def subject_of(
     """Return the entity of a statement, with its span. Raises CommandError if none is named and none is selected.
 
     Args:
-        span: of the statement, which an error without a better location points at.
-        keys: the statement's; an unquoted first key that looks like an entity's word is named in the hint.
+        span: of the statement, for an error without a better location.
+        keys: of the statement; the hint names an unquoted first key that looks like an entity's word.
     """
     if entity is not None:
         return entity.subject, entity.span
@@ -178,11 +178,11 @@ def subject_of(
 
 
 def check_key(entity: quota.QuotaEntity, key: Key, own: quota.QuotaValues = {}) -> None:  # noqa: B006  # never changed
-    """Raise CommandError for a key that an entity of this kind can't have, unless it has it."""
+    """Raise CommandError for a key that is illegal for this kind of entity, unless the entity has it."""
     legal = quota_keys(entity)
     if key.name in legal or key.name in own:
         return
-    # A quota of the other kind is not a typo.
+    # A quota of the other kind of entity is not a typo.
     guess = did_you_mean(key.name, legal) if key.name not in quota.QUOTA_KEYS else ""
     hint = guess or f"quotas of {_kind(entity)}: {', '.join(legal)}"
     user = entity.as_dict().get(quota.USER)

@@ -1,4 +1,4 @@
-"""Carries out --alter: the checks of keys and values (ConfigCommand.alterConfig), the edits, and the apply."""
+"""Runs --alter: the checks of keys and values (ConfigCommand.alterConfig), the edits, and the apply."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def config_changes(
 ) -> tuple[plan_edits.ConfigEdit, ...]:
     """Return the edits of a resource, or of a broker's loggers.
 
-    Values are sent as they are written: only the brokers judge them.
+    Values are sent as written: only the brokers validate them.
 
     Args:
         added: key -> value.
-        snapshot: with the resource's configs, as far as they could be read; they say which values are secrets.
+        snapshot: with the resource's configs, if they could be read; they show which values are secrets.
 
     Raises:
         UsageError: an unknown logger, or a key that is given twice.
@@ -63,7 +63,7 @@ def config_changes(
 
 
 def near_keys(added: Mapping[str, str], known: ConfigSet | None) -> str:
-    """Return hints on unknown keys and on amounts with a unit, ``""`` where there are none."""
+    """Return hints on unknown keys and on amounts with a unit; ``""`` without any."""
     names = {entry.name for entry in known or ()}
     hints = [_near(key, names) for key in added if names and key not in names]
     hints += [_without_unit(key, value) for key, value in added.items()]
@@ -71,7 +71,7 @@ def near_keys(added: Mapping[str, str], known: ConfigSet | None) -> str:
 
 
 def _without_unit(key: str, value: str) -> str:
-    """Return a hint where a value has a unit: kafka-configs sends values as they are, `kac set` converts them."""
+    """Return a hint if a value has a unit: kafka-configs sends values unchanged, `kac set` converts them."""
     try:
         bare = parse_value(key, ConfigType(0), value)
     except ValueError:
@@ -80,14 +80,14 @@ def _without_unit(key: str, value: str) -> str:
 
 
 def _near(key: str, names: Iterable[str]) -> str:
-    from difflib import get_close_matches  # only where something is wrong
+    from difflib import get_close_matches  # imported only after an error
 
     found = get_close_matches(key, names, n=1)
     return f"{key[:80]}: did you mean {found[0]}?" if found else ""
 
 
 def is_scram(request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str]) -> bool:
-    """Return whether SCRAM credentials are changed, not quotas.
+    """Return whether the change is of SCRAM credentials; False for quotas.
 
     Raises:
         UsageError: a key that the entity can't have, or both at once.
@@ -138,7 +138,7 @@ def quota_changes(
 
     Args:
         added: key -> number as text, in Kafka's unit.
-        known: the entity's quotas now.
+        known: the entity's current quotas.
 
     Raises:
         UsageError: not a number, a quota to delete that is not set, or a key that is given twice.
@@ -156,7 +156,7 @@ def quota_changes(
 
 
 def _quota(key: str, text: str) -> float:
-    """Parse a quota as Java's Double.parseDouble does. NaN is refused: brokers store it, with an undefined effect."""
+    """Parse a quota like Java's Double.parseDouble. NaN is refused: brokers store it, with an undefined effect."""
     stripped = text.strip()
     if not _DOUBLE.fullmatch(stripped):
         raise UsageError(f"Cannot parse quota configuration value for {key}: {text}", "a plain number, as 1048576")
@@ -198,14 +198,14 @@ def _iterations(mechanism: str, text: str | None) -> int:
     return int(text)
 
 
-# Carries out --alter: the present values, the edits as a plan, and the wait until a broker describes what was sent.
+# Runs --alter: the present values, the edits as a plan, and the wait until a broker describes the change.
 
 _SEEN_TRIES, _SEEN_SECONDS = 20, 0.05
-"""A broker may describe a change some milliseconds after the controller took it."""
+"""A broker may describe a change some milliseconds after the controller accepted it."""
 
 
 class Asked(Struct, frozen=True):
-    """The change that is asked for: its edits, on the values before. known: the configs before, None if unknown."""
+    """The requested change: its edits, on the values before. known: the configs before; None if unknown."""
 
     staged: tuple[Staged, ...]
     known: ConfigSet | None = None
@@ -220,15 +220,16 @@ async def quota_change(
         added: key -> value, as written on the command line.
 
     Raises:
-        UsageError: it can't be.
+        UsageError: the change is invalid.
         AdminError: a request failed.
     """
     return Asked(tuple(await _quotas_or_credentials(client, request, added, deleted)))
 
 
 def described_with(resource: ConfigResource, known: Snapshot) -> list[ConfigResource]:
-    """Return the resources to describe before a change of one. For the brokers' default also one broker: its configs
-    say which keys are secrets."""
+    """Return the resources to describe before a change of one. For the brokers' default also one broker, whose configs
+    show which keys are secrets.
+    """
     brokers = (
         [broker_resource(node.id) for node in (known.cluster.brokers or known.cluster.controllers)[:1]]
         if resource.is_cluster_default
@@ -240,10 +241,10 @@ def described_with(resource: ConfigResource, known: Snapshot) -> list[ConfigReso
 async def config_change(
     client: Client, request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str], known: Snapshot
 ) -> Asked:
-    """Return the change of configs or loggers, on those that are known.
+    """Return the change of configs or loggers, on the known ones.
 
     Raises:
-        UsageError: it can't be.
+        UsageError: the change is invalid.
         Refused: the loggers can't be described.
         AdminError: a request failed.
     """
@@ -269,9 +270,9 @@ async def until_described(client: Client, request: ConfigsRequest, change: Asked
 
 
 def _as_written(edits: Sequence[plan_edits.ConfigEdit], known: ConfigSet | None) -> list[Staged]:
-    """Stage edits without the plan's own rules: values as they are, and none is left out as needless.
+    """Stage edits without the plan's own rules: values unchanged, and no edit omitted as unneeded.
 
-    The brokers judge the values, and writing a broker's value again makes it load a key store again.
+    The brokers validate the values, and writing a broker's value again makes it reload a key store.
     """
 
     def was(key: str) -> Was:
@@ -307,7 +308,7 @@ async def _credentials(client: Client, user: str) -> Callable[[plan_edits.ScramE
 
 
 async def _until_seen(client: Client, resource: ConfigResource, edits: Sequence[plan_edits.ConfigEdit]) -> None:
-    """Wait until the broker that describes has the change: a describe right after it must not show the old value."""
+    """Wait until the describing broker has the change: a describe right after it must not show the old value."""
     for _ in range(_SEEN_TRIES):
         known = (await read_configs(client, [resource])).sets.get(resource)
         if known is None or all(_is_seen(edit, known) for edit in edits):
@@ -325,5 +326,5 @@ async def _until_quotas_seen(client: Client, request: ConfigsRequest, staged: Se
 
 
 def _is_seen(edit: plan_edits.ConfigEdit, known: ConfigSet) -> bool:
-    """Return whether a config has the edit's value. A hidden value is taken for the one that was set."""
+    """Return whether a config has the edit's value. A hidden value counts as the one that was set."""
     return wanted(edit, known.get(edit.key)) is not False

@@ -1,4 +1,4 @@
-"""``kac configs`` from its arguments to its exit code: 0 done, 1 anything else, as kafka-configs has it."""
+"""``kac configs`` from its arguments to its exit code: 0 done, 1 anything else, like kafka-configs."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _LONGEST = 4_000
 class ConfigsCommand(Struct):
     """One run of `kac configs`.
 
-    context: returns the context that the arguments name, None after the reason was printed; connect: returns a
-    started client of it. operator: answers questions; by default the user at the terminal.
+    context: returns the context that the arguments name; None after printing the reason. connect: returns a started
+    client of it. operator: answers questions; by default the user at the terminal.
     """
 
     context: Callable[[command_line.Arguments], Context | None]
@@ -52,7 +52,7 @@ class ConfigsCommand(Struct):
     form: str = KAFKA
 
     def run(self, argv: Sequence[str]) -> int:
-        """Carry out one command line, and return the exit code."""
+        """Run one command line, and return the exit code."""
         try:
             return self._run(argv)
         except command_line.UsageError as error:
@@ -206,7 +206,7 @@ class ConfigsCommand(Struct):
                 self._note(f"change {report.change}: outcome unknown; {how_to_settle(report.change)}")
 
     def _say_altered(self, request: ConfigsRequest, report: ApplyReport | None) -> bool:
-        """Print that it is done. Returns whether what is there now follows."""
+        """Print the success of the change. Returns whether the present configs are to be printed next."""
         from console.answers.plan_results import way_back_of
         from console.cli.kafka_configs.output import completed
 
@@ -224,10 +224,10 @@ class ConfigsCommand(Struct):
         return True
 
     async def _apply(self, session: Session, request: ConfigsRequest) -> ApplyReport:
-        """Apply the plan as every change is applied.
+        """Apply the plan with the flow of all changes.
 
-        With --output kafka this stands in for kafka-configs, which warns of nothing and asks nothing: warnings are
-        printed without a question. Raises UsageError where nothing was sent.
+        With --output kafka this replaces kafka-configs, which has no warnings and no questions: warnings are printed
+        without a question. Raises UsageError if nothing was sent.
         """
         from console.plan.reconcile import ApplyOptions
         from console.plan.risk_rules import accepted
@@ -263,7 +263,7 @@ class ConfigsCommand(Struct):
         self._note(f"{target(outcome.target)}: {outcome.status.value}{why}")
 
     def _tell_conflicts(self, report: ApplyReport) -> None:
-        """Print what another client changed between the read and the apply."""
+        """Print other clients' changes between the read and the apply."""
         from console.answers.plan_results import conflict_tables
         from console.answers.results import render
 
@@ -294,7 +294,7 @@ class ConfigsCommand(Struct):
         self.out.writelines(f"{line.rstrip()}\n" if self.form == TABLE else f"{line}\n" for line in lines)
 
     def _say(self, message: str, hint: str = "") -> None:
-        """Print kafka-configs' own message on a line of its own, and kac's hint below."""
+        """Print kafka-configs' own message on its own line, and kac's hint below."""
         write_folded(self.err, clean(message, _LONGEST))
         if hint:
             self._note(hint)
@@ -344,7 +344,7 @@ def main(argv: Sequence[str], options: argparse.Namespace) -> int:
         options: those before the word ``configs``.
 
     Returns:
-        The exit code: 0 done, 1 not done or not understood, as kafka-configs has it.
+        The exit code: 0 done, 1 not done or not understood, like kafka-configs.
     """
     if os.environ.get("USE_OLD_COMMAND", "").lower() == "true":
         return _run_old(argv)
@@ -357,7 +357,7 @@ def main(argv: Sequence[str], options: argparse.Namespace) -> int:
 
 
 def connection(arguments: command_line.Arguments, before: argparse.Namespace) -> argparse.Namespace:
-    """Return the options that name a cluster, as every command has them. Raises UsageError for two clusters.
+    """Return the options that name a cluster, in the form of every command. Raises UsageError for two clusters.
 
     Args:
         before: the options before the word ``configs``.
@@ -367,7 +367,7 @@ def connection(arguments: command_line.Arguments, before: argparse.Namespace) ->
         value = arguments.value(name)
         if value is not None:
             given = Path(value) if name == "command-config" else value
-            if getattr(found, name.replace("-", "_"), given) != given:  # before the word and behind it
+            if getattr(found, name.replace("-", "_"), given) != given:  # both before and after the word
                 raise command_line.UsageError(f"Found multiple arguments for option {name}, but you asked for only one")
             setattr(found, name.replace("-", "_"), given)
     for flag in ("read-only", "no-journal"):
@@ -377,7 +377,7 @@ def connection(arguments: command_line.Arguments, before: argparse.Namespace) ->
 
 
 def _run_old(argv: Sequence[str]) -> int:
-    """Replace this process by the kafka-configs that is on PATH (KIP-248's USE_OLD_COMMAND)."""
+    """Replace this process by the kafka-configs on PATH (KIP-248's USE_OLD_COMMAND)."""
     name = next(filter(is_found, OLD_COMMANDS), OLD_COMMANDS[0])
     try:
         become(of_user([name, *argv]))

@@ -1,4 +1,4 @@
-"""The options of ``kac configs``: kafka-configs' and those of KIP-248 and KIP-21, read as joptsimple does."""
+"""The options of ``kac configs``: kafka-configs' and those of KIP-248 and KIP-21, parsed like joptsimple."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from console.model import entity_types
 
 
 class UsageError(Exception):
-    """An invalid command line. The text is kafka-configs' own where it has one; `hint` is kac's.
+    """An invalid command line. The text is kafka-configs' own if it has one; `hint` is kac's.
 
     usage: whether kafka-configs prints all of its options below the text. code: the exit code.
     """
@@ -24,7 +24,7 @@ class UsageError(Exception):
 
 
 class Option(Struct, frozen=True):
-    """An option: its name without dashes, whether a value follows, and how help shows that value."""
+    """An option: its name without dashes, whether a value follows, and the value's placeholder in the help."""
 
     name: str
     value: str = ""
@@ -34,7 +34,7 @@ class Option(Struct, frozen=True):
 
 
 class Given(Struct, frozen=True):
-    """A given option: the name that it is listed under, and its value (None where it takes none)."""
+    """A given option: its main name, its value (None for an option without one), and its name as typed."""
 
     name: str
     value: str | None
@@ -56,7 +56,7 @@ class Arguments(Struct, frozen=True):
         return tuple(each.value for each in self.given if each.name == name and each.value is not None)
 
     def value(self, name: str) -> str | None:
-        """Return the value of an option, None where it was not given. Raises UsageError where there are several."""
+        """Return the value of an option; None if it was not given. Raises UsageError if it was given several times."""
         found = self.values(name)
         if len(found) > 1:
             raise UsageError(f"Found multiple arguments for option {name}, but you asked for only one")
@@ -71,7 +71,7 @@ def by_spelling(options: Sequence[Option]) -> dict[str, Option]:
 def read_arguments(argv: Sequence[str], options: Mapping[str, Option]) -> Arguments:
     """Parse the arguments by the table of `by_spelling`.
 
-    ``--name value``, ``--name=value``, with one dash too; a value is the next argument whatever it looks like; behind
+    ``--name value``, ``--name=value``, also with one dash; a value is the next argument, whatever it looks like; after
     ``--`` there are only words.
 
     Raises:
@@ -105,7 +105,7 @@ def read_arguments(argv: Sequence[str], options: Mapping[str, Option]) -> Argume
 
 
 def _unknown(said: str, spelled: str, options: Mapping[str, Option]) -> UsageError:
-    from difflib import get_close_matches  # only where something is wrong
+    from difflib import get_close_matches  # imported only after an error
 
     near = get_close_matches(spelled, options, n=1)
     return UsageError(f"{said} is not a recognized option", f"did you mean --{near[0]}?" if near else "")
@@ -118,7 +118,7 @@ IPS, GROUPS, BROKER_LOGGERS = "ips", "groups", "broker-loggers"
 BY_TYPE = {each.kafka_type: each for each in entity_types.ENTITY_TYPES}
 _OTHERS = tuple(each.kafka_type for each in entity_types.listed_alone())
 ENTITY_TYPES = (TOPICS, CLIENTS, USERS, BROKERS, IPS, *_OTHERS, GROUPS, BROKER_LOGGERS)
-"""In the order in which kafka-configs lists them."""
+"""In the order of kafka-configs' own list."""
 TYPE_ALIASES = {each.kafka_word: type_ for type_, each in BY_TYPE.items() if each.kafka_word != type_}
 """KIP-21 names a type in the singular."""
 
@@ -126,7 +126,7 @@ ENTITY_FLAGS = {
     BY_TYPE[type_].kafka_word: type_
     for type_ in (TOPICS, CLIENTS, USERS, BROKERS, BROKER_LOGGERS, IPS, *_OTHERS, GROUPS)
 }
-"""In the order in which kafka-configs searches for them, which decides which of two entities comes first."""
+"""In the order of kafka-configs' search for them, which determines which of two entities comes first."""
 DEFAULT_FLAGS = {f"{flag}-defaults": type_ for flag, type_ in ENTITY_FLAGS.items() if BY_TYPE[type_].has_default}
 
 OUTPUTS = ("table", "kafka", "json", "yaml", "csv")
@@ -211,7 +211,7 @@ NOT_PAIRS = (
 
 
 def _outside_brackets(text: str, separator: str) -> list[str]:
-    """Split at each separator after which no bracket comes, or an opening one."""
+    """Split at each separator that is followed by no bracket, or by an opening one."""
     pieces, begins, at = [], 0, 0
     ends = [(found.start(), found[0]) for found in _BRACKETS.finditer(text)]
     for end, bracket in (*ends, (len(text), "[")):
@@ -223,33 +223,33 @@ def _outside_brackets(text: str, separator: str) -> list[str]:
 
 
 def parse_added(text: str) -> dict[str, str]:
-    """Parse ``k1=v1,k2=[v1,v2]`` into key -> value, without brackets; the last value of a key counts.
+    """Parse ``k1=v1,k2=[v1,v2]`` into key -> value, without brackets; the last value of a key wins.
 
     Raises:
         UsageError: a part is not a pair. It names the part by its number, since its text may be a piece of a secret.
     """
     parts = _outside_brackets(text, ",")
     while len(parts) > (0 if "," in text else 1) and not parts[-1]:
-        parts.pop()  # as Java's split, which drops what is empty at the end
+        parts.pop()  # like Java's split, which drops empty parts at the end
     added: dict[str, str] = {}
     for place, part in enumerate(parts, start=1):
         pair = _outside_brackets(part, "=")
         if len(pair) != 2:
-            # By its place: the text may be a piece of a secret.
+            # By its number: the text may be a piece of a secret.
             raise UsageError(NOT_PAIRS, f"look at part {place} of {len(parts)}")
         added[pair[0].strip(_TRIMMED)] = _BRACKETS.sub("", pair[1]).strip(_TRIMMED)
     return added
 
 
 def check_keys(added: dict[str, str]) -> None:
-    """Raise UsageError for a key with characters that no config's key has."""
+    """Raise UsageError for a key with characters that are invalid in keys of configs."""
     for key in added:
         if not _KEY.fullmatch(key):
             raise UsageError(f"Invalid character found for config key: {key}")
 
 
 def parse_deleted(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Parse ``k1, k2`` into the keys, in order, repeated ones too."""
+    """Parse ``k1, k2`` into the keys, in order, with repetitions."""
     keys: list[str] = []
     for text in texts:
         tokens = [token for token in text.split(",") if token]

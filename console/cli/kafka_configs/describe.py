@@ -1,4 +1,4 @@
-"""Reads what --describe asks for. It needs no plan, and so no session: a describe starts sooner."""
+"""Reads the configs for --describe. It needs no plan, and so no session: a describe starts sooner."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class ResourceConfigs(Struct, frozen=True):
     """All configs of a topic, broker, group or other resource, or a broker's loggers.
 
-    type: as --entity-type has it; name: as it was written, ``""`` for the brokers' default.
+    type: the value of --entity-type; name: as written, ``""`` for the brokers' default.
     """
 
     type: str
@@ -38,7 +38,7 @@ class ResourceConfigs(Struct, frozen=True):
 
     @property
     def own(self) -> tuple[ConfigEntry, ...]:
-        """The entries that the resource itself sets; of loggers all, which have nothing to inherit."""
+        """The entries that the resource itself sets; for loggers all, since they inherit nothing."""
         if self.type == "broker-loggers":
             return self.entries
         source = own_source(self.resource)
@@ -46,7 +46,7 @@ class ResourceConfigs(Struct, frozen=True):
 
 
 class Absent(Struct, frozen=True):
-    """An entity that does not exist and has no configs either."""
+    """An entity that does not exist and has no configs."""
 
     type: str
     name: str
@@ -67,7 +67,7 @@ class ScramConfigs(Struct, frozen=True):
 
 
 class Unread(Struct, frozen=True):
-    """A part that could not be read, and why. type and name: of a resource, as `ResourceConfigs` has them."""
+    """A part that could not be read, with the reason. type and name: of a resource, as in `ResourceConfigs`."""
 
     what: str
     failure: Failure
@@ -79,11 +79,11 @@ Described = ResourceConfigs | Absent | QuotaConfigs | ScramConfigs | Unread
 
 
 def singular(type_: str) -> str:
-    """Return a type's singular as kafka-configs forms it: without the last letter, hence a ``client-metric``."""
+    """Return a type's singular in kafka-configs' form: without the last letter, hence a ``client-metric``."""
     return type_[:-1]
 
 
-# Reads what --describe asks for. It needs no plan, and so no session: a describe starts sooner.
+# Reads the configs for --describe. It needs no plan, and so no session: a describe starts sooner.
 
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 _LONGEST = 249
@@ -91,14 +91,14 @@ _NO_SUCH = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_BROKER", "BROKER_ID_NOT_REGIS
 
 
 async def describe(client: Client, request: ConfigsRequest) -> list[Described]:
-    """Read everything that was asked for.
+    """Read all requested configs.
 
     Returns:
-        What was read and, as `Unread`, what could not be read.
+        The read parts and, as `Unread`, the failures.
 
     Raises:
         UsageError: a name that topics can't have.
-        AdminError: no broker could be asked.
+        AdminError: no broker could be reached.
     """
     if request.type in QUOTA_TYPES:
         return await _quotas_and_credentials(client, request)
@@ -119,7 +119,7 @@ async def describe(client: Client, request: ConfigsRequest) -> list[Described]:
 
 
 def topic_name_problem(name: str) -> str:
-    """Return why Topic.validate rejects a name, in its words; ``""`` where it does not."""
+    """Return why Topic.validate rejects a name, in its words; ``""`` if it does not."""
     why = ""
     if not name:
         why = "the empty string is not allowed"
@@ -133,7 +133,7 @@ def topic_name_problem(name: str) -> str:
 
 
 async def read_configs(client: Client, resources: Sequence[ConfigResource]) -> ConfigListing:
-    """Return the configs that brokers describe. Raises AdminError where no broker can be asked."""
+    """Return the configs that brokers describe. Raises AdminError if no broker can be reached."""
     from console.admin import configs
 
     return await client.run(configs.describe_configs, resources)
@@ -150,7 +150,7 @@ async def _named(client: Client, type_: str, name: str, all_: bool) -> list[Desc
     """Read an entity by its name.
 
     Args:
-        all_: --all, with which kafka-configs does not check that the entity exists.
+        all_: whether --all was given, with which kafka-configs does not check that the entity exists.
     """
     resource = named_resource(type_, name)
     if (name == "" and type_ != command_line.BROKERS and not all_) or (_are_brokers(type_) and name.startswith("-")):
@@ -159,7 +159,7 @@ async def _named(client: Client, type_: str, name: str, all_: bool) -> list[Desc
     found = _found(listing, type_, name, resource)
     if all_ and isinstance(found, Absent) and not _are_brokers(type_):
         return [Unread(f"{singular(type_)} {name}", listing.failures[resource], type_, name)]
-    # Brokers describe any name of these, with defaults.
+    # Brokers describe any name of these types, with defaults.
     doubtful = not all_ and command_line.BY_TYPE[type_].listed and isinstance(found, ResourceConfigs) and not found.own
     if doubtful and name not in await _all_names(client, type_):
         return [Absent(type_, name)]
@@ -181,8 +181,9 @@ def _found(listing: ConfigListing, type_: str, name: str, resource: ConfigResour
 
 
 async def _all_names(client: Client, type_: str) -> tuple[str, ...]:
-    """Return the names of all entities of a type, sorted; of brokers, or of controllers where these are asked, also
-    the default, last."""
+    """Return the names of all entities of a type, sorted; for brokers, or controllers on a connection to those, the
+    default comes last.
+    """
     from console.admin import cluster, groups, topics
     from console.admin.configs import list_config_resources
 
@@ -206,7 +207,7 @@ async def _group_resources(client: Client) -> Iterable[ConfigResource]:
     try:
         return await client.run(list_config_resources, [GROUP])
     except Unsupported:
-        return ()  # an older broker lists none; the groups that have members are listed all the same
+        return ()  # an older broker lists none; groups with members are listed anyway
 
 
 async def _quotas_and_credentials(client: Client, request: ConfigsRequest) -> list[Described]:
@@ -226,7 +227,7 @@ async def _quotas_and_credentials(client: Client, request: ConfigsRequest) -> li
 
 
 def quota_filter(request: ConfigsRequest) -> QuotaFilter:
-    """Return the filter for the entities with exactly these types, and these names as far as some are given."""
+    """Return the filter for the entities with exactly these types, and with the given names."""
     components = []
     for type_, name in zip_longest(request.types, request.names):
         kind = QUOTA_TYPES[type_]
@@ -240,7 +241,7 @@ def quota_filter(request: ConfigsRequest) -> QuotaFilter:
 
 
 def _order(entity: QuotaEntity) -> tuple[tuple[str, bool, str], ...]:
-    """Return the sort key of an entity: by name, a default behind the names."""
+    """Return the sort key of an entity: by name, a default after the names."""
     return tuple((part.type, part.name is None, part.name or "") for part in entity.parts)
 
 

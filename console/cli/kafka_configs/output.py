@@ -21,7 +21,7 @@ _PLACES = {USER: "user", CLIENT_ID: "client", IP: "ip"}
 
 
 class Line(NamedTuple):
-    """One config. value: None where the broker hides it or has none; source: None for quotas and credentials."""
+    """One config. value: None if it is hidden or missing; source: None for quotas and credentials."""
 
     name: str
     value: str | None
@@ -40,7 +40,7 @@ class Block(NamedTuple):
 
 
 def blocks(described: Sequence[describe.Described]) -> tuple[Block, ...]:
-    """Return a block for each entity, without those that could not be read; a user's quotas and credentials are two."""
+    """Return a block for each entity, without failed reads; a user's quotas and credentials are two blocks."""
     return tuple(block for each in described if (block := _block(each)) is not None)
 
 
@@ -75,7 +75,7 @@ def table_lines(blocks_: Sequence[Block], width: int | None = None) -> Iterator[
     """Yield KIP-248's output: a heading for each entity, then name and value with three flags.
 
     Args:
-        width: the terminal's, in cells. Where KIP-248's lines are longer, they are laid out as all of kac's tables.
+        width: of the terminal, in cells. If KIP-248's lines are longer, they get the layout of kac's other tables.
     """
     if not blocks_:
         yield "NO CONFIGS: none are set"
@@ -156,15 +156,15 @@ def csv_text(blocks_: Sequence[Block]) -> str:
 # Results in kafka-configs' own lines. Its order is that of Java's hash tables; kac's is by name.
 
 _WIDEST = 40_000
-"""Characters of a line: a value has at most 32,767."""
+"""The most characters of a line: a value has at most 32,767."""
 _QUOTA_WORDS = {USER: "user-principal", CLIENT_ID: "client-id", IP: "ip"}
 
 
 def kafka_lines(described: Sequence[describe.Described], *, all_: bool) -> Iterator[str]:
-    """Yield kafka-configs' lines of --describe, without what could not be read.
+    """Yield kafka-configs' lines of --describe, without failed reads.
 
     Args:
-        all_: --all, with inherited entries too.
+        all_: whether --all was given, which adds inherited entries.
     """
     for each in described:
         match each:
@@ -172,7 +172,7 @@ def kafka_lines(described: Sequence[describe.Described], *, all_: bool) -> Itera
                 yield _heading(type_, name, all_)
                 yield from (_safe(f"  {_entry(entry)}") for entry in (each.entries if all_ else each.own))
             case describe.Unread(type=type_, name=name) if type_:
-                yield _heading(type_, name, all_)  # it is printed before the answer is there
+                yield _heading(type_, name, all_)  # kafka-configs prints it before the response
             case describe.Absent(type=type_, name=name):
                 yield _safe(f"The {describe.singular(type_)} '{name}' doesn't exist and doesn't have dynamic config.")
             case describe.QuotaConfigs(entity=entity, values=values):
@@ -208,12 +208,12 @@ def _entity(entity: QuotaEntity) -> str:
 
 
 def quota_text(value: float) -> str:
-    """Return a quota as Java writes a double."""
+    """Return a quota in Java's text form of a double."""
     if value != value:
         return "NaN"
     if value in (float("inf"), float("-inf")):
         return "Infinity" if value > 0 else "-Infinity"
-    from console.plan.values import java_double  # only for quotas: to read it takes its time
+    from console.plan.values import java_double  # only for quotas: its import takes time
 
     return java_double(value)
 

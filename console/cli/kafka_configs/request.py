@@ -1,4 +1,4 @@
-"""From arguments to a request: the checks that kafka-configs makes before it connects, in its order and words."""
+"""From arguments to a request: the checks of kafka-configs before it connects, in its order and words."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _AT_BROKER = tuple(type_ for type_, each in command_line.BY_TYPE.items() if each
 
 
 class ConfigsRequest(Struct, frozen=True):
-    """A request, checked as far as that is possible without a cluster.
+    """A request, checked as far as possible without a cluster.
 
-    types and names: side by side, in kafka-configs' order; ``""`` is the default. Describing may have fewer names.
+    types and names: parallel, in kafka-configs' order; ``""`` is the default. Describing may have fewer names.
     added: the text of --add-config; file: of --add-config-file. accept: the text of --accept.
     """
 
@@ -39,17 +39,17 @@ class ConfigsRequest(Struct, frozen=True):
 
     @property
     def type(self) -> str:
-        """The first entity's type, after which kafka-configs words its answers."""
+        """The first entity's type, which kafka-configs uses in its messages."""
         return self.types[0]
 
     @property
     def name(self) -> str | None:
-        """The first entity's name, None where all are meant."""
+        """The first entity's name; None for all entities."""
         return self.names[0] if self.names else None
 
 
 def resolvable(host: str) -> bool:
-    """Return whether a host is an address or a name that resolves, as InetAddress.getByName judges it."""
+    """Return whether a host is an address or a name that resolves, like InetAddress.getByName."""
     try:
         socket.getaddrinfo(host or "localhost", None)
     except (OSError, UnicodeError):
@@ -60,7 +60,7 @@ def resolvable(host: str) -> bool:
 def request_of(arguments: command_line.Arguments, *, is_host: Callable[[str], bool] = resolvable) -> ConfigsRequest:
     """Return the request of the arguments. Raises UsageError.
 
-    That the arguments name a cluster is not required: a context may stand in for it.
+    The arguments need not name a cluster: a context may do that.
     """
     if arguments.has("alter") == arguments.has("describe"):
         raise command_line.UsageError("Command must include exactly one action: --describe, --alter", usage=True)
@@ -217,12 +217,12 @@ QUOTA_TYPES = {command_line.USERS: USER, command_line.CLIENTS: CLIENT_ID, comman
 
 
 def resource_of(request: ConfigsRequest) -> ConfigResource:
-    """Return the resource that is named; ``""`` is the brokers' default."""
+    """Return the named resource; ``""`` is the brokers' default."""
     return named_resource(request.type, request.name or "")
 
 
 def named_resource(type_: str, name: str) -> ConfigResource:
-    """Return an entity of one of `RESOURCE_TYPES`; a broker's id may be written as Java reads it, ``+1`` or ``01``."""
+    """Return an entity of one of `RESOURCE_TYPES`; a broker's id may be in Java's forms, ``+1`` or ``01``."""
     if type_ in _AT_BROKER and is_int(name):
         name = str(int(name))
     return ConfigResource(RESOURCE_TYPES[type_], name)

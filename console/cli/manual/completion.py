@@ -1,9 +1,9 @@
 """``kac __complete``: answers the shells' completion scripts, with argcomplete and with names from the cluster.
 
-argcomplete reads the half-typed line and finds which option's value is being typed. What it would print is not safe for
-every name (its bash script expands its own answer once more, its quoting leaves ``~``, ``#`` and newlines alone), so
-the scripts are ours, and so is the quoting: a name is cut to what the shell replaces first, and quoted then.
-Names come from the cluster that the line names, and from the contexts; none where none can be read.
+argcomplete parses the half-typed line and finds the option whose value is being typed. Its output is not safe for
+every name (its bash script expands its own answer once more, its quoting leaves ``~``, ``#`` and newlines unescaped),
+so the scripts and the quoting are kac's own: a name is first cut to the part that the shell replaces, then quoted.
+Names come from the cluster that the line names, and from the contexts; a failed read gives no names.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Kind(Enum):
 
 
 Named = Kind | EntityType
-"""What is completed. A type is its own kind where only ListConfigResources has its names."""
+"""The kind of a completion. A type whose names only ListConfigResources returns is its own kind."""
 
 
 def _names_of(type_: EntityType) -> Named:
@@ -70,10 +70,10 @@ def _names_of(type_: EntityType) -> Named:
 
 
 ENTITY_KINDS = {each.kafka_type: _names_of(each) for each in ENTITY_TYPES}
-"""Entity type as kafka-configs spells it -> the kind of its names."""
+"""Entity type in kafka-configs' spelling -> the kind of its names."""
 
 PATIENCE = 2.0
-"""Seconds that a completion may take."""
+"""The timeout of a completion, in seconds."""
 
 _ENTITIES = {f"--{each.kafka_word}": each.kafka_word for each in ENTITY_TYPES}
 _QUOTAS = ("user", "client", "ip")
@@ -83,7 +83,7 @@ def names(kind: Named, words: Sequence[str], command: str) -> list[str]:
     """Return all names of a kind, sorted.
 
     Args:
-        words: the line so far, which says which cluster and which entity are meant.
+        words: the line so far, which determines the cluster and the entity.
     """
     if kind is Kind.CONTEXT:
         from console.contexts import load
@@ -106,7 +106,7 @@ def _quota_keys(words: Sequence[str], command: str) -> Sequence[str]:
 
 
 def _entity(typed: Sequence[str], command: str) -> tuple[str, str]:
-    """Return what the line is about: the entity's type in the singular, and its name as far as it is given."""
+    """Return the entity of the line: its type in the singular, and its name if given."""
     split = [part for each in typed for part in (each.split("=", 1) if each.startswith("--") else [each])]
     pairs = list(zip(split, [*split[1:], ""], strict=True))
     for word, value in pairs:
@@ -162,12 +162,12 @@ def _connection(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--via", dest="via")
     try:
         return parser.parse_known_args(list(filter(None, words)))[0]
-    except argparse.ArgumentError:  # the line ends where a value has to follow
+    except argparse.ArgumentError:  # the line ends before a required value
         return argparse.Namespace(bootstrap=None, controllers=None, context=None, command_config=None)
 
 
 async def _in_time(read: Awaitable[Iterable[str]]) -> Iterable[str]:
-    """Return what is read within `PATIENCE` seconds. Raises TimeoutError."""
+    """Return the result of a read within `PATIENCE` seconds. Raises TimeoutError."""
     async with asyncio.timeout(PATIENCE):
         return await read
 
@@ -216,7 +216,7 @@ async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterab
 
 
 def _resource(about: tuple[str, str], known: Snapshot) -> ConfigResource:
-    """Return the resource whose keys are meant; any broker for a broker's."""
+    """Return the resource with the keys to complete; any broker for a broker's keys."""
     from console.model.codes import GROUP, ResourceType
     from console.model.config import ConfigResource
 
@@ -230,7 +230,7 @@ def _resource(about: tuple[str, str], known: Snapshot) -> ConfigResource:
 
 
 FILES = ":files"
-"""The only line of the answer where the shell itself completes the names of files."""
+"""The only line of the answer if the shell itself is to complete names of files."""
 
 MOST = 500
 
@@ -258,32 +258,32 @@ Names = Callable[[Named, Sequence[str], str], Iterable[str]]
 
 
 def main(argv: Sequence[str], _options: argparse.Namespace) -> int:
-    """Print the candidates for a line up to the cursor, one a line; for zsh and fish with a tab and a help text.
+    """Print the candidates for a line up to the cursor, a line each; for zsh and fish with a tab and a help text.
 
     Args:
-        argv: ``bash LINE WORD``, where WORD is what bash will replace; ``zsh LINE``, ``fish LINE``.
+        argv: ``bash LINE WORD``, where bash will replace WORD; ``zsh LINE``, ``fish LINE``.
 
     Returns:
         Always 0: a completion that fails prints nothing.
     """
-    logging.disable()  # nothing may come between the prompt and what is typed
+    logging.disable()  # no log line may appear between the prompt and the typed text
     shell, line, word = (*argv, "", "", "")[:3]
 
-    out = drawn_on("stdout")  # a tab parts a candidate from its help
+    out = drawn_on("stdout")  # a tab separates a candidate from its help
     out.reconfigure(errors="surrogateescape")  # type: ignore[attr-defined]
     out.write("".join(f"{found}\n" for found in candidates(shell, line, word, names)))
     return 0
 
 
 def candidates(shell: str, line: str, word: str, names: Names) -> list[str]:
-    """Return the lines for the shell's script: `FILES` alone, or what the word can become.
+    """Return the lines for the shell's script: only `FILES`, or the completions of the word.
 
     Args:
-        word: for bash, the part of the line that is replaced, as it was typed.
+        word: for bash, the part of the line to replace, as typed.
     """
     try:
         before = split_line(line)[3]
-    except Exception:  # noqa: BLE001  # argcomplete's lexer has no promise for a line that no shell would run
+    except Exception:  # noqa: BLE001  # argcomplete's lexer guarantees nothing for a line that is invalid in a shell
         return []
     asked = _Line(before[1:], names)
     finder = _Finder()
@@ -305,7 +305,7 @@ def candidates(shell: str, line: str, word: str, names: Names) -> list[str]:
 def _as_completed(line: str, shell: str) -> Iterator[None]:
     """Set the environment variables that argcomplete reads while the block lasts, and restore the former ones."""
     former = dict(os.environ)
-    # Its own variables belong to another program's completion.
+    # argcomplete's variables in the environment belong to another program's completion.
     for name in [name for name in os.environ if name.startswith(("_ARGCOMPLETE", "_ARC_DEBUG"))]:
         del os.environ[name]
     os.environ.update(
@@ -325,19 +325,19 @@ def _as_completed(line: str, shell: str) -> Iterator[None]:
 
 
 class _Finder(CompletionFinder):
-    """argcomplete's finder for a line. Only what a shell reads back as exactly it is offered."""
+    """argcomplete's finder for a line. Offers only names that a shell reads back unchanged."""
 
     line: _Line
     shell: str
     replaced: str
 
     def _init_debug_stream(self) -> None:
-        """Open no stream for debugging: the base class takes file descriptor 9, whatever it is."""
+        """Open no stream for debugging: the base class uses file descriptor 9, even if it is in use."""
 
     def collect_completions(
         self, active_parsers: list[argparse.ArgumentParser], parsed_args: argparse.Namespace, cword_prefix: str
     ) -> list[str]:
-        """Remember the word, and collect its completions as the base class does."""
+        """Remember the word, and collect its completions with the base class."""
         self.line.typed = cword_prefix
         return super().collect_completions(active_parsers, parsed_args, cword_prefix)
 
@@ -347,10 +347,10 @@ class _Finder(CompletionFinder):
         cword_prequote: str,
         last_wordbreak_pos: int | None,  # noqa: ARG002  # bash says itself what it replaces
     ) -> list[str]:
-        """Return what replaces the word: bash's own part of it, quoted. zsh and fish take names as they are."""
+        """Return the replacements of the word, for bash only its own part of it, quoted. zsh and fish quote names."""
         found = [each for each in completions if is_harmless(each)][:MOST]
         if self.shell == "fish":
-            # The one character that fish leaves unquoted: it would become a user's home.
+            # The one character that fish leaves unquoted: it would expand to a user's home.
             return [each for each in found if not each.startswith("~")]
         if self.shell != "bash":
             return found
@@ -362,8 +362,10 @@ class _Finder(CompletionFinder):
 
 
 class _Line:
-    """A half-typed line: its command, as a parser whose options know what their values are. typed: its last word;
-    files: whether that is the name of a file."""
+    """A half-typed line: its command, as a parser with the kinds of its options' values.
+
+    typed: its last word; files: whether that is the name of a file.
+    """
 
     def __init__(self, words: Sequence[str], names: Names) -> None:
         self.typed = ""
@@ -434,7 +436,7 @@ class _Line:
             start, end = done + comma, "=" if kind is Kind.ASSIGNMENT else ""
         if kind is Kind.NOTHING:
             return []
-        # A name like an option would be read as one, unless it follows the = of its own option.
+        # A name that begins like an option would be parsed as one, unless it follows the = of its own option.
         alone = not self.typed.startswith("-")
         found = self._names(kind, self._words, self.command)
         return [f"{start}{name}{end}" for name in found if name and not (alone and not start and name.startswith("-"))]
@@ -445,7 +447,7 @@ def _is_positional(option: OptionHelp) -> bool:
 
 
 def _command(typed: Sequence[str]) -> tuple[str, CommandHelp]:
-    """Return the command that a line names, and its options; without a command the options before it."""
+    """Return the command of a line, and its options; without a command the options before it."""
     takes_value = {name for option in top().options if option.value for name in option.names}
     skip = False
     for given in typed:
@@ -460,15 +462,16 @@ def _command(typed: Sequence[str]) -> tuple[str, CommandHelp]:
 
 
 def _skipped(typed: str, replaced: str, quote: str) -> int | None:
-    """Return how many characters of the word stay on the line, because bash splits words at ``=`` and ``:`` too.
+    """Return the number of characters of the word that stay on the line, because bash also splits words at ``=`` and
+    ``:``.
 
     Args:
         typed: the whole word, unquoted.
-        replaced: what bash replaces, as it is on the line behind an open quote.
+        replaced: the part that bash replaces, as on the line after an open quote.
         quote: the open quote, ``""`` without one.
 
     Returns:
-        None where the two don't belong together.
+        None if the two do not belong together.
     """
     try:
         parts = shlex.split(f"{quote}{replaced}{quote}")
@@ -479,11 +482,11 @@ def _skipped(typed: str, replaced: str, quote: str) -> int | None:
 
 
 def _for_bash(text: str, quote: str) -> str:
-    """Return the text as bash takes it after this open quote, or none; ``""`` where it can't be written there."""
+    """Return the text in a form for bash after this open quote, or none; ``""`` if it can't be written there."""
     if quote == "'":
         return "" if "'" in text else text
     if quote == '"':
-        # In double quotes a backslash does not keep ! from the history.
+        # Inside double quotes a backslash does not prevent history expansion of !.
         return "" if "!" in text else "".join(f"\\{char}" if char in '"$`\\' else char for char in text)
     return "".join(
         char if char.isalnum() or char in "-_.=:,/@%+" or not char.isascii() else f"\\{char}" for char in text

@@ -7,7 +7,7 @@ import shlex
 
 from console.terminal import put
 
-# COMPREPLY goes onto the line as it is: each line of the answer is one of its elements, neither parted nor expanded.
+# bash puts COMPREPLY onto the line unchanged: each line of the answer is one element, neither split nor expanded.
 BASH = """\
 # kac completion for bash: put into ~/.bashrc:  source <(kac completion bash)
 _kac() {
@@ -104,7 +104,7 @@ def completion_options(parser: argparse.ArgumentParser) -> None:
 
 
 def script(shell: str) -> str:
-    """Return a shell's script, with the commands, for which no Python is started then."""
+    """Return a shell's script, with the names of the commands, so that completing these starts no Python."""
     from console.cli.main import COMMANDS
 
     shown = [command for command in COMMANDS if command.help]

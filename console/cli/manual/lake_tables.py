@@ -1,4 +1,4 @@
-"""Makes docs/lake-tables.md, the page on the tables of a lake."""
+"""Generates docs/lake-tables.md, the page on the tables of a lake."""
 
 from __future__ import annotations
 

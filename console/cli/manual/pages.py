@@ -1,4 +1,4 @@
-"""The pages made from the parsers and the registry of verbs.
+"""Generates the pages from the parsers and the registry of verbs.
 
 ``python -m console.cli.manual.pages commands > docs/commands.md``, and ``… man > docs/kac.1``,
 ``… tables > docs/lake-tables.md``.
@@ -114,8 +114,11 @@ def _codes(names: tuple[str, ...]) -> str:
 
 
 class OptionHelp(Struct, frozen=True):
-    """An option as it is typed and explained. value: how its value is shown, ``""`` where it takes none; choices: its
-    legal values where those are few; group: the heading that it is under."""
+    """An option for the help.
+
+    value: the placeholder of its value; ``""`` for an option without one. choices: its legal values if there are few.
+    group: its heading.
+    """
 
     names: tuple[str, ...]
     value: str = ""
@@ -125,7 +128,7 @@ class OptionHelp(Struct, frozen=True):
 
 
 class CommandHelp(Struct, frozen=True):
-    """A command; ``""`` is what `kac` does without one. epilog: its examples, printed line for line."""
+    """A command; ``""`` is `kac` without a command. epilog: its examples, printed verbatim."""
 
     name: str
     help: str
@@ -134,13 +137,13 @@ class CommandHelp(Struct, frozen=True):
 
 
 def top() -> CommandHelp:
-    """Return the options that may be given before a command."""
+    """Return the options before a command."""
     made = parser()
     return CommandHelp("", made.description or "", tuple(_options(made)))
 
 
 def commands() -> tuple[Command, ...]:
-    """Return the commands that an operator types."""
+    """Return the commands for operators."""
     return tuple(command for command in COMMANDS if not command.name.startswith("_"))
 
 
@@ -166,7 +169,7 @@ def _configs_options() -> Iterator[OptionHelp]:
 
 
 def _options(parser: argparse.ArgumentParser) -> Iterator[OptionHelp]:
-    for action in parser._actions:  # argparse has no other way to tell what it was given
+    for action in parser._actions:  # argparse has no public access to a parser's options
         if action.help == argparse.SUPPRESS:
             continue
         choices = tuple(map(str, action.choices)) if action.choices is not None else ()

@@ -1,1 +1,1 @@
-"""``kac mcp``: what an agent may ask of a cluster, and propose for it. Nothing here has a way to change one."""
+"""``kac mcp``: an agent's questions about a cluster, and its proposals for it. No code here can change a cluster."""

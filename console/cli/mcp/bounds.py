@@ -1,4 +1,4 @@
-"""What of an answer is given: as many rows and characters as were asked for, no secrets, nothing invisible. Pure."""
+"""Bounds of answers: the number of rows and characters, no secrets, no invisible characters. Pure."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from console.model.numbers import Data, json_text, plural
 from console.present.text import clean
 
 ROWS, MOST_ROWS = 100, 1_000
-"""Rows of each list of an answer where nothing else is asked for, and the most that can be asked for."""
+"""Rows of each list of an answer by default, and at most."""
 LONGEST_TEXT = 2_000
-"""Characters of one text of an answer."""
+"""The most characters of one text of an answer."""
 LARGEST = 200_000
-"""Characters of an answer as JSON. With more, its rows and then its texts are shortened until it fits."""
+"""The most characters of an answer as JSON. A longer one gets fewer rows, then shorter texts, until it fits."""
 SEARCHED = 1 << 15
-"""Characters of a text that are searched for secrets: a config's value has no more."""
+"""The most characters of a text to search for secrets: a config's value has no more."""
 FIELDS = 64
-"""Entries of a mapping that are kept in any case: a row's fields are fewer, values by broker may be more."""
+"""The number of a mapping's entries that always stay: a row's fields are fewer, values by broker may be more."""
 HIDDEN: Final = "[hidden]"
-"""Stands for a value that is or may be a secret."""
+"""Replacement of a value that is or may be a secret."""
 _NAMES = ("key", "name")
 _BESIDE = ("source", "hidden", "known")
-"""What stands beside the value of one side of a change."""
+"""Fields next to the value of one side of a change."""
 _VALUES = frozenset({"value", "values", "left", "right", "was", "became", "old", "new", "theirs", "mine"})
 
 
 class LeftOut(NamedTuple):
-    """A list of an answer of which not all is shown. where: its fields, as ``topics`` or ``configs.synonyms``."""
+    """A list of an answer that was shortened. where: its fields, as ``topics`` or ``configs.synonyms``."""
 
     where: str
     shown: int
@@ -37,14 +37,14 @@ class LeftOut(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """An answer as it is given. left_out: the lists that were shortened, each place once: the longest of its lists."""
+    """An answer within its bounds. left_out: the shortened lists; for several at the same place, the longest."""
 
     data: Data
     left_out: tuple[LeftOut, ...]
 
 
 def fitted(data: Data, rows: int = ROWS) -> Fitted:
-    """Return an answer within its bounds: secrets hidden, texts visible and cut, lists of at most so many rows."""
+    """Return an answer within its bounds: secrets hidden, texts escaped and cut, lists of at most `rows` rows."""
     left_out: dict[str, LeftOut] = {}
     kept = _shown(data, "", rows, left_out)
     longest = LONGEST_TEXT
@@ -66,9 +66,9 @@ def _note(where: str, rows: int, of: int, left_out: dict[str, LeftOut]) -> None:
 
 
 def _shown(data: Data, where: str, rows: int, left_out: dict[str, LeftOut]) -> Data:
-    """Return what is shown of an answer. Only that is searched for secrets, which takes time by its length."""
+    """Return the shown part of an answer. The search for secrets, which takes time by length, covers only this part."""
     if isinstance(data, str):
-        # Before it is cut: half a secret is one, too.
+        # Before the cut: half a secret is also a secret.
         return _cut(without_secrets(data[:SEARCHED], HIDDEN), LONGEST_TEXT, max(0, len(data) - SEARCHED))
     if isinstance(data, Mapping):
         most = max(rows, FIELDS)
@@ -87,7 +87,7 @@ def _shown(data: Data, where: str, rows: int, left_out: dict[str, LeftOut]) -> D
 
 
 def _shortened(data: Data, where: str, rows: int, longest: int, left_out: dict[str, LeftOut]) -> Data:
-    """Return less of what is shown."""
+    """Return the shown part with fewer rows and shorter texts."""
     if isinstance(data, str):
         return data if len(data) <= longest else f"{data[:longest]}…"
     if isinstance(data, Mapping):
@@ -108,20 +108,20 @@ def _inner(where: str, key: str) -> str:
 
 
 def _cut(text: str, longest: int, beyond: int = 0) -> str:
-    """Return a text with everything invisible as escapes, of at most so many characters of its own.
+    """Return a text with invisible characters escaped, of at most `longest` characters of its own.
 
     Args:
-        beyond: characters that it has besides.
+        beyond: the number of characters cut off before.
     """
     more = max(0, len(text) - longest) + beyond
     return clean(text[:longest]) + (f"… ({plural(more, 'more character')})" if more else "")
 
 
-# -- secrets: brokers hide those that they know; a plug-in's, and what was typed into another key, they do not ---------
+# -- secrets: brokers hide those that they know, but not a plug-in's, nor those typed into another key -----------------
 
 
 def _masked(data: Data) -> Data:
-    """Return a value, or both sides of it, without what is set: that nothing is set may be known."""
+    """Return a value, or both sides of a change, with set values masked: that a value is unset may be known."""
     if isinstance(data, Mapping):
         sides = data if "value" not in data else {"value": data["value"]}
         masked = {key: _masked(value) for key, value in islice(sides.items(), MOST_ROWS)}

@@ -1,4 +1,4 @@
-"""``kac mcp``: an agent may look at a cluster and propose changes of it; a person applies them."""
+"""``kac mcp``: an agent may read a cluster and propose changes to it; a person applies them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def mcp_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_mcp(options: argparse.Namespace) -> int:
-    """Serve an agent until standard input ends, or the client reads no answer any more.
+    """Serve an agent until standard input ends, or the client stops reading.
 
     Returns:
         The exit code: 0 served, 1 the package is missing, 2 no context, or standard input is a terminal.
@@ -76,7 +76,7 @@ def run_mcp(options: argparse.Namespace) -> int:
     except (OSError, BaseExceptionGroup) as error:
         if not client_has_gone(error):
             raise
-        # What is buffered for it would fail once more at the interpreter's exit.
+        # Flushing the buffered output would fail again at the interpreter's exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return opening.DONE
     finally:
@@ -84,21 +84,21 @@ def run_mcp(options: argparse.Namespace) -> int:
 
 
 def client_has_gone(error: BaseException) -> bool:
-    """Return whether an error says only that the client reads no answer any more."""
+    """Return whether an error only means that the client no longer reads."""
     if isinstance(error, BaseExceptionGroup):
         return all(map(client_has_gone, error.exceptions))
     return isinstance(error, BrokenPipeError | ConnectionResetError)
 
 
 def reading_client(context: Context) -> AdminClient:
-    """Return a client whose link refuses to send a change, whatever the context allows; the caller closes it."""
+    """Return a client whose link refuses to send changes, even if the context allows them; the caller closes it."""
     from msgspec.structs import replace
 
     return opening.client_of(replace(context, read_only=True), ask=False)
 
 
 def _quiet() -> None:
-    """Keep what the protocol's package logs of each message out of the log."""
+    """Keep the per-message logging of the protocol's package out of the log."""
     import logging
 
     logging.getLogger("mcp").setLevel(logging.WARNING)

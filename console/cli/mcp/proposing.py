@@ -1,8 +1,8 @@
-"""What an agent proposes: statements, staged and forecast in a throw-away session, and kept as a plan file, which a
-person applies, or not.
+"""Proposals of an agent: statements, staged and forecast in a temporary session, and written as a plan file, which a
+person may apply.
 
-The brokers check the plan as `kac plan` has it checked, by requests in their validate-only form, which change nothing;
-the client's link refuses every other request that would change something.
+The brokers check the plan as for `kac plan`, by requests in their validate-only form, which change nothing; the
+client's link refuses every other request that would change something.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ if TYPE_CHECKING:
     from console.plan.staged import Refusal
 
 LONGEST, MOST_STATEMENTS, MOST_EDITS = 20_000, 200, 2_000
-"""Characters and statements of a proposal, and the edits that these may stage: a person has to read it."""
+"""The most characters and statements of a proposal, and the most edits that it may stage: a person has to read it."""
 LONGEST_LINE = 1_000
-"""Characters of a script in a line that a person is given to run."""
+"""The most characters of a script in a command line for a person."""
 MOST_FILES = 200
-"""Plan files that one server writes."""
+"""The most plan files that one server writes."""
 
 
 class NotProposed(Exception):
-    """Why a proposal was not kept. data: what the brokers said of it, if they were asked."""
+    """The reason why a proposal was not kept. data: the brokers' responses, if the plan was checked."""
 
     def __init__(self, failure: Failure, data: Mapping[str, Data] | None = None) -> None:
         super().__init__(str(failure))
@@ -57,23 +57,23 @@ class NotProposed(Exception):
 
 
 class Proposals:
-    """Makes plan files of statements, in one folder, which is chosen when the server starts."""
+    """Turns statements into plan files, in one folder, which is chosen when the server starts."""
 
     def __init__(self, queries: Queries, folder: Path | None, connection: Sequence[str]) -> None:
-        """Write into a folder, None for one of kac's own. connection: the options of kac that name this cluster."""
+        """Write into a folder; None for kac's own. connection: the options of kac that name this cluster."""
         self._queries = queries
         self._named = folder
         self._connection = tuple(connection)
         self._numbers = count(1)
 
     async def propose(self, text: str) -> Answered:
-        """Return what statements would change, with the plan file that was written.
+        """Return the changes that statements would make, with the path of the plan file.
 
         Raises:
-            NotProposed: it is not understood, it is nothing that can be proposed, the brokers refuse it, it stages
-                nothing, or no file can be written. Its data repeats what was asked, and its remedy names what a person
-                may run.
-            Refused, AdminError: as reads raise them.
+            NotProposed: it is not understood, it can't be proposed, the brokers refuse it, it stages nothing, or no
+                file
+                can be written. Its data repeats the statements, and its remedy names a command for a person.
+            Refused, AdminError: as for reads.
         """
         try:
             return await self._proposed(text)
@@ -86,7 +86,7 @@ class Proposals:
         raise NotProposed(replace(failure, remedy=remedy), {"asked": text, **(data or {})})
 
     async def _proposed(self, text: str) -> Answered:
-        """Return it as `propose` does. Raises LanguageError, and what `propose` raises."""
+        """Return the result of `propose`. Raises LanguageError, and the errors of `propose`."""
         from console.language.needs import needs_of_script
         from console.plan.risks import risks
         from console.session.checking import checked
@@ -150,8 +150,10 @@ class Proposals:
 
 
 def line_of_person(text: str, connection: Sequence[str]) -> str:
-    """Return the line with which a person sees what statements show or would change. It applies nothing whatever the
-    statements are: with one that is neither an edit nor a query it is the line that opens the console.
+    """Return the line that shows a person the answers or changes of statements.
+
+    It never applies anything: for a statement that is neither an edit nor a query it is the line that opens the
+    console.
 
     Args:
         connection: the options of kac that name the cluster.
@@ -169,11 +171,11 @@ def line_of_person(text: str, connection: Sequence[str]) -> str:
 
 
 def edits_of(text: str) -> tuple[EditStatement, ...]:
-    """Return the statements of a proposal. Nothing is read for it, no file either.
+    """Return the statements of a proposal, without reading the cluster or any file.
 
     Raises:
         LanguageError: the text is not understood or too long, or has a statement that stages nothing, needs a secret,
-            reads a file, or holds for a time alone.
+            reads a file, or holds only for a time.
     """
     if len(text) > LONGEST:
         long = f"it has {len(text):,} characters; a proposal has at most {LONGEST:,}"
@@ -186,7 +188,7 @@ def edits_of(text: str) -> tuple[EditStatement, ...]:
 
 
 def _edit(statement: Statement) -> EditStatement:
-    """Return a statement that can be proposed. Raises CommandError for any other one."""
+    """Return a statement that can be proposed. Raises CommandError for other statements."""
     text = _text_of(statement)
     if isinstance(statement, QueryStatement):
         raise CommandError(f"'{text}' only looks", "ask with the tools that look", statement.span)
@@ -211,13 +213,13 @@ def _text_of(statement: Statement) -> str:
 
 
 def _staged(statements: Iterable[EditStatement], snapshot: Snapshot) -> tuple[Plan, list[str], list[str]]:
-    """Return the plan of statements, what of them is not needed, and what gave way to a later one.
+    """Return the plan of statements, the edits that are not needed, and those that a later one replaced.
 
     Args:
-        snapshot: with what the statements need.
+        snapshot: with the parts that the statements need.
 
     Raises:
-        LanguageError: a statement names what the cluster does not have or take.
+        LanguageError: a statement has names or values that do not exist or are invalid on the cluster.
         NotProposed: an edit is refused, or there are too many.
     """
     from console.answers.plan_results import dropped_lines
@@ -255,9 +257,7 @@ def _refusal(refused: Sequence[Refusal]) -> Failure:
 
 
 def _forecast(plan: Plan, snapshot: Snapshot, risks: Iterable[Risk], deletions: Deletions) -> dict[str, Data]:
-    """Return what a plan would do, in the fields of `kac plan --output json` and beside them. deletions: what its edits
-    delete.
-    """
+    """Return the effects of a plan: the fields of `kac plan --output json`, and more. deletions: by its edits."""
     from console.answers.plan_results import effect_lines, loss_lines, plan_table
     from console.answers.results import to_data
     from console.plan.risks import effects
@@ -299,8 +299,9 @@ def _checks(results: Iterable[StepResult]) -> list[Data]:
 
 
 def _refusals(results: Iterable[StepResult]) -> list[str]:
-    """Return a line for each change that brokers refuse, but for those that only this principal may not make: a person
-    who may applies them."""
+    """Return a line for each change that brokers refuse, except those for which this principal lacks the rights: a
+    person with the rights applies them.
+    """
     from console.present import names
 
     return [

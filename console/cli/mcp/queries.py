@@ -1,6 +1,6 @@
-"""What an agent is shown of the cluster: the answers of kac's own commands, in the JSON that these print.
+"""An agent's view of the cluster: the answers of kac's own commands, in their JSON.
 
-Each query reads what it needs again, in a session of its own, and holds no plan.
+Each query reads its parts again, in its own session, and holds no plan.
 """
 
 from __future__ import annotations
@@ -38,31 +38,33 @@ if TYPE_CHECKING:
 
 FRONT_END = "mcp"
 NEWEST_WITHIN = 20.0
-"""Seconds for the times of a topic's newest records; those that were not read by then are null."""
+"""The timeout for reading the times of a topic's newest records, in seconds; unread times are null."""
 
 
 class Answered(NamedTuple):
-    """An answer: its JSON as kac's commands print it, and remarks that the JSON does not have."""
+    """An answer: the JSON of kac's commands, and remarks that the JSON does not have."""
 
     data: Mapping[str, Data]
     notes: tuple[str, ...] = ()
 
 
 class Queries:
-    """Queries of one cluster. pinned: the id that it gave first; what answers with another one is refused from then on.
+    """Queries of one cluster.
 
-    Methods raise LanguageError for a question that is not understood, Refused for another cluster, AdminError where
-    the cluster is lost.
+    pinned: the first id that the cluster reported; later answers with another id are refused.
+
+    Methods raise LanguageError for a question that is not understood, Refused for another cluster, AdminError if the
+    connection to the cluster is lost.
     """
 
     def __init__(self, client: Client, context: Context) -> None:
-        """Ask through a client whose link refuses to send changes."""
+        """Query through a client whose link refuses to send changes."""
         self.client = client
         self.context = context
         self.pinned = context.cluster_id
 
     def session(self) -> Session:
-        """Return a session that knows nothing yet but which cluster is meant."""
+        """Return an empty session that is bound to the pinned cluster."""
         return Session(self.client, replace(self.context, cluster_id=self.pinned), FRONT_END)
 
     def pin(self, cluster_id: str | None) -> None:
@@ -83,7 +85,7 @@ class Queries:
         return await self._queried(f"effective user {quote(user)} client {quote(client)} {named}", EffectiveQuota)
 
     async def explain(self, principal: str, operations: str, resource: str, host: str | None) -> Answered:
-        """Return what ACLs allow. operations, resource: as in the command `explain`."""
+        """Return the decisions of ACLs. operations, resource: as in the command `explain`."""
         origin = f"from {quote(host)}" if host is not None else ""
         return await self._queried(f"explain {quote(principal)} {operations} on {resource} {origin}", Explain)
 
@@ -91,8 +93,8 @@ class Queries:
         """Return the answer to a query.
 
         Args:
-            text: of the language; what an agent gave is in it.
-            kind: the query that it has to be. Whatever else the text says is refused before anything is read.
+            text: a statement of the language that includes the agent's input.
+            kind: the expected query. Any other statement in the text is refused before anything is read.
         """
         from console.answers.queries import answer
 
@@ -104,8 +106,10 @@ class Queries:
         return Answered(to_data(result), notes_of(result))
 
     async def verdict(self, seconds: float, expected: Sequence[int]) -> Answered:
-        """Return what is wrong, and why, after watching for so many seconds. expected: brokers that are announced to be
-        down."""
+        """Return the problems and their causes, after watching for `seconds` seconds.
+
+        expected: brokers announced to be down.
+        """
         from console.admin.errors import AdminError
         from console.answers.triage import verdict_data
         from console.session.triage_polls import Poller
@@ -123,21 +127,21 @@ class Queries:
                 try:
                     observations = after(observations, await poller.poll())
                 except AdminError:
-                    # Brokers may answer again within the time.
+                    # Brokers may respond again within the time.
                     if time.monotonic() - began >= seconds:
                         raise
         verdict = await asyncio.to_thread(diagnose, observations, [Subject(broker=number) for number in expected])
         return Answered(verdict_data(verdict))
 
     async def events(self, seconds: float) -> Answered:
-        """Return what changes in the cluster within so many seconds, and what is not watched."""
+        """Return the changes in the cluster within `seconds` seconds, and the unwatched parts."""
         from console.present.events import EVENTS
         from console.session.event_feed import EventFeed, run_for
         from console.session.event_reads import EventReads, gaps, unseen_since
         from console.session.parts import FOR_EVENTS
 
         session = self.session()
-        await session.read_cluster()  # raises where no broker answers at all
+        await session.read_cluster()  # raises if no broker responds at all
         self.pin(session.snapshot.cluster.cluster_id)
         found: list[Event] = []
         feed, reads = EventFeed(session, found.extend), EventReads(session, FOR_EVENTS)
@@ -150,10 +154,12 @@ class Queries:
         return Answered({"events": [EVENTS.data(each) for each in found]}, (*unwatched, *unknown))
 
     async def offsets(self, topic: str, at: str | None) -> Answered:
-        """Return the offsets of a topic's partitions, and when the newest record of each was written; no contents.
+        """Return the offsets of a topic's partitions, and the time of each one's newest record; no contents.
 
         Args:
-            at: also the first offset at or after then, as ``2h`` or ``2026-11-20T14:05``.
+            at: time, as ``2h`` or ``2026-11-20T14:05``; the answer also has the first offset at or after it. None: no
+                such
+                offset.
         """
         from console.admin import partitions
         from console.admin.record_times import record_times
@@ -187,7 +193,7 @@ class Queries:
             found = ranges.get(place)
             row: dict[str, Data] = {"partition": place[1], "newest": written.get(place)}
             row |= {} if found is None else {"start": found.start, "end": found.end, "offsets": found.end - found.start}
-            # Behind the last record there is none at or after a time.
+            # A time after the last record has no offset.
             row |= {} if then is None else {"at": None if first.get(place, -1) < 0 else first[place]}
             rows.append(row)
         last = max((each for each in written.values() if each is not None), default=None)
@@ -206,13 +212,13 @@ class Queries:
         return Answered({"moves": [MOVES.data(each) for each in running_rows(session.snapshot, ())]}, tuple(failures))
 
     async def history(self, entity: str | None, text: str, since: str | None, until: str | None) -> Answered:
-        """Return what was changed from this host, by its journal, the latest first.
+        """Return the changes from this host in its journal, the latest first.
 
         Args:
-            entity: only changes of this one, as in the command `describe`.
+            entity: only changes of this entity, as in the command `describe`.
             text: only changes with this text.
-            since: from then on, as ``2h``, ``14:05`` or ``2026-11-20T14:05``.
-            until: before then, likewise.
+            since: start time, inclusive, as ``2h``, ``14:05`` or ``2026-11-20T14:05``.
+            until: end time, exclusive, in the same forms.
         """
         from console.plan.amounts import moment
         from console.session.journal_changes import read_history_table
@@ -230,7 +236,7 @@ class Queries:
         return Answered(to_data(table), table.notes)
 
     async def compare_entities(self, left: str, right: str) -> Answered:
-        """Return the keys in which two entities with configs differ. left, right: as in the command `describe`."""
+        """Return the keys that differ between two entities with configs. left, right: as in the command `describe`."""
         from console.files.compare import entity_table
 
         resources = [_with_configs(left), _with_configs(right)]
@@ -247,7 +253,7 @@ class Queries:
         return Answered(to_data(table), table.notes)
 
     async def compare_brokers(self, every: bool) -> Answered:
-        """Return the keys in which brokers differ, and the odd ones. every: those too that are each broker's own."""
+        """Return the keys that differ between brokers, and the odd ones. every: also keys with a value per broker."""
         from console.files.compare import broker_table
         from console.model.broker_matrix import broker_matrix
 
@@ -271,7 +277,7 @@ def _time(milliseconds: int) -> str | None:
 
 
 def one_statement(text: str, kind: type[QueryStatement]) -> QueryStatement:
-    """Return the one query of a text.
+    """Return the only query of a text.
 
     Raises:
         LanguageError: it is not understood, or is another statement, or several.
@@ -288,7 +294,7 @@ def named_entity(text: str) -> Entity:
     """Return the entity of a text, as ``topic orders``.
 
     Raises:
-        LanguageError: it names none.
+        LanguageError: the text names no entity.
     """
     query = one_statement(f"describe {text}", Show)
     assert isinstance(query, Show)
@@ -305,7 +311,7 @@ def _with_configs(text: str) -> ConfigResource:
 
 
 def notes_of(result: Result) -> tuple[str, ...]:
-    """Return the remarks of an answer that stand below its rows, and not in its JSON."""
+    """Return the remarks below an answer's rows, which its JSON does not have."""
     if isinstance(result, Table):
         return result.notes
     return tuple(note for part in (result.parts or {}).values() for each in _parts(part) for note in notes_of(each))

@@ -1,6 +1,4 @@
-"""The tools that an agent is offered: their arguments with types and bounds, what they say of themselves, and how each
-is carried out.
-"""
+"""The tools for an agent: their arguments with types and bounds, their descriptions, and their functions."""
 
 from __future__ import annotations
 
@@ -18,13 +16,13 @@ from console.language.verbs import VERBS
 from console.language.verbs.listing import KINDS
 
 READ_SECONDS = 60.0
-"""Seconds that a tool may read, besides those for which it watches."""
+"""The timeout of a tool's reads, in seconds, besides the time that it watches."""
 
 _ENTITY = (
     "an entity as TYPE NAME: topic orders, broker 2, broker <default>, group app, user alice, user alice client app"
 )
 _NAME = 500
-"""Characters of a text."""
+"""The most characters of a text."""
 
 
 def _text(description: str) -> Meta:
@@ -32,7 +30,7 @@ def _text(description: str) -> Meta:
 
 
 class Arguments(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What every tool takes."""
+    """Arguments of every tool."""
 
     rows: Annotated[
         int, Meta(ge=1, le=MOST_ROWS, description="rows of each list of the answer; left_out says what is cut")
@@ -40,21 +38,21 @@ class Arguments(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def watches(self) -> float:
-        """Seconds for which the tool watches the cluster before it answers."""
+        """Seconds that the tool watches the cluster before it answers."""
         return 0.0
 
 
 class Watching(Arguments, frozen=True):
-    """What a tool takes that watches the cluster for a time."""
+    """Arguments of a tool that watches the cluster for a time."""
 
     @property
     def watches(self) -> float:
-        """Seconds for which the tool watches the cluster before it answers."""
+        """Seconds that the tool watches the cluster before it answers."""
         return float(getattr(self, "seconds", 0.0))
 
 
 class VerdictArguments(Watching, frozen=True, kw_only=True):
-    """Of `verdict`."""
+    """Arguments of `verdict`."""
 
     seconds: Annotated[
         float, Meta(ge=0, le=60, description="how long to watch first; 0 looks once, without trends")
@@ -65,7 +63,7 @@ class VerdictArguments(Watching, frozen=True, kw_only=True):
 
 
 class ListArguments(Arguments, frozen=True, kw_only=True):
-    """Of `list`."""
+    """Arguments of `list`."""
 
     kind: Annotated[str, Meta(max_length=50, description="what to list", extra_json_schema={"enum": list(KINDS)})]
     filter: Annotated[
@@ -78,7 +76,7 @@ class ListArguments(Arguments, frozen=True, kw_only=True):
 
 
 class DescribeArguments(Arguments, frozen=True, kw_only=True):
-    """Of `describe`."""
+    """Arguments of `describe`."""
 
     entity: Annotated[str, _text(_ENTITY)]
     keys: Annotated[
@@ -88,7 +86,7 @@ class DescribeArguments(Arguments, frozen=True, kw_only=True):
 
 
 class QuotaArguments(Arguments, frozen=True, kw_only=True):
-    """Of `effective_quota`."""
+    """Arguments of `effective_quota`."""
 
     user: Annotated[str, _text("the name of a user")]
     client: Annotated[str, _text("a client id; empty: a client without one")] = ""
@@ -96,7 +94,7 @@ class QuotaArguments(Arguments, frozen=True, kw_only=True):
 
 
 class ExplainArguments(Arguments, frozen=True, kw_only=True):
-    """Of `explain`."""
+    """Arguments of `explain`."""
 
     principal: Annotated[str, _text("as User:alice")]
     operations: Annotated[str, _text("as READ or READ,DESCRIBE or ALL")]
@@ -105,20 +103,20 @@ class ExplainArguments(Arguments, frozen=True, kw_only=True):
 
 
 class EventsArguments(Watching, frozen=True, kw_only=True):
-    """Of `events`."""
+    """Arguments of `events`."""
 
     seconds: Annotated[float, Meta(ge=1, le=120, description="how long to watch")] = 20.0
 
 
 class OffsetsArguments(Arguments, frozen=True, kw_only=True):
-    """Of `offsets`."""
+    """Arguments of `offsets`."""
 
     topic: Annotated[str, _text("the name of a topic")]
     at: Annotated[str, _text("also the first offset at or after then: 2h (ago), 2026-11-20T14:05")] | None = None
 
 
 class HistoryArguments(Arguments, frozen=True, kw_only=True):
-    """Of `history`."""
+    """Arguments of `history`."""
 
     entity: Annotated[str, _text(f"only changes of {_ENTITY}")] | None = None
     text: Annotated[str, _text("only changes with this text in them")] = ""
@@ -127,7 +125,7 @@ class HistoryArguments(Arguments, frozen=True, kw_only=True):
 
 
 class CompareArguments(Arguments, frozen=True, kw_only=True):
-    """Of `compare`."""
+    """Arguments of `compare`."""
 
     left: Annotated[str, _text("an entity with configs, as topic orders; without both: all brokers")] | None = None
     right: Annotated[str, _text("the other one")] | None = None
@@ -135,7 +133,7 @@ class CompareArguments(Arguments, frozen=True, kw_only=True):
 
 
 class ProposeArguments(Arguments, frozen=True, kw_only=True):
-    """Of `propose`."""
+    """Arguments of `propose`."""
 
     statements: Annotated[
         str,
@@ -148,15 +146,17 @@ class ProposeArguments(Arguments, frozen=True, kw_only=True):
 
 
 class Offer(NamedTuple):
-    """What the tools work with."""
+    """The objects that the tools use."""
 
     queries: Queries
     proposals: Proposals
 
 
 class AgentTool(NamedTuple):
-    """A tool. writes: whether it writes a file on this host; none changes a cluster. carried: carries it out.
-    narrow: how an answer that was cut is asked for in full."""
+    """A tool. writes: whether it writes a file on this host; no tool changes a cluster. carried: runs it. narrow: hint
+    for
+    a shortened answer.
+    """
 
     name: str
     title: str
@@ -182,7 +182,7 @@ def _language() -> str:
         for verb in VERBS.values()
         if any(issubclass(kind.statement, EditStatement) for kind in verb.statements)
         for usage in verb.usage
-        # What sets a secret, and what begins an operation, is done by a person alone.
+        # Only a person may set secrets and begin operations.
         if "password=" not in usage and "[throttle" not in usage
     )
     return "\n".join(f"  {line}" for line in lines)

@@ -1,4 +1,4 @@
-"""The forms of other tools' files that are read, a module each."""
+"""The readable forms of other tools' files, a module each."""
 
 from __future__ import annotations
 

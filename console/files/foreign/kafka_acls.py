@@ -1,7 +1,7 @@
-"""What kafka-acls --list prints (AclCommand): lines of ResourcePattern and AccessControlEntry, and until 2.3, where it
-asks ZooKeeper, those of kafka.security.auth's Resource and Acl.
+"""The output of kafka-acls --list (AclCommand): lines of ResourcePattern and AccessControlEntry; until 2.3, over
+ZooKeeper, those of kafka.security.auth's Resource and Acl.
 
-A listing says which bindings there are, and of no other that it should not be.
+A listing has bindings that exist; it never requires the absence of another.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _owns(beginning: str) -> bool:
 
 
 def _resource(line: str) -> tuple[str, ...] | None:
-    """Return type, name and pattern type of a heading; None for another line."""
+    """Return type, name and pattern type of a heading; None for other lines."""
     if zookeeper := _OF_ZOOKEEPER.fullmatch(line):
         return zookeeper[1], zookeeper[3], zookeeper[2]
     found = fields(
@@ -37,13 +37,13 @@ def _resource(line: str) -> tuple[str, ...] | None:
     )
     if found is None:
         return None
-    # The name may have a separator's text, the type does not.
+    # The name may contain a separator's text, the type can't.
     type_, separator, rest = f"{found[0]}, name={found[1]}".partition(", name=")
     return (type_, rest, found[2]) if separator and rest and _are_words(type_, found[2]) else None
 
 
 def _entry(line: str) -> tuple[str, ...] | None:
-    """Return principal, host, operation and permission of an ACL; None for another line."""
+    """Return principal, host, operation and permission of an ACL; None for other lines."""
     if has := _HAS.fullmatch(line):
         return has[1], has[4], has[3], has[2].upper()
     text = line.lstrip()

@@ -1,6 +1,6 @@
-"""What kafka-configs --describe prints (ConfigCommand), with --bootstrap-server, which it has since 2.5.
+"""The output of kafka-configs --describe (ConfigCommand) with --bootstrap-server, which it has since 2.5.
 
-What it lists of an entity is all that is set on it. Of --all, entries that another source gives are no part of it.
+Its list for an entity is complete: all keys set on it. With --all, entries from other sources are ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.model.yaml_places import FileProblem
 
 _BY_WORD = {each.kafka_type[:-1]: each for each in ENTITY_TYPES if each.number is not None}
-"""Types by the singular that the tool forms: ``client-metric``."""
+"""Types by the tool's singular: ``client-metric``."""
 _WORDS = "|".join(_BY_WORD)
 _OF_ONE = re.compile(rf"\A(Dynamic|All) configs for ({_WORDS}) (.+) are:")
 _OF_ALL = re.compile(r"Default configs for brokers in the cluster are:")
@@ -28,7 +28,7 @@ _SCRAM = re.compile(r"\ASCRAM credential configs for user-principal '(.*)' are (
 _OLD = re.compile(r"\AConfigs for .+ are ?.*")
 _PART = r"(?:the default (user-principal|client-id|ip)|(user-principal|client-id|ip) '(.*?)')"
 _PARTS = re.compile(rf"{_PART}(?:, {_PART})?")
-"""A name may have a quote in it, as CN=O'Brien has: the tool escapes none."""
+"""A name may contain a quote, as in CN=O'Brien: the tool does not escape quotes."""
 _QUOTA_TYPES = {"user-principal": USER, "client-id": CLIENT_ID, "ip": IP}
 _HEADS = (_OF_ONE, _OF_ALL, _QUOTAS, _SCRAM, _OLD)
 _NOT_FINITE = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
@@ -40,12 +40,12 @@ def _owns(beginning: str) -> bool:
 
 
 def _entry(line: str) -> tuple[str, str, str, str] | None:
-    """Return key, value, whether it is sensitive, and synonyms of an entry; None for another line."""
+    """Return key, value, sensitivity (``true`` or ``false``) and synonyms of an entry; None for other lines."""
     key, equals, rest = line.removeprefix("  ").partition("=")
     if not line.startswith("  ") or not equals or not key or any(each.isspace() for each in key):
         return None
     for_each = ((answer, fields(rest, "", (f" sensitive={answer} synonyms={{",), "}")) for answer in ("true", "false"))
-    # Either text may stand in the value of the other: the one further to the right is the tool's.
+    # The value may contain either text: the rightmost one is the tool's.
     found = [(len(parts[0]), answer, parts) for answer, parts in for_each if parts is not None]
     if not found:
         return None
@@ -106,7 +106,7 @@ class _Listing:
         self._source, self._is_all = source, is_all
 
     def is_own(self, synonyms: str) -> bool:
-        """Return whether an entry is set on the entity itself; one without synonyms is, where all that is listed is."""
+        """Return whether an entry is set on the entity itself: by its synonyms; without any, true unless with --all."""
         return synonyms.startswith(f"{self._source}:") or (not synonyms and not self._is_all)
 
 

@@ -1,5 +1,6 @@
-"""kafka-reassign-partitions' JSON (ReassignPartitionsCommand): version 1, and partitions with their replicas and, in
-their order, log directories; ``any`` leaves one open.
+"""kafka-reassign-partitions' JSON (ReassignPartitionsCommand).
+
+It has version 1, and partitions with their replicas and, in the same order, log directories; ``any`` leaves one open.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ FORM = DocumentForm("kafka-reassign-partitions' JSON", _owns, _take)
 
 
 def _partition(node: Node) -> tuple[str, int, tuple[int, ...], tuple[str, ...]]:
-    """Return topic, number, replicas and log directories, none of these where they are open. Raises FileProblem."""
+    """Return topic, number, replicas and log directories, without any if they are open. Raises FileProblem."""
     found = node.fields(("topic", "partition", "replicas"), ("log_dirs",))
     topic, number = shown(found["topic"]), count(0, _MOST)(found["partition"])
     brokers = tuple(map(count(0, _MOST), found["replicas"].items()))

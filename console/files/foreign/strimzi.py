@@ -1,9 +1,9 @@
 """Strimzi's KafkaTopic and KafkaUser, read and written.
 
-Fields, and what the operators make of them: Strimzi's CustomResourceDefinitions (043-Crd-kafkatopic.yaml,
+Sources for fields and the operators' treatment of them: Strimzi's CustomResourceDefinitions (043-Crd-kafkatopic.yaml,
 044-Crd-kafkauser.yaml, v1beta2 and v1), its topic operator's BatchingTopicController, and its user operator's
-KafkaUserModel, KafkaUserOperator and SimpleAclRule. A user is called as the resource is, and who logs in by a
-certificate ``CN=NAME``. What a resource does not list of its topic or user, the operators take away.
+KafkaUserModel, KafkaUserOperator and SimpleAclRule. A user has the name of its resource, or ``CN=NAME`` if it logs in
+by a certificate. The operators remove from a topic or user everything that its resource does not list.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ CLUSTER_LABEL = "strimzi.io/cluster"
 _TOPIC, _USER = "KafkaTopic", "KafkaUser"
 _VERSIONS = tuple(f"{GROUP}/{version}" for version in ("v1", "v1beta2", "v1beta1", "v1alpha1"))
 _VERSION = f"{GROUP}/v1"
-"""The version that is written: releases since 0.49 read it, and those since 1.0 no other."""
+"""The version to write: releases since 0.49 read it, and those since 1.0 read no other."""
 _MANAGED = "strimzi.io/managed"
 _LEFT_ALONE = {_MANAGED: "false", "strimzi.io/pause-reconciliation": "true"}
-"""Annotations by which the operators leave a resource alone."""
+"""Annotations that make the operators ignore a resource."""
 _TOP = ("apiVersion", "kind", "metadata", "spec", "status")
 _MOST_PARTITIONS, _MOST_REPLICAS = 1_000_000, 32_767
 _QUOTAS = {
@@ -93,13 +93,15 @@ FORM = foreign_form.DocumentForm("Strimzi's KafkaTopic and KafkaUser", _owns, _t
 
 
 def _resources(root: Node) -> list[Node]:
-    """Return the resources of a document: of a list, as kubectl prints one, its items."""
+    """Return the resources of a document; for a list, as kubectl prints it, its items."""
     parts = root.named()
     return parts["items"].items() if parts["kind"].text().endswith("List") and "items" in parts else [root]
 
 
 def _resource(node: Node, of: Mapping[str, Node], read: Read, problems: list[FileProblem]) -> None:
-    """Add what a resource wants. of: its document, to which items of a typed list may leave their version and kind."""
+    """Add the wanted state of a resource. of: its document, whose version and kind items of a typed list may
+    inherit.
+    """
     parts = {"apiVersion": of["apiVersion"], **node.named()}
     kind = parts["kind"].text() if "kind" in parts else of["kind"].text().removesuffix("List")
     version = parts["apiVersion"].text()
@@ -129,7 +131,7 @@ def _resource(node: Node, of: Mapping[str, Node], read: Read, problems: list[Fil
 
 
 def _why_left_alone(metadata: Mapping[str, Node]) -> str:
-    """Return why the operators do nothing for a resource; ``""`` if they do."""
+    """Return the reason why the operators ignore a resource; ``""`` if they do not."""
     if "deletionTimestamp" in metadata:
         return "it is being deleted"
     annotations = _texts_of(metadata, "annotations")
@@ -145,12 +147,12 @@ def _of_topic(name: str, spec: Node | None) -> list[Target]:
 
 
 def _of_user(name: str) -> list[Target]:
-    """Return both users that a resource may be of: its operator looks after either."""
+    """Return both possible users of a resource: its operator manages either."""
     return [QuotaEntity.of({USER: user}) for user in (name, f"{_CN}{name}")]
 
 
 def _texts_of(metadata: Mapping[str, Node], name: str) -> Mapping[str, Node]:
-    """Return labels or annotations; there may be none."""
+    """Return labels or annotations; empty if the resource has no such field."""
     return metadata[name].named() if name in metadata else {}
 
 
@@ -187,7 +189,7 @@ def _user(name: str, node: Node, spec: Node | None, part: Read, read: Read, prob
         for acl in foreign_form.tried(problems, of_rule, rule) or ():
             part.acls[acl] = None
             part.places[acl, ""] = (node.document.source, node.document.line(rule.path))
-    part.partial.add(QuotaEntity.of({USER: user}))  # what it does not say of the user may be anything
+    part.partial.add(QuotaEntity.of({USER: user}))  # the resource leaves the rest of the user open
     if "quotas" in found:
         _limits(found["quotas"], user, part, problems)
 
@@ -197,7 +199,7 @@ _READ = f"{' and '.join(_KINDS)} of {GROUP}"
 
 
 def _logs_in(node: Node) -> str:
-    """Return how a user logs in. How long a certificate is valid, and where a password stands, is not Kafka's."""
+    """Return the login type. The validity of a certificate and the place of a password are not Kafka's."""
     found = node.fields(("type",), ("password", "validityDays", "renewalDays"))
     return found["type"].choice((*_BY_CERTIFICATE, _BY_PASSWORD))
 
@@ -225,7 +227,7 @@ def _rule(user: str, is_newest: bool, node: Node) -> list[Acl]:
         found["operation"].fail(f"{_VERSION} has no operation", "write a list of operations")
     if ("operations" in found) == ("operation" in found):
         node.fail("operations is missing" if "operations" not in found else "operation and operations both stand here")
-    # Older versions have one operation under its own name.
+    # Older versions have a single operation in a field of its own name.
     named = found["operations"].items() if "operations" in found else [found["operation"]]
     acls = []
     for each in named:
@@ -266,10 +268,10 @@ def _limit(key: str, node: Node) -> float:
 _NAME_PART = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _NAME = re.compile(rf"{_NAME_PART}(?:\.{_NAME_PART})*")
 _LONGEST_NAME = 253
-"""Characters of a name in Kubernetes (a DNS subdomain)."""
+"""The most characters of a name in Kubernetes (a DNS subdomain)."""
 _LABEL = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _MOST_INTEGER = 2**31 - 1
-"""The largest quota: all but the mutation rate are Java's int."""
+"""The largest quota: all except the mutation rate are Java's int."""
 _TYPE_WORDS = {kafka: word for word, kafka in _TYPES.items()}
 _PATTERN_WORDS = {kafka: word for word, kafka in _PATTERNS.items()}
 _OPERATION_WORDS = {kafka: word for word, kafka in _OPERATIONS.items()}
@@ -278,8 +280,10 @@ _NOTHING = ["---", "apiVersion: v1", "kind: List", "items: []"]
 
 
 class Written(Struct, frozen=True):
-    """What was written. text: the YAML, a document for each topic and user. left_out: what Strimzi's resources can't
-    say, a line each. to_do: what has to be done before the user operator may have them, likewise.
+    """Strimzi's resources, as written.
+
+    text: the YAML, a document for each topic and user. left_out: parts that Strimzi's resources can't represent, a line
+    each. to_do: tasks before the user operator may get them, a line each.
     """
 
     text: str
@@ -295,13 +299,14 @@ def is_label(text: str) -> bool:
 def strimzi_text(
     wanted: Wanted, title: str, label: str | None, unread: Iterable[str] = (), by_password: Collection[str] | None = ()
 ) -> Written:
-    """Return a wanted state as Strimzi's resources. What is read back from them differs in nothing that they can say.
+    """Return a wanted state as Strimzi's resources. Reading them back gives the same state, as far as it fits into
+    them.
 
     Args:
         title: a comment on the first line.
-        label: the value of the label `CLUSTER_LABEL`; None for none.
-        unread: parts that were not read as a whole; they are named in comments.
-        by_password: users with a SCRAM-SHA-512 credential; None where they are not known.
+        label: the value of the label `CLUSTER_LABEL`; None for no label.
+        unread: parts that were not read completely; comments name them.
+        by_password: users with a SCRAM-SHA-512 credential; None if unknown.
     """
     left_out = owned_lines(wanted.owned)
     to_do: list[str] = []
@@ -334,7 +339,7 @@ def _topics(topics: Mapping[str, WantedTopic], label: str | None, left_out: list
         counts = {"partitions": wanted.partitions, "replicas": wanted.replication}
         spec += [f"  {key}: {value}" for key, value in counts.items() if value is not None]
         if why := _why_not_said(wanted.configs):
-            # An operator takes away what a topic's resource does not list, unless it leaves the topic alone.
+            # An operator removes configs that a topic's resource does not list, unless it ignores the topic.
             left_out.append(f"configs of topic {clean(topic)}: {why}: {_MANAGED}: false")
             yield _document(_TOPIC, name, label, spec, is_managed=False)
             continue
@@ -343,7 +348,7 @@ def _topics(topics: Mapping[str, WantedTopic], label: str | None, left_out: list
 
 
 def _why_not_said(configs: Mapping[str, Value] | None) -> str:
-    """Return why a topic's configs can't be written; ``""`` if they can."""
+    """Return the reason why a topic's configs can't be written; ``""`` if they can."""
     if configs is None:
         return "they are not known"
     odd = next((key for key, value in configs.items() if not _shows(key, value)), None)
@@ -392,9 +397,9 @@ def _users(
 
 
 def _certified(user: str) -> str:
-    """Return the name in a certificate's subject, ``""`` for another user."""
+    """Return the name in a certificate's subject; ``""`` for other users."""
     bare = user.removeprefix(_CN)
-    # Of several parts of a distinguished name the operator would take the first alone.
+    # The operator would use only the first of several parts of a distinguished name.
     return bare if bare != user and not {",", "="} & set(bare) else ""
 
 
@@ -452,11 +457,11 @@ def _is_name(text: str) -> bool:
 
 
 def _name_for(text: str, taken: set[str]) -> str:
-    """Return a name that Kubernetes accepts and none has yet: the text itself where it is one."""
+    """Return an unused name that Kubernetes accepts: the text itself if it is one."""
     name = text
     if not _is_name(text):
         digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-        # What is no letter, digit or hyphen, and a hyphen at an end, would be no name.
+        # A name can't contain other characters than letters, digits and hyphens, nor end in a hyphen.
         plain = re.sub(r"[^a-z0-9-]+", "-", text.lower())[: _LONGEST_NAME - len(digest) - 1].strip("-")
         name, length = text, _DIGEST
         while name == text or name in taken:

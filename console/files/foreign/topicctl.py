@@ -1,7 +1,7 @@
 """topicctl's topics.
 
-Fields, and that settings which a file does not name stay as they are: segmentio/topicctl, pkg/config/topic.go and
-settings.go, and its examples.
+Sources for the fields, and for leaving settings unchanged that a file does not name: segmentio/topicctl,
+pkg/config/topic.go and settings.go, and its examples.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from console.model.yaml_places import Document, FileProblem, Node
 _META = ("name", "cluster", "region", "environment", "description", "labels", "consumers")
 _SPEC = ("partitions", "replicationFactor", "retentionMinutes", "settings", "placement", "migration")
 _OTHERS = {"acls": "ACLs", "bootstrapAddrs": "a cluster", "authentication": "a user"}
-"""What a file of another kind has in its spec."""
+"""Keys in the spec of other kinds of files."""
 _RETENTION = "retention.ms"
 _MS_PER_MINUTE = 60_000
 _ANYWHERE = "any"

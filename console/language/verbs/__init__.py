@@ -1,5 +1,8 @@
-"""The registry of verbs, in the order of the help. A verb is one module here: its statements and what they need, stage
-and are as text, its grammar and its help. Modules that hold a family say so."""
+"""The registry of verbs, in the order of the help.
+
+Each verb is a module here: its statements with their needs, edits and text, its grammar and its help. The docstring of
+a module with several verbs names them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``abort``: a producer's open transaction in a partition ends."""
+"""``abort``: ends a producer's open transaction in a partition."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from console.plan.edits import Edit, EndTransaction
 
 
 class Abort(EditStatement, frozen=True):
-    """``abort transaction``: of a producer, in a partition."""
+    """``abort transaction`` of a producer in a partition."""
 
     topic: Name
     partition: int
@@ -35,12 +35,12 @@ def _parse(reader: Reader) -> Abort:
 
 
 def _producers(snapshot: Snapshot, place: TopicPartition) -> Iterator[Candidate]:
-    """Yield the producers with an open transaction in a partition, of the last poll of it (DescribeProducers)."""
+    """Yield the producers with an open transaction in a partition, from its last poll (DescribeProducers)."""
     poll = snapshot.transactions.get(place)
     if poll is None:
         return
     for each in poll.at(*place):
-        # The completion says which one hangs, so that no other is ended by mistake.
+        # The completion shows which transaction hangs, to prevent aborting another one by mistake.
         judged = verdict(each, poll)
         yield Candidate(str(each.producer.id), judged.standing.value, judged.why)
 

@@ -71,8 +71,8 @@ def _text(statement: Access) -> str:
 
 
 def _needs(statement: Access, _selected: Subject | None) -> Needs:
-    """Return the parts to read: the ACLs; for a range of hosts the brokers' versions, too; and where rights are taken
-    from many resources, the names of those that exist.
+    """Return the parts to read: the ACLs; for a range of hosts also the brokers' versions; for a statement that takes
+    rights from many resources also the names of the existing ones.
     """
     from console.model.authorizer import range_of
 
@@ -88,7 +88,7 @@ def _needs(statement: Access, _selected: Subject | None) -> Needs:
 def _edits(statement: Access, _staging: Staging) -> Iterator[Edit]:
     """Yield an ACL for each operation.
 
-    An operation that brokers never check on the type can be revoked all the same: a broker stores such an ACL.
+    An operation that brokers never check on the type can still be revoked: a broker stores such an ACL.
     """
     if not statement.revoke:
         acl_words.require_checked(statement.resource_type, statement.operations, statement.operations_span)

@@ -1,4 +1,4 @@
-"""``set``, ``append`` and ``subtract``: other values of configs and quotas."""
+"""``set``, ``append`` and ``subtract``: change values of configs and quotas."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from console.present.text import clean
 
 
 class Alter(statements.EditStatement, frozen=True):
-    """``set``, ``append`` or ``subtract``. for_ms: how long it holds, None without a limit."""
+    """``set``, ``append`` or ``subtract``. for_ms: duration of the change; None for no limit."""
 
     verb: str
     entity: statements.Entity | None
@@ -31,12 +31,12 @@ class Alter(statements.EditStatement, frozen=True):
 
     @property
     def leaves_out_entity(self) -> bool:
-        """Whether the selected entity is meant, as none is named."""
+        """Whether the statement names no entity and is about the selected one."""
         return self.entity is None
 
     @property
     def holds_ms(self) -> int | None:
-        """How long the change holds, None without a limit."""
+        """The duration of the change in ms; None for no limit."""
         return self.for_ms
 
 
@@ -44,7 +44,7 @@ def _parse(reader: Reader) -> Alter:
     named = entity(reader)
     subject = named.subject if named else None
     assigns = [assign(reader, subject)]
-    # `for` ends the statement: no key is spelled so without quotes.
+    # `for` ends the statement: a key of that name has to be quoted.
     while not reader.ended:
         if reader.take_keyword("for") is not None:
             for_ms, span = duration(reader)
@@ -68,7 +68,7 @@ def _needs(statement: Alter, selected: statements.Subject | None) -> Needs:
 
 def _secrets(statement: Alter) -> tuple[statements.SecretSlot, ...]:
     if statement.entity is not None and isinstance(statement.entity.subject, QuotaEntity):
-        return ()  # a quota is not a secret: no user is asked for what is refused
+        return ()  # a quota is not a secret: prompting for a value that is then refused is useless
     about = f"{statements.subject_text(statement.entity.subject)} " if statement.entity else ""
     return statements.secrets_among(statement.assigns, about)
 

@@ -1,4 +1,4 @@
-"""``apply``: the plan is checked, asked about and sent."""
+"""``apply``: checks the plan, asks for confirmation and sends it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ ACCEPT = "--accept"
 
 
 class Apply(Statement, frozen=True):
-    """``apply``. yes: without asking. force: overwrites another client's changes. accept: accepted warnings,
-    by name or as NAME=SUBJECT."""
+    """``apply``. yes: skip the confirmation. force: overwrite another client's changes. accept: accepted warnings,
+    by name or as NAME=SUBJECT.
+    """
 
     yes: bool = False
     valid_only: bool = False
@@ -34,7 +35,7 @@ def _parse(reader: Reader) -> Apply:
 
 
 def _warnings(reader: Reader) -> tuple[str, ...]:
-    """Read names of warnings, separated by commas; a warning that has to be confirmed by typing is NAME=SUBJECT."""
+    """Read names of warnings, separated by commas; NAME=SUBJECT for a warning that needs typed confirmation."""
     word = reader.take(Expected(What.WORDS, "NAMEs of warnings", NAMES), Role.VALUE)
     names = accepted(word.text)
     for name in names:

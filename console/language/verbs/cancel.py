@@ -1,4 +1,4 @@
-"""``cancel``: a topic's moves end, and its partitions stay on the replicas that they had."""
+"""``cancel``: ends a topic's moves; its partitions keep their former replicas."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from console.plan.edits import CancelMove, Edit
 
 
 class CancelMoves(statements.EditStatement, frozen=True):
-    """``cancel move``. partition: None for all that move."""
+    """``cancel move``. partition: None for all partitions that move."""
 
     topic: statements.Name
     partition: int | None = None
@@ -35,13 +35,13 @@ def _text(statement: CancelMoves) -> str:
 
 
 def _needs(statement: CancelMoves, _selected: statements.Subject | None) -> Needs:
-    # Whether brokers may elect an unclean leader decides whether they take a cancellation.
+    # Brokers accept a cancellation depending on whether they may elect an unclean leader.
     need = configs_of(topic_resource(statement.topic.text or ""))
     return need | whole_parts(Part.REASSIGNMENTS) | Needs(replica_logs=need.topics)
 
 
 def _edits(statement: CancelMoves, staging: Staging) -> Iterable[Edit]:
-    """Return a cancellation for each partition that moves. Where none does, return some, whose report says so."""
+    """Return a cancellation for each partition that moves; if none moves, some that are reported as unchanged."""
     from console.plan.kinds.moves import moves_of
 
     topic = staging.topic(statement.topic)

@@ -1,4 +1,4 @@
-"""``check``: brokers validate the plan."""
+"""``check``: lets the brokers validate the plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``clone``: the offsets of one group for another."""
+"""``clone``: commits the offsets of one group for another."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from console.plan.edits import CommitOffset, Edit
 
 
 class CloneGroup(EditStatement, frozen=True):
-    """``clone group``: the offsets of one for another."""
+    """``clone group``: commit the offsets of one group for another."""
 
     group: Name
     to: Name
@@ -37,7 +37,7 @@ def _edits(statement: CloneGroup, staging: Staging) -> Iterator[Edit]:
     other = position_of(staging.snapshot, to)
     if not position.committed:
         raise CommandError(f"group {shown(group)} has no offsets", "", group.span)
-    # A group that is there already has its type.
+    # An existing group already has its type.
     share = is_share(position) and other.group is None
     for (topic, partition), committed in position.committed.items():
         yield CommitOffset(to.text or "", topic, partition, *committed, share=share)

@@ -1,4 +1,4 @@
-"""``create``: a new topic."""
+"""``create``: creates a topic."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ OWN_KEYS = {
 }
 REPLICATION_MAX = 2**15 - 1
 MOST_MARKS = 4
-"""Dots and underscores of a name up to which the names that it collides with are asked for: 15 at most."""
+"""The most dots and underscores in a name for which all names that collide with it are read: 15 at most."""
 
 
 class Create(statements.EditStatement, frozen=True):
-    """``create topic``. partitions and replication: -1 for the broker's default; assignments instead of both;
-    timeout_ms: None for the client's own."""
+    """``create topic``. partitions and replication: -1 for the broker's default; assignments: instead of both;
+    timeout_ms: None for the client's default.
+    """
 
     name: statements.Name
     partitions: int = -1
@@ -145,7 +146,7 @@ def _needs(statement: Create, _selected: statements.Subject | None) -> Needs:
     from console.plan.kinds.topic_creation import twins
 
     name = statement.name.text or ""
-    # Brokers refuse a name that differs from another one in these characters alone: what is there is seen before.
+    # Brokers refuse a name that differs from another one only in these characters, so those names are read first.
     alike = twins(name) if sum(map(name.count, "._")) <= MOST_MARKS else None
     named = Needs(topics=frozenset({name, *(alike or ())}), a_topic=bool(statement.configs))
     return named | whole_parts(Part.CLUSTER) if statement.assignments else named

@@ -1,4 +1,4 @@
-"""``delete``: a topic, a topic's records before an offset or a time, a group or its offsets."""
+"""``delete``: deletes a topic, a topic's records before an offset or a time, a group or its offsets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Delete(statements.EditStatement, frozen=True):
 
 
 class DeleteTopics(statements.EditStatement, frozen=True):
-    """``delete topic GLOB``: all topics that match, but those that brokers keep for themselves."""
+    """``delete topic GLOB``: all topics that match, except those that brokers keep for themselves."""
 
     glob: statements.Glob
 
@@ -88,7 +88,7 @@ def _parse_records(reader: Reader) -> DeleteRecords:
 
 def _named(statement: Delete, staging: Staging) -> list[Edit]:
     name, shown = statement.name.text or "", clean(statement.name.text or "", 80)
-    # No topic is probably meant by a quoted pattern, or by a regular expression.
+    # A quoted pattern or a regular expression is probably not meant as the name of a topic.
     hint = f"without quotes it is a pattern: {shown}" if arguments.is_glob(name) else arguments.regex_hint(name)
     if hint and name not in staging.snapshot.topics:
         raise CommandError(f"there is no topic '{shown}'", hint, statement.name.span)
@@ -110,7 +110,7 @@ _TOPIC = StatementKind(
 
 
 def _matching(statement: DeleteTopics, staging: Staging) -> list[Edit]:
-    """Return the deletion of each topic that matches. Raises CommandError where none does, or not all are known."""
+    """Return the deletion of each topic that matches. Raises CommandError if no topic does, or not all are known."""
     from console.language.filters import glob_test
 
     glob, snapshot = statement.glob, staging.snapshot
@@ -151,13 +151,13 @@ def _records_needs(statement: DeleteRecords, _selected: statements.Subject | Non
     name = statement.topic.text or ""
     times = frozenset() if statement.at_ms is None else frozenset({(name, statement.at_ms)})
     topics, resources = frozenset({name}), frozenset({topic_resource(name)})
-    # Their documentation of cleanup.policy says what brokers make of an empty one.
+    # The brokers' documentation of cleanup.policy shows how they treat an empty one.
     return Needs(topics=topics, resources=resources, log_ranges=topics, offsets_at=times, documentation=True)
 
 
 def _trims(statement: DeleteRecords, staging: Staging) -> Iterator[Edit]:
-    """Yield an edit for each partition. A time becomes the offset of the first record that is not older, or the end
-    offset where all records are. Raises CommandError where the leader did not report that offset.
+    """Yield an edit for each partition. A time becomes the offset of the first record that is not older; the end offset
+    if all records are older. Raises CommandError if the leader did not report that offset.
     """
     name = staging.topic(statement.topic)
     if statement.partition is not None:

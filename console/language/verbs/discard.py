@@ -1,4 +1,4 @@
-"""``discard``: what is staged is dropped."""
+"""``discard``: drops staged edits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from console.language.verb import PLAN, StatementKind, Verb
 
 
 class Discard(statements.Statement, frozen=True):
-    """``discard``: everything, an entity, or one key of it."""
+    """``discard`` of all edits, those of an entity, or that of one key."""
 
     entity: statements.Entity | None = None
     key: statements.Key | None = None

@@ -14,8 +14,10 @@ from console.model.snapshot import Snapshot
 
 
 class EffectiveQuota(QueryStatement, frozen=True):
-    """``effective user U client C``: names, never ``<default>``; client ``""`` for a client without an id; key
-    None for all."""
+    """``effective user U client C``.
+
+    user, client: names, never ``<default>``; client: ``""`` for a client without an id; key: None for all.
+    """
 
     user: str
     client: str

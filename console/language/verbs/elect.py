@@ -1,4 +1,4 @@
-"""``elect``: elections of leaders, of preferred replicas or unclean."""
+"""``elect``: elects preferred or unclean leaders."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _needs(statement: Elect, _selected: statements.Subject | None) -> Needs:
 
 
 def _edits(statement: Elect, staging: Staging) -> Iterable[Edit]:
-    """Return an election for each partition that needs one. Where none does, return some, whose report says so."""
+    """Return an election for each partition that needs one; if none does, some that are reported as unchanged."""
     from console.plan.kinds.leaders import preferred_brokers, preferred_elections
 
     topics = staging.snapshot.topics

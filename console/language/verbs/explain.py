@@ -1,4 +1,4 @@
-"""``explain``: whether ACLs allow a principal something."""
+"""``explain``: shows whether ACLs allow an operation to a principal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Explain(QueryStatement, frozen=True):
 
 
 def _parse(reader: Reader) -> Explain:
-    """Parse ``explain PRINCIPAL OPERATIONS on RESOURCE [from HOST]``: as in `access`, of one resource."""
+    """Parse ``explain PRINCIPAL OPERATIONS on RESOURCE [from HOST]``, like `access`, but with one resource."""
     who = principal(reader, existing=True)
     what, word = operations(reader, existing=False)
     reader.need_keyword("on")
@@ -48,7 +48,7 @@ def _parse(reader: Reader) -> Explain:
 
 
 def _text(statement: Explain) -> str:
-    # A name that is spelled * is quoted, as one resource is meant.
+    # The name * is quoted, since it denotes one resource.
     written = quoted if statement.resource_name == "*" else quote
     on = resource_text(statement.resource_type, statement.resource_name, written)
     host = f"from {quote(statement.host)}" if statement.host != "*" else ""

@@ -1,4 +1,4 @@
-"""``feature``: other levels of features."""
+"""``feature``: changes levels of features."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from console.plan.edits import SetFeature
 
 
 class FeatureSet(EditStatement, frozen=True):
-    """``feature set``. levels: feature and level, each once."""
+    """``feature set``. levels: pairs of feature and level, each feature once."""
 
     levels: tuple[tuple[str, int], ...]
 

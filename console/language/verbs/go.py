@@ -1,4 +1,4 @@
-"""``ctx``, ``theme``, ``record``, ``at`` and ``help``: what a console or a prompt does for itself."""
+"""``ctx``, ``theme``, ``record``, ``at`` and ``help``: commands that a console or a prompt runs itself."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class UseTheme(BarStatement, frozen=True):
 
 
 class Record(BarStatement, frozen=True):
-    """``record FILE``; ``""`` for a new file of the state folder."""
+    """``record FILE``; ``""`` for a new file in the state folder."""
 
     file: str = ""
 
 
 class AtTime(BarStatement, frozen=True):
-    """``at 03:11``: in a replay. time: as written."""
+    """``at 03:11``, in a replay. time: as written."""
 
     time: str
 

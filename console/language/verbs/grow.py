@@ -1,4 +1,4 @@
-"""``grow``: more partitions for a topic."""
+"""``grow``: adds partitions to a topic."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from console.plan.edits import GrowTopic
 
 
 class Grow(EditStatement, frozen=True):
-    """``grow topic``: to this many partitions in all."""
+    """``grow topic``. partitions: the new total."""
 
     name: Name
     partitions: int

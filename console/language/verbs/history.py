@@ -1,4 +1,4 @@
-"""``history``: the changes that were applied."""
+"""``history``: shows the changes that were applied."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from console.language.verb import PLAN, StatementKind, Verb
 
 
 class History(Statement, frozen=True):
-    """``history``: of everything, of an entity, or of lines with a text."""
+    """``history`` of all changes, those of an entity, or lines with a text."""
 
     entity: Entity | None = None
     filter: str = ""
@@ -22,7 +22,7 @@ def _parse(reader: Reader) -> History:
 
 
 def _text(statement: History) -> str:
-    # A text that looks like an entity's keyword is quoted.
+    # A filter equal to an entity's keyword has to be quoted.
     written = quoted if statement.filter in ENTITY_WORDS else quote
     return joined("history", entity_text(statement.entity), written(statement.filter) if statement.filter else "")
 

@@ -1,4 +1,4 @@
-"""``q``: leave."""
+"""``q``: leaves the console, the shell or the script."""
 
 from __future__ import annotations
 

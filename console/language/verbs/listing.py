@@ -1,4 +1,4 @@
-"""``list``: all entities of a kind."""
+"""``list``: lists all entities of a kind."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ KINDS = (
     "scram",
     "tokens",
 )
-"""What can be listed."""
+"""The kinds that can be listed."""
 
 GROUPS, LAG_SECONDS, SIZE = "groups", "lag_seconds", "size"
-"""Columns of topics, of groups and topics, and of topics that take more to read."""
+"""Columns of topics, of groups and topics, and of topics, which take additional requests."""
 
 SINGLY = 100
-"""Names that are asked for one by one; for more, everything is read."""
+"""The greatest number of names to read one by one; for more, everything is read."""
 
 
 class List(statements.QueryStatement, frozen=True):
-    """``list KIND``; all filters must match, one of the globs is enough."""
+    """``list KIND``. A row must match all filters and one of the globs."""
 
     kind: str
     globs: tuple[statements.Glob, ...] = ()
@@ -64,10 +64,10 @@ def _text(statement: List) -> str:
     return statements.joined("list", statement.kind, *globs, *map(statements.field_text, statement.fields))
 
 
-# -- what each kind needs ----------------------------------------------------------------------------------------------
+# -- the needs of each kind --------------------------------------------------------------------------------------------
 
 _LISTED = {each.plural: ResourceType(each.number) for each in listed_alone() if each.number is not None}
-"""Kinds whose names only the list of resources with configs has."""
+"""Kinds whose names only the list of resources with configs contains."""
 
 
 def _needs(statement: List, _selected: statements.Subject | None) -> Needs:
@@ -75,7 +75,7 @@ def _needs(statement: List, _selected: statements.Subject | None) -> Needs:
         case "topics":
             configs = any("." in field.key for field in statement.fields)
             read = whole_parts(Part.TOPICS) | Needs(every=frozenset({TOPIC}) if configs else frozenset())
-            # Lags take requests for each group: they are read for a filter on them alone.
+            # Lags take requests for each group, so they are read only for a filter on them.
             lags = _lags(statement, ()) if asks_for(statement, GROUPS, LAG_SECONDS) else NOTHING
             return read | lags | (whole_parts(Part.CLUSTER, Part.LOG_DIRS) if asks_for(statement, SIZE) else NOTHING)
         case "brokers":
@@ -99,7 +99,7 @@ def _needs(statement: List, _selected: statements.Subject | None) -> Needs:
 
 
 def _lags(statement: List, groups: tuple[str | None, ...]) -> Needs:
-    """Return the need for the lag of groups, as a time only where it is asked for: that reads records' timestamps."""
+    """Return the need for the lag of groups; as a time, which reads records' timestamps, only for a filter on it."""
     times = asks_for(statement, LAG_SECONDS)
     return whole_parts(Part.GROUPS) | Needs(lags_of=frozenset({groups}), lag_times=times)
 
@@ -110,7 +110,7 @@ def asks_for(statement: List, *columns: str) -> bool:
 
 
 def _users(statement: List) -> Needs:
-    """Return what to read of users: of named users only their quotas and ACLs."""
+    """Return the parts to read for users; for named users only their quotas and ACLs."""
     names = _named(glob.pattern for glob in statement.globs)
     if names is None:
         return whole_parts(Part.QUOTAS, Part.SCRAM, Part.ACLS)
@@ -120,7 +120,7 @@ def _users(statement: List) -> Needs:
 
 
 def _named(patterns: Iterable[str | None]) -> list[str | None] | None:
-    """Return the patterns as names; None if one of them has wildcards, if there are none, or too many."""
+    """Return the patterns as names; None if one of them has wildcards, if there are no patterns, or too many."""
     names = list(dict.fromkeys(patterns))
     plain = all(name is None or not set(name) & set("*?[") for name in names)
     return names if plain and 0 < len(names) <= SINGLY else None

@@ -1,5 +1,7 @@
-"""``move``: a partition's replicas to other brokers, or one into another directory; of a whole topic, or with a
-throttle, it begins an operation."""
+"""``move``: moves a partition's replicas to other brokers, or one replica into another directory.
+
+For a whole topic, or with a throttle, it begins an operation.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from console.plan.edits import Edit, MoveReplicaDir, MoveReplicas
 
 
 class MovePartition(statements.EditStatement, frozen=True):
-    """``move``. replicas: brokers, the preferred leader first. resize: their number may differ from today's."""
+    """``move``. replicas: brokers, the preferred leader first. resize: whether their number may change."""
 
     topic: statements.Name
     partition: int
@@ -28,7 +30,7 @@ class MovePartition(statements.EditStatement, frozen=True):
 
 
 class MoveToDir(statements.EditStatement, frozen=True):
-    """``move … to dir``: a broker's replica into another of its log directories."""
+    """``move … to dir``: move a broker's replica into another of its log directories."""
 
     topic: statements.Name
     partition: int
@@ -37,13 +39,13 @@ class MoveToDir(statements.EditStatement, frozen=True):
 
 
 def _parse(reader: Reader) -> MovePartition | MoveToDir | operation_words.BeginOperation:
-    """Parse ``move topic NAME partition N to ID,ID,… [resize]``, ``… broker ID to dir PATH``, and both of a whole
+    """Parse ``move topic NAME partition N to ID,ID,… [resize]``, ``… broker ID to dir PATH``, and both for a whole
     topic.
 
     One replica into a directory is an edit; with a throttle, which ends with it, an operation.
     """
     name = topic_name(reader)
-    # Only a console is there to work on an operation.
+    # Only a console can run an operation.
     if reader.where is not statements.Where.BAR:
         _need_partition(reader)
     elif (word := reader.need_keyword("partition", "to", "broker")) != "partition":
@@ -65,7 +67,7 @@ def _parse(reader: Reader) -> MovePartition | MoveToDir | operation_words.BeginO
 
 
 def _into_dir(reader: Reader) -> tuple[int, str]:
-    """Read what follows ``broker``: ``ID to dir PATH``."""
+    """Read the words after ``broker``: ``ID to dir PATH``."""
     broker = need_number(reader, BROKER, INT_MAX)
     reader.need_keyword("to")
     reader.need_keyword("dir")

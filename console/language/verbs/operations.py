@@ -1,5 +1,4 @@
-"""``drain``, ``replace``, ``balance``, ``replication`` and ``back`` begin an operation; ``operation`` changes
-an open one."""
+"""``drain``, ``replace``, ``balance``, ``replication`` and ``back`` begin an operation; ``operation`` changes it."""
 
 from __future__ import annotations
 
@@ -12,8 +11,11 @@ from console.operations import goals
 
 
 class AskOfOperation(BarStatement, frozen=True):
-    """``operation``. throttle: bytes per second, 0 for none; None to end without the throttles of brokers that do not
-    answer."""
+    """``operation``.
+
+    throttle: bytes per second, 0 for no throttle; None to end the operation without removing the throttles of brokers
+    that do not respond.
+    """
 
     number: int
     throttle: int | None = None
@@ -41,7 +43,7 @@ def _replication(reader: Reader) -> operation_words.BeginOperation:
 
 
 def _back(reader: Reader) -> operation_words.BeginOperation:
-    """Parse the number of an operation to restore. Its former replicas are in the journal, not in the statement."""
+    """Parse the number of an operation to restore. The journal, not the statement, has its former replicas."""
     expected = Expected(What.ARGUMENT, "the number of an OPERATION")
     return operation_words.begun(reader, goals.Restore(need_number(reader, expected, NUMBER_MAX)))
 

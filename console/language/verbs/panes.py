@@ -1,4 +1,4 @@
-"""The panes: a view by its name. `plan` and `history` are both a pane and a verb."""
+"""The panes: each opens by its name. `plan` and `history` are both a pane and a verb."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from console.language.verb import GO, HelpEntry, StatementKind, Verb
 
 
 class View(BarStatement, frozen=True):
-    """A pane by its name. filter: ``""`` without a filter."""
+    """A statement that opens a pane by its name. filter: ``""`` without a filter."""
 
     pane: str
     filter: str = ""

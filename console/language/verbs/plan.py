@@ -1,4 +1,4 @@
-"""``plan``: what is staged."""
+"""``plan``: shows the staged edits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RUNBOOK = "--runbook"
 
 
 class ShowPlan(Statement, frozen=True):
-    """``plan``; in the bar with a filter. runbook: as the commands of Kafka's own tools."""
+    """``plan``; in the bar with a filter. runbook: whether to show it as the commands of Kafka's own tools."""
 
     filter: str = ""
     runbook: bool = False

@@ -1,4 +1,4 @@
-"""``records``: records of a topic or a partition.
+"""``records``: shows records of a topic or a partition.
 
 records = "records topic" NAME ["partition" N] [start] {option}
 start   = ("last" | "first") N | "from offset" N | "from time" TIME | "of group" NAME
@@ -19,16 +19,21 @@ from console.plan.amounts import moment
 
 REVEAL = "--reveal"
 FORMS = ("text", "json", "hex")
-"""The forms in which contents are shown, unless kac guesses the form from the content."""
+"""The forms of contents; without one, kac guesses the form from the content."""
 
 _SOME_TIME = datetime(2000, 1, 1, tzinfo=UTC)
-"""Times are read when the statement runs; here only whether they can be."""
+"""Placeholder to validate times; they are resolved when the statement runs."""
 
 
 class Records(Statement, frozen=True):
-    """``records``. start: ``last``, ``first``, ``offset``, ``time`` or ``group``; at: the offset, time or group as
-    text. text, key, json: filters of `console.model.record_filter`. form: how contents are shown, ``""`` where it is
-    guessed from them. reveal: also in a context that hides them."""
+    """``records``.
+
+    start: ``last``, ``first``, ``offset``, ``time`` or ``group``; at: the offset, time or group as text. text, key,
+    json:
+    filters of `console.model.record_filter`. form: of the contents; ``""`` to guess it. reveal: whether to show
+    contents
+    in a context that hides them also.
+    """
 
     topic: str
     partition: int | None = None
@@ -68,7 +73,7 @@ def _parse(reader: Reader) -> Records:
             given[word] = _condition(reader)
         else:
             flags.add(word)
-    _option(reader, start, given, flags)  # records what can follow, for the completion
+    _option(reader, start, given, flags)  # records the valid options, for the completion
     return Records(
         topic,
         partition,
@@ -85,7 +90,7 @@ def _parse(reader: Reader) -> Records:
 
 
 def _start(reader: Reader) -> tuple[str, str, int]:
-    """Read where to begin: the keyword, its argument, and how many records."""
+    """Read the start: its keyword, its argument, and the number of records."""
     found = reader.take_keyword("last", "first", "from", "of")
     if found is None:
         return "last", "", DEFAULT_COUNT
@@ -109,9 +114,9 @@ def _start(reader: Reader) -> tuple[str, str, int]:
 
 
 def _option(reader: Reader, start: str, given: dict[str, str], flags: set[str]) -> str:
-    """Read the next option, ``""`` at the end."""
+    """Read the next option; return ``""`` at the end."""
     words = ["text", "key", "json", "as"]
-    # Of the last and the first records the number is given with the place.
+    # For the last and the first records the number follows the keyword.
     if start not in ("last", "first"):
         words.insert(0, "limit")
     left = [word for word in words if word not in given]

@@ -1,4 +1,4 @@
-"""``reset``: other offsets for a group. Positions and times become offsets when they are staged."""
+"""``reset``: commits other offsets for a group. Positions and times become offsets on staging."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TIMES = ("1h", "24h", "7d")
 
 
 class ResetOffsets(statements.EditStatement, frozen=True):
-    """``reset group``: of all that it committed, of a topic, or of a partition. share: ``reset share group``."""
+    """``reset group``, for all its committed offsets, a topic, or a partition. share: for ``reset share group``."""
 
     group: statements.Name
     to: statements.OffsetPosition
@@ -132,7 +132,7 @@ def _edits(statement: ResetOffsets, staging: Staging) -> Iterator[Edit]:
         places = partitions_in(snapshot, statement.topic, statement.partition)
     else:
         places = list(existing(snapshot, group).committed)
-        # Topics that the application made for itself are no inputs: it keeps them in step.
+        # Topics that the application created are not inputs: it keeps their offsets consistent itself.
         if position.group is not None and position.group.type == STREAMS:
             places = [place for place in places if not is_of_application(place[0], group.text or "")]
         if not places:

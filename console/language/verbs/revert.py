@@ -1,4 +1,4 @@
-"""``revert``: the reversal of a change that was applied is staged."""
+"""``revert``: stages the reversal of an applied change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``scram``: a user's SCRAM credentials."""
+"""``scram``: changes a user's SCRAM credentials."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _parse(reader: language_reader.Reader) -> ScramSet | ScramDelete:
     iterations: int | None = None
     password: statements.SecretSource | None = None
     wanted = {"iterations": "iterations=N", "password": f"password={SECRET_LABEL}"}
-    # In either order; the password is never left out.
+    # In either order; the password is required.
     while password is None or not reader.ended:
         label = " or ".join(wanted.values()) or "the end"
         expected = language_reader.Expected(

@@ -1,4 +1,4 @@
-"""``show`` and ``describe``: what is set on an entity, and everything about it."""
+"""``show`` and ``describe``: show the overrides of an entity, or all its properties."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from console.model.quota import USER
 
 
 class Show(statements.QueryStatement, frozen=True):
-    """``show`` (brief: what is set) or ``describe`` (full: everything; documentation for the keys that are named)."""
+    """``show`` (brief: the overrides) or ``describe`` (full: everything; documentation for the named keys)."""
 
     entity: statements.Entity | None
     keys: tuple[statements.Key, ...] = ()
@@ -37,12 +37,12 @@ def _needs(statement: Show, selected: statements.Subject | None) -> snapshot_par
     if not isinstance(subject, ConfigResource):
         need = snapshot_parts.Needs(parts=frozenset({Part.CLUSTER}), quotas_of=snapshot_parts.quotas_around(subject))
         return need | snapshot_parts.whole_parts(Part.SCRAM) if statement.full and subject.has(USER) else need
-    # The group with the empty name has no configs: brokers take the word for all groups, and refuse it.
+    # The group with the empty name has no configs: brokers read the name as all groups, and refuse it.
     need = snapshot_parts.configs_of(subject) if subject.name or subject.type != GROUP else snapshot_parts.NOTHING
     if not statement.full:
         return need
     if statement.keys:
-        # The details show where brokers' own values change what a topic inherits.
+        # The details show the brokers whose own values change the values that a topic inherits.
         inherited = snapshot_parts.Needs(every=frozenset({BROKER})) if subject.type == TOPIC else snapshot_parts.NOTHING
         return need | inherited | snapshot_parts.Needs(documentation=True)
     if subject.type == TOPIC:

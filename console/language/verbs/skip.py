@@ -1,4 +1,4 @@
-"""``skip``: a group continues behind the record at its committed offset, or behind several."""
+"""``skip``: moves a group past the record at its committed offset, or past several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``token``: delegation tokens, made, renewed and expired."""
+"""``token``: creates, renews and expires delegation tokens."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from console.plan.amounts import duration_text, parse_duration
 from console.plan.edits import Expire, MakeToken, Renew
 
 NONE = -1
-"""A period that is not given: the brokers' own, or at once."""
+"""An omitted period: the brokers' default, or at once."""
 
 
 class TokenCreate(EditStatement, frozen=True):
-    """``token create``. owner: ``""`` for who asks. lifetime: milliseconds, `NONE` for the brokers' own."""
+    """``token create``. owner: ``""`` for the caller. lifetime: milliseconds; `NONE` for the brokers' default."""
 
     owner: str = ""
     renewers: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ class TokenCreate(EditStatement, frozen=True):
 
 
 class TokenChange(EditStatement, frozen=True):
-    """``token renew`` or ``token expire``. period: milliseconds, `NONE` where it is not given."""
+    """``token renew`` or ``token expire``. period: milliseconds; `NONE` if omitted."""
 
     action: str
     id: str

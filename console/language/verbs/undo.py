@@ -1,4 +1,4 @@
-"""``undo`` and ``redo``: changes of the plan, back and forth."""
+"""``undo`` and ``redo``: go back and forth through the changes of the plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``unregister``: the cluster forgets a broker."""
+"""``unregister``: removes a broker's registration from the cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``unset``: no own value any more, so that the inherited one applies."""
+"""``unset``: removes an entity's own value, so that the inherited one applies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Unset(statements.EditStatement, frozen=True):
 
     @property
     def leaves_out_entity(self) -> bool:
-        """Whether the selected entity is meant, as none is named."""
+        """Whether the statement names no entity and is about the selected one."""
         return self.entity is None
 
 
@@ -41,7 +41,7 @@ def _edits(statement: Unset, staging: Staging) -> Iterator[Edit]:
 
     subject, span = staging.subject(statement.entity, statement.span, statement.keys)
     if isinstance(subject, QuotaEntity):
-        # A key that is set may be unset whether or not kac knows it.
+        # A quota that is set can be unset even if kac does not know its key.
         for each in statement.keys:
             check_key(subject, each, staging.snapshot.quotas.get(subject, {}))
             yield UnsetQuota(subject, each.name)

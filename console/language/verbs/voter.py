@@ -1,4 +1,4 @@
-"""``add voter`` and ``remove voter``: who votes in the quorum of controllers."""
+"""``add voter`` and ``remove voter``: change the voters in the quorum of controllers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,12 @@ _DIRECTORY, _AT = "directory", "at"
 
 
 class AddVoter(EditStatement, frozen=True):
-    """``add voter``. directory: "" for that with which the controller follows. at: its listener, host and port; None
-    for those that controllers know."""
+    """``add voter``.
+
+    directory: ``""`` for the directory with which the controller follows. at: its listener, host and port; None for
+    those
+    that the controllers know.
+    """
 
     voter_id: int
     directory: str = ""
@@ -30,7 +34,7 @@ class AddVoter(EditStatement, frozen=True):
 
 
 class RemoveVoter(EditStatement, frozen=True):
-    """``remove voter``. directory: "" for the only one that the voter has."""
+    """``remove voter``. directory: ``""`` if the voter has only one."""
 
     voter_id: int
     directory: str = ""
@@ -114,10 +118,10 @@ def _remove_text(statement: RemoveVoter) -> str:
 
 
 def _add_edits(statement: AddVoter, staging: Staging) -> Iterator[Edit]:
-    """Yield the edit, with the directory and the endpoint that are known of the controller."""
+    """Yield the edit, with the known directory and endpoint of the controller."""
     quorum, node = staging.snapshot.quorum, statement.voter_id
     following = [each.directory_id for each in quorum.observers if each.id == node] if quorum is not None else []
-    # A controller that follows with one directory votes with that.
+    # A controller that follows with one directory votes with it.
     directory = statement.directory or (following[0] if len(following) == 1 else "")
     if not directory and quorum is not None:
         directory = next((each.directory_id for each in quorum.voters if each.id == node), "")
