@@ -63,7 +63,7 @@ from console.programs import ProgramFailed, output_of
 from console.safe_files import UntrustedPath, require_own
 
 METADATA_SECONDS = 1.0
-"""Seconds for one request to an instance's metadata service, which is on the local network or absent."""
+"""Seconds for one request to an instance's metadata service, which is close by or absent."""
 CONTAINER_SECONDS = 2.0
 LARGEST_ANSWER = 1 << 20
 _PART = 1 << 16

@@ -411,7 +411,7 @@ def log_dirs(answers: Iterable[DirAnswer]) -> tuple[model_cluster.LogDir, ...]:
 
 
 class _Unregistering(Sender[UnregisterBroker, BrokerTarget]):
-    """Unregisters a broker. The controller accepts a running broker too, which then ends."""
+    """Unregisters a broker. The controller also accepts a running one, which then ends."""
 
     needs = "3.0, in KRaft mode"
     right = "unregistering a broker needs ALTER on the cluster"

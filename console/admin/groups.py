@@ -273,7 +273,7 @@ async def _described_by(link: Link, protocol: _Protocol, to: Route, names: Seque
             group_ids=tuple(names),
             groups=tuple(names),
             include_authorized_operations=False,
-            include_topology_description=len(names) == 1,  # a plug-in fetches it: not for a list
+            include_topology_description=len(names) == 1,  # a plug-in fetches it, so do not request it for a list
         )
 
     response = await until_settled(

@@ -57,7 +57,7 @@ def broker(broker_id: int) -> Route:
 
 Build = Callable[[ModuleType], Any]
 Ask = Callable[[str, Build], Awaitable[Any]]
-"""Sends one request, of kio's name, and returns its decoded response."""
+"""Function that sends one request, by kio's name, and returns its decoded response."""
 Prepare = Callable[[str, int], object]
 """Function that sends one request, by kio's name, and returns its decoded response."""
 

@@ -43,7 +43,7 @@ class _OnPartitions(Sender[P, T]):
     """
 
     async def unchecked(self, targets: Sequence[T]) -> dict[T, changes.Outcome]:
-        operations = (await describe_cluster(self.link)).operations  # what the principal may do (KIP-430)
+        operations = (await describe_cluster(self.link)).operations  # the rights of the principal (KIP-430)
         if operations is None or "ALTER" in operations:
             return await super().unchecked(targets)
         return {target: changes.Outcome(target, changes.Status.FAILED, _MAY_NOT_ALTER) for target in targets}

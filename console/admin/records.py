@@ -277,7 +277,7 @@ class _Reading:
         """Return partition -> its part of the leader's answer; or the answer's error code, or the failure of the
         request."""
         share = max(_LEAST_BYTES, self.budget.bytes_left // partitions)
-        # A partition that got nothing the last time comes first: the answer's limit is used up in this order.
+        # Partitions without records in the last answer come first: brokers spend the answer's limit in this order.
         order = sorted(scans, key=lambda scan: -self._tries.get(scan.number, 0))
 
         def build(kio: ModuleType) -> Any:
@@ -328,11 +328,11 @@ class _Reading:
         self.budget.bytes += len(data)
         position = scan.position
         aborted = [(each.producer_id, each.first_offset) for each in answer.aborted_transactions or ()]
-        # Other requests of the client go on meanwhile.
+        # In a thread, so that other requests of the client continue.
         try:
             await asyncio.to_thread(take, scan, self._topic.name, data, aborted, self._count, self._wanted, self.budget)
         except asyncio.CancelledError:
-            self.budget.stopped = "time"  # the thread looks at it, and is not waited for without end
+            self.budget.stopped = "time"  # the thread checks it, so the wait for it ends
             raise
         if scan.position > position or scan.broken:
             self._tries.pop(scan.number, None)

@@ -125,7 +125,7 @@ class SshWay:
             raise _ended(self._host) from error
 
     def close(self) -> None:
-        """End ssh and remove its folder. May be called twice; does nothing in a forked child."""
+        """End ssh and remove its folder. Idempotent; does nothing in a forked child."""
         if self._owner != os.getpid() or self._folder is None:
             return
         if self._process is not None and self._process.poll() is None:

@@ -189,7 +189,7 @@ def _sha1(data: bytes) -> bytes:
 
 
 class _JavaData:
-    """A port of Java's DataInputStream. Raises JksError at the end of the bytes."""
+    """A reader of bytes like Java's DataInputStream. Raises JksError at the end of the bytes."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
