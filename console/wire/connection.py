@@ -519,7 +519,7 @@ class Connection:
         return lowest <= version <= highest and any(LOWEST <= key <= HIGHEST for key in self.versions)
 
     def prepare(self, api: str, version: int, build: Build) -> AiokafkaRequest:
-        """Return an encoded request of this version. Raises what `build` raises, and Unencodable."""
+        """Return an encoded request of this version. Raises the errors of `build`, and Unencodable."""
         return AiokafkaRequest(api, version, build, self._record)
 
     def send(self, request: AiokafkaRequest) -> Awaitable[RawResponse]:

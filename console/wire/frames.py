@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 # Error codes as plain integers.
+#
 # kio decodes an error code into its enumeration and raises ValueError on an unknown one: the whole response is lost. A
 # broker may be newer than kio. So each response class gets a subclass with the same slots, in which the fields of kind
 # ``error_code`` are declared ``int16``; kio's native reader follows the declarations, at the same speed. Times that

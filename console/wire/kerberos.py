@@ -75,7 +75,7 @@ def _library() -> CDLL:
         except (OSError, AttributeError):
             continue
         out, word = c_void_p, c_uint32
-        # Every argument needs its type: pointers are wider than int on most hosts.
+        # Every argument needs its type: a pointer may be wider than an int.
         acquire.argtypes = (out, c_void_p, word, c_void_p, c_int, out, out, out, out)
         found.gss_import_name.argtypes = (out, out, out, out)
         found.gss_init_sec_context.argtypes = (

@@ -196,7 +196,7 @@ def records(
 
 
 class _Truncated(Exception):
-    """A varint or a field runs over its end."""
+    """A varint or a field extends beyond its end."""
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

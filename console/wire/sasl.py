@@ -179,6 +179,7 @@ class PlainAuthenticator:
 
 
 # SCRAM.
+#
 # A server other than the broker may answer at its address. With few iterations the client's proof is cheap to crack,
 # with two billion the client computes for an hour. Without the right signature at the end the peer does not have the
 # password's keys: it is not a broker with this user.
@@ -214,7 +215,7 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
     def first_message(self) -> str:
         """Return the client-first-message."""
         if self._extensions:
-            # Both sides sign the extensions too.
+            # Both sides also sign the extensions.
             header, _, bare = str(super().first_message()).partition(",,")
             self._auth_message = f"{bare},{self._extensions}"
             return f"{header},,{self._auth_message}"
