@@ -96,7 +96,7 @@ def this_operator(principal: str, environ: Mapping[str, str]) -> journal_lines.W
 
 
 def this_process(front_end: str) -> journal_lines.Origin:
-    """Return this process on this host."""
+    """Return the identity of this process on this host."""
     pid = os.getpid()
     return journal_lines.Origin(socket.gethostname(), front_end, pid, _started(pid))
 
@@ -117,7 +117,7 @@ def still_runs(origin: journal_lines.Origin, *, elsewhere: bool = False) -> bool
 
 
 def _started(pid: int) -> str:
-    """Return the kernel's start time of a process, which tells processes with the same id apart."""
+    """Return the kernel's start time of a process, which distinguishes processes with the same id."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
