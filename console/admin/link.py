@@ -59,7 +59,7 @@ Build = Callable[[ModuleType], Any]
 Ask = Callable[[str, Build], Awaitable[Any]]
 """Function that sends one request, by kio's name, and returns its decoded response."""
 Prepare = Callable[[str, int], object]
-"""Function that sends one request, by kio's name, and returns its decoded response."""
+"""Function that prepares decoding; it takes the API and its version."""
 
 ELSEWHERE_SECONDS, WAYS = 1.0, 4
 """Seconds after which a request for the controller is also sent by another broker, and the most brokers tried: a broker

@@ -213,7 +213,7 @@ def _size(document: Any, depth: int = 0) -> int:
 
 
 def _readable(document: Any) -> Any:
-    """Return the parts of a schema that affect decoding: without defaults, and without attributes that Java ignores."""
+    """Return the decoding parts of a schema: no defaults, and nothing that Java ignores or does not check."""
     if isinstance(document, list):
         return [_readable(each) for each in document]
     if not isinstance(document, dict):
