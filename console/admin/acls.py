@@ -1,4 +1,4 @@
-"""Access control lists (KIP-140, KIP-290): described, created and deleted."""
+"""Access control lists (KIP-140, KIP-290): description, creation and deletion."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from console.model.failure import Failure
 
 _EVERYTHING = AclFilter()
 BATCHED = 4
-"""The version of DescribeAcls with many filters: a proposal's, which no released Kafka has."""
+"""The version of DescribeAcls with many filters, from a proposal: no released Kafka has it."""
 
 
 async def describe_acls(link: Link, filter: AclFilter = _EVERYTHING) -> tuple[Acl, ...]:
     """Return all bindings that match the filter, sorted.
 
-    Raises BrokerError: SECURITY_DISABLED where the brokers have no authorizer, CLUSTER_AUTHORIZATION_FAILED where the
+    Raises BrokerError: SECURITY_DISABLED if the brokers have no authorizer, CLUSTER_AUTHORIZATION_FAILED if the
     principal may not DESCRIBE the cluster; and other AdminErrors.
     """
 
@@ -40,14 +40,14 @@ async def describe_acls(link: Link, filter: AclFilter = _EVERYTHING) -> tuple[Ac
 
 
 ACL_BYTES = 64
-"""About what an ACL takes in an answer."""
+"""Approximate bytes of an ACL in a response."""
 
 
 async def describe_acls_of(link: Link, filters: Sequence[AclFilter]) -> list[tuple[Acl, ...] | Failure]:
     """Return the matches of each filter, sorted, or its failure, in the order of the filters.
 
-    One request if the broker supports DescribeAcls v4; else one for each filter, all in flight at once. Raises
-    AdminError if the cluster can't be reached.
+    Sends one request if the broker supports DescribeAcls v4; else one for each filter, all in flight concurrently.
+    Raises AdminError if the cluster is unreachable.
     """
     if len(filters) > 1 and await link.proposes("describe_acls", BATCHED):
         try:
@@ -80,7 +80,7 @@ async def _batched(link: Link, filters: Sequence[AclFilter]) -> list[tuple[Acl, 
 
 
 def acls(response: Any) -> tuple[Acl, ...]:
-    """Return the ACLs of a DescribeAcls response or of one filter's result, sorted. Equal parts are shared."""
+    """Return the ACLs of a DescribeAcls response or of one filter's result, sorted. Equal parts share one object."""
     texts: dict[str, str] = {}
     once = texts.setdefault
     type_, pattern = cache(AclResourceType), cache(PatternType)
@@ -108,7 +108,7 @@ _NOT_THERE = Failure("NOT_FOUND", "there is no such ACL", "Nothing to do: it is 
 
 
 class _Creation(Sender[CreateAcls, Acl]):
-    """An existing binding succeeds."""
+    """Creates bindings. The creation of an existing one succeeds."""
 
     of = "acls"
 
@@ -128,7 +128,9 @@ class _Creation(Sender[CreateAcls, Acl]):
 
 
 class _Deletion(Sender[DeleteAcls, Acl]):
-    """A missing binding is NOT_APPLIED. One whose filter matches others too is FAILED, and not sent."""
+    """Deletes bindings. A missing one is NOT_APPLIED. One whose filter matches others as well is FAILED, and not
+    sent.
+    """
 
     of = "acls"
     _absent: tuple[Acl, ...] = ()
@@ -163,7 +165,7 @@ SENDERS: Senders = {CreateAcls: _Creation, DeleteAcls: _Deletion}
 
 
 async def _existing_among(link: Link, acls: Sequence[Acl]) -> set[Acl]:
-    """Return the existing ones of these bindings, perhaps with others."""
+    """Return the existing ones among these bindings, possibly with others."""
     if len(acls) > _FEW:
         return set(await describe_acls(link))
     found = await describe_acls_of(link, [filter_for(acl) for acl in acls])
@@ -190,7 +192,7 @@ def _creation(kio: ModuleType, acl: Acl) -> Any:
 
 
 def _filter_fields(wanted: AclFilter) -> dict[str, Any]:
-    """Return the fields of a filter in requests that describe or delete."""
+    """Return the fields of a filter in requests to describe or delete."""
     return {
         "resource_type_filter": wanted.resource_type,
         "resource_name_filter": wanted.resource_name,

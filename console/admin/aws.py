@@ -1,5 +1,6 @@
 """IAM logins of Amazon MSK: a signed request for `kafka-cluster:Connect` (SigV4), as the mechanism AWS_MSK_IAM or as a
-token of OAUTHBEARER. Where the credentials come from, and what signs: `console.admin.aws_keys`."""
+token of OAUTHBEARER. `console.admin.aws_keys` has the credentials and the signature.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ USER_AGENT = "kac"
 _REGION = re.compile(
     r"\A[a-z0-9.-]+\.kafka(?:-serverless)?\.([a-z]{2,8}(?:-[a-z]{1,16}){1,3}-\d{1,2})\.amazonaws\.com(?:\.cn)?"
 )
-"""Of a whole host name: what stands within another one says nothing."""
+"""Matches a whole host name only, since a name inside another one proves nothing."""
 
 
 def mechanism_payload(keys: AwsKeys, region: str, host: str) -> bytes:
@@ -33,22 +34,22 @@ def mechanism_payload(keys: AwsKeys, region: str, host: str) -> bytes:
 
 
 def bearer_token(keys: AwsKeys, region: str) -> str:
-    """Return the token of OAUTHBEARER: the presigned URL in base 64 (aws-msk-iam-sasl-signer)."""
+    """Return the token of OAUTHBEARER: the presigned URL in base64 (aws-msk-iam-sasl-signer)."""
     host = f"kafka.{region}.amazonaws.com"
     query = signed_query(keys, SERVICE, ACTION, region, host, EXPIRES_SECONDS)
     return base64url(f"https://{host}/?{query}&User-Agent={USER_AGENT}".encode("ascii"))
 
 
 class AwsLogin:
-    """Signs each login with the present credentials."""
+    """Signs each login with the current credentials."""
 
     def __init__(self, profile: str | None, limit: float, role: Role | None = None) -> None:
-        """Keep where to look.
+        """Keep the source of the credentials.
 
         Args:
-            profile: of AWS' files; None for AWS' own order of places.
+            profile: name in AWS' files; None for the order of AWS' own tools.
             limit: seconds to get credentials.
-            role: assumed with these.
+            role: role to assume with these credentials.
         """
         self._source, self._limit = AwsSource(profile, limit, role), limit
         self._signed: tuple[AwsKeys, str] | None = None
@@ -62,14 +63,14 @@ class AwsLogin:
         return bearer_token(*await self._present(host))
 
     def shown(self) -> str:
-        """Return which access key signed, where it comes from, and for which region."""
+        """Return a line with the access key of the last signature, its source, and the region."""
         if self._signed is None:
             return ""
         keys, region = self._signed
         return f"signed with access key {keys.access_key} of {keys.source}, for region {region}"
 
     async def _present(self, host: str) -> tuple[AwsKeys, str]:
-        """Return the credentials as they are now, and the region of a broker."""
+        """Return the current credentials, and the region of a broker."""
         try:
             async with asyncio.timeout(self._limit):
                 self._signed = await asyncio.to_thread(self._found, host)
@@ -80,7 +81,7 @@ class AwsLogin:
         return self._signed
 
     def _found(self, host: str) -> tuple[AwsKeys, str]:
-        """Look for both. Blocks. Raises AdminError."""
+        """Find the credentials and the region. Blocks. Raises AdminError."""
         keys = self._source.keys()
         found = _REGION.fullmatch(host.lower().removesuffix("."))
         region = found[1] if found else self._source.region()
@@ -90,7 +91,7 @@ class AwsLogin:
 
 
 def role_in(options: Mapping[str, str]) -> Role | None:
-    """Return the role of SASL's options; None if they name none."""
+    """Return the role in SASL's options; None if they name none."""
     arn, *others = (options.get(f"aws.role.{name}") for name in ("arn", "session", "external.id", "region"))
     return None if arn is None else Role(arn, *others)
 
@@ -110,11 +111,11 @@ class IamAuthenticator:
         return await self._login.payload(self._host)
 
     def shown(self) -> str:
-        """Return which access key signed."""
+        """Return a line about the access key of the signature."""
         return self._login.shown()
 
     def is_over(self) -> bool:
-        """Return whether it ended: each login has its own signature, for 15 minutes."""
+        """Return False: each login has its own signature, valid for 15 minutes."""
         return False
 
 
@@ -129,13 +130,13 @@ class AwsTokens:
         return await self._login.token(self._host)
 
     def is_over(self) -> bool:
-        """Return False: each token is a new one."""
+        """Return False: each token is new."""
         return False
 
     def extensions(self) -> Mapping[str, str]:
-        """Return none."""
+        """Return no extensions."""
         return {}
 
     def shown(self) -> str:
-        """Return which access key signed."""
+        """Return a line about the access key of the signature."""
         return self._login.shown()

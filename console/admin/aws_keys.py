@@ -1,9 +1,9 @@
-"""AWS' credentials and signatures, by botocore: the one module that knows it.
+"""AWS credentials and signatures: the only module that uses botocore.
 
-Its chain of places is kept; what it leaves open is closed here. A command that a profile names runs by
-`console.programs`; answers have a largest size and a longest time; a metadata service is never asked by way of a proxy,
-a token service never without TLS; no user is asked for the code of a device; and its log, which has what services
-answer, is off.
+botocore's chain of credential sources is kept, with stricter rules. `console.programs` runs a profile's command;
+responses have a size limit and a timeout; kac sends no request to a metadata service through a proxy, and none to a
+token service without TLS; no user gets a prompt for a device code; and botocore's log, which contains responses, is
+off.
 """
 
 from __future__ import annotations
@@ -63,50 +63,53 @@ from console.programs import ProgramFailed, output_of
 from console.safe_files import UntrustedPath, require_own
 
 METADATA_SECONDS = 1.0
-"""For one request of an instance's metadata service, which is near or not there."""
+"""Seconds for one request to an instance's metadata service, which is close by or absent."""
 CONTAINER_SECONDS = 2.0
 LARGEST_ANSWER = 1 << 20
 _PART = 1 << 16
 _REGION = "us-east-1"
-"""Of the token service if no region is named."""
+"""The token service's region if none is named."""
 
-# At DEBUG it writes whole answers, and warnings have the errors of what it could not send: the errors are told here.
+# At DEBUG botocore logs whole responses, and its warnings have errors of failed requests: kac reports the errors
+# itself.
 logging.getLogger("botocore").setLevel(logging.CRITICAL)
 
 
 class AwsKeys(NamedTuple):
-    """Credentials."""
+    """AWS credentials."""
 
     access_key: str
     secret: Secret
     token: Secret | None
     source: str
-    """Where they come from, for an operator."""
+    """Description of their source, for an operator."""
     ends: datetime | None = None
-    """None: they do not end."""
+    """Expiry time; None if they do not expire."""
 
 
 class Role(NamedTuple):
-    """A role of IAM that is assumed with other credentials."""
+    """A role of IAM to assume with other credentials."""
 
     arn: str
     session: str | None = None
-    """The name that AWS' own logs show."""
+    """The session name in AWS' own logs."""
     external_id: str | None = None
     region: str | None = None
-    """Of the token service; None: that of the profile."""
+    """Region of the token service; None for the profile's."""
 
 
 class AwsSource:
-    """The credentials of a profile, or those in the order of AWS' own tools; botocore renews them before they end."""
+    """The credentials of a profile, or the first in the order of AWS' own tools; botocore renews them before they
+    expire.
+    """
 
     def __init__(self, profile: str | None, limit: float, role: Role | None = None) -> None:
-        """Keep where to look; nothing is read yet.
+        """Keep the parameters; nothing is read yet.
 
         Args:
-            profile: None for AWS' own order of places.
+            profile: name; None for the order of AWS' own tools.
             limit: seconds, for a command and for each request.
-            role: assumed with these credentials.
+            role: role to assume with these credentials.
         """
         self._profile, self._limit, self._role = profile, limit, role
         self._lock = threading.Lock()
@@ -114,7 +117,7 @@ class AwsSource:
         self._found: Any = None
 
     def keys(self) -> AwsKeys:
-        """Return the credentials as they are now. Blocks. Raises AuthenticationFailed, without secrets."""
+        """Return the current credentials. Blocks. Raises AuthenticationFailed, without secrets."""
         with self._lock:
             try:
                 if self._found is None:
@@ -123,14 +126,14 @@ class AwsSource:
                 access, secret, token = found.get_frozen_credentials()[:3]
             except AdminError:
                 raise
-            except Exception as error:  # noqa: BLE001 - its parsers raise whatever an answer leads them to
+            except Exception as error:  # noqa: BLE001 - its parsers may raise any error for an unexpected response
                 raise _told(error, self._named) from None
-        # Only this private field says when they end.
+        # Only this private field has their expiry.
         ends = getattr(found, "_expiry_time", None)
         return AwsKeys(str(access), Secret(str(secret)), Secret(str(token)) if token else None, self._source(), ends)
 
     def region(self) -> str | None:
-        """Return the region of the environment or the profile. Raises AuthenticationFailed."""
+        """Return the region from the environment or the profile. Raises AuthenticationFailed."""
         try:
             region = os.environ.get("AWS_REGION") or self._opened().get_config_variable("region")
         except Exception as error:  # noqa: BLE001 - as above
@@ -146,7 +149,7 @@ class AwsSource:
         return f"role {self._role.arn[:200]} by profile {self._named}" if self._role else source
 
     def _opened(self) -> Any:
-        """Return botocore's session, which has read AWS' files."""
+        """Return botocore's session, with AWS' files read."""
         if self._session is None:
             session = Session(profile=self._profile)
             region = os.environ.get("AWS_REGION") or session.get_config_variable("region") or _REGION
@@ -183,7 +186,7 @@ _SOURCES = {
     "container-role": "the container's service",
     "iam-role": "the instance's role",
 }
-"""botocore's name of a place -> the words for an operator; the others are a profile's own."""
+"""botocore's name of a source -> its description for an operator; the other sources belong to a profile."""
 
 
 def signed_query(keys: AwsKeys, service: str, action: str, region: str, host: str, seconds: int) -> str:
@@ -194,11 +197,11 @@ def signed_query(keys: AwsKeys, service: str, action: str, region: str, host: st
     return str(urlsplit(request.url).query)
 
 
-# -- where botocore looks ----------------------------------------------------------------------------------------------
+# -- botocore's sources ------------------------------------------------------------------------------------------------
 
 
 def _places(session: Any, profile: str | None, named: str, limit: float) -> list[Any]:
-    """Return botocore's places in its own order, but for files of AWS' first tools."""
+    """Return botocore's credential providers in its own order, without those of AWS' oldest tools."""
     builder = _Profiles(session, limit)
     settings = ("ec2_metadata_service_endpoint", "ec2_metadata_v1_disabled")
     config = {name: session.get_config_variable(name) for name in settings}
@@ -229,7 +232,7 @@ def _no_device(profile: str, _prompt: str) -> NoReturn:
 
 
 class _Profiles(ProfileProviderBuilder):  # type: ignore[misc]
-    """What a profile may name, its command by `console.programs`."""
+    """The credential providers of a profile; `console.programs` runs its command."""
 
     def __init__(self, session: Any, limit: float) -> None:
         super().__init__(session)
@@ -239,12 +242,12 @@ class _Profiles(ProfileProviderBuilder):  # type: ignore[misc]
         return ProcessProvider(profile_name, lambda: self._session.full_config, partial(self._ended, profile_name))
 
     def _ended(self, profile: str, words: Sequence[str], **_streams: Any) -> _Ended:
-        """Run a profile's command to its end, where `subprocess.Popen` begins it."""
+        """Run a profile's command to its end, in place of `subprocess.Popen`."""
         source, remedy = f"credential_process of profile {profile}", "Run it by hand."
         names = ("config_file", "credentials_file")
         files = [Path(self._session.get_config_variable(name)).expanduser() for name in names]
         try:
-            for file in files:  # it may be of either
+            for file in files:  # either file may name the command
                 require_own(file)
             return _Ended(output_of(shlex.join(words), self._limit, files[0].absolute().parent))
         except UntrustedPath as error:
@@ -254,17 +257,17 @@ class _Profiles(ProfileProviderBuilder):  # type: ignore[misc]
 
 
 class _Ended(NamedTuple):
-    """A process that has ended well, as far as botocore asks for one."""
+    """A successfully ended process, with the methods that botocore calls."""
 
     output: bytes
     returncode: int = 0
 
     def communicate(self) -> tuple[bytes, bytes]:
-        """Return what it wrote to its standard output, and nothing of its standard error."""
+        """Return its standard output, and an empty standard error."""
         return self.output, b""
 
 
-# -- how services are asked --------------------------------------------------------------------------------------------
+# -- requests to services ----------------------------------------------------------------------------------------------
 
 
 def _sent(limit: float, request: Any, **_event: Any) -> Any:
@@ -285,24 +288,24 @@ def _is_here(host: str) -> bool:
 
 
 class _Http(URLLib3Session):  # type: ignore[misc]
-    """botocore's own client; it follows no redirects. Answers are read as far as LARGEST_ANSWER, and for so long."""
+    """botocore's own client, without redirects. Reads at most LARGEST_ANSWER bytes of a response, within a timeout."""
 
     def __init__(self, seconds: float, proxies: dict[str, str] | None = None) -> None:
         self._seconds = seconds
         super().__init__(proxies=proxies, timeout=seconds)
 
     def _get_ssl_context(self) -> ssl.SSLContext:
-        """Return the context of kac's other requests: botocore trusts authorities that it brings along."""
+        """Return the TLS context of kac's other requests: botocore trusts the authorities that it bundles."""
         context = client_context(TlsSettings())
         if bundle := os.environ.get("AWS_CA_BUNDLE"):
             context.load_verify_locations(Path(bundle).expanduser())
         return context
 
     def _setup_ssl_cert(self, conn: Any, url: str, verify: Any) -> None:
-        """Do nothing: the context decides what is trusted."""
+        """Do nothing: the context determines the trusted authorities."""
 
     def send(self, request: Any) -> Any:
-        """Return the answer, whole. Raises HTTPClientError."""
+        """Return the complete response. Raises HTTPClientError."""
         request.stream_output = True
         ends = time.monotonic() + self._seconds
         answer = super().send(request)
@@ -322,7 +325,7 @@ class _Http(URLLib3Session):  # type: ignore[misc]
         return answer
 
 
-# -- what botocore says ------------------------------------------------------------------------------------------------
+# -- errors of botocore ------------------------------------------------------------------------------------------------
 
 _OF_FILES = "Correct ~/.aws/config."
 _REFUSED = {
@@ -330,17 +333,17 @@ _REFUSED = {
     "AssumeRoleWithWebIdentity": "Check that the role trusts this identity and its audience (sts.amazonaws.com).",
     "GetRoleCredentials": "Check that you have this role of this account: aws sso login shows them.",
 }
-"""Operation of a service -> what to look at if it refuses."""
+"""Operation of a service -> the remedy if the service refuses it."""
 
 
 def _by_hand(profile: str) -> str:
-    """Return what AWS' own command line can do instead."""
+    """Return the remedy with AWS' own command line."""
     command = f"aws configure export-credentials --profile {shlex.quote(profile)} --format env"
     return f'Run: eval "$({command})", and name no profile here.'
 
 
 def _told(error: Exception, profile: str) -> AuthenticationFailed:
-    """Return an error of botocore as ours. A service's own text is not in it: it may repeat what was sent."""
+    """Return botocore's error as AuthenticationFailed. A service's own text is left out: it may repeat the request."""
     about: dict[str, Any] = getattr(error, "kwargs", {})
     match error:
         case AuthenticationFailed():
@@ -395,7 +398,7 @@ def _refused(error: Any, profile: str) -> AuthenticationFailed:
 
 
 def _not_given(about: dict[str, Any], profile: str) -> AuthenticationFailed:
-    """Return the error of a place that gave none."""
+    """Return the error of a source without credentials."""
     provider, text = str(about.get("provider", "")), str(about.get("error_msg", ""))
     if provider != ContainerProvider.METHOD:
         where = _SOURCES.get(provider, f"{provider} of {{}}" if provider else "the instance's role")
@@ -407,7 +410,7 @@ def _not_given(about: dict[str, Any], profile: str) -> AuthenticationFailed:
 
 
 def _not_understood(error: Exception, profile: str) -> AuthenticationFailed:
-    """Return the error of text that is not in AWS' form. It may repeat the text, so its own is not shown."""
+    """Return the error of text that is not in AWS' form. botocore's own text is left out: it may repeat the input."""
     if str(error).startswith("Unsupported host"):
         what = "AWS_CONTAINER_CREDENTIALS_FULL_URI names a host that is not a container's service"
         return no_token(what, "It is https, or http on this host or 169.254.170.2.")
@@ -418,13 +421,13 @@ def _not_understood(error: Exception, profile: str) -> AuthenticationFailed:
 
 
 def _line(error: Any) -> str:
-    """Return where a file is wrong. The parser's own text has the line, which may hold a secret."""
+    """Return the position of an error in a file. The parser's own text has the line, which may hold a secret."""
     lines = [number for number, _ in getattr(error, "errors", ())] or [getattr(error, "lineno", None)]
     return f"{f'line {lines[0]}' if lines[0] else 'a line'} is no [section], and no KEY = VALUE in one"
 
 
 def _why(error: Exception) -> str:
-    """Return why a host was not reached, without what was to be sent."""
+    """Return the reason why a host is unreachable, without the request."""
     inner = getattr(error, "kwargs", {}).get("error")
     while inner is not None:
         if isinstance(inner, OSError) and inner.strerror:

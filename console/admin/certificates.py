@@ -1,4 +1,4 @@
-"""The certificates that listeners show, by a TLS handshake with each (no request of Kafka's is sent)."""
+"""The certificates of listeners, by a TLS handshake with each (no Kafka request is sent)."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ HANDSHAKE_SECONDS = 3.0
 AT_ONCE = 16
 log = logging.getLogger(__name__)
 MOST = 300
-"""Listeners that are looked at."""
+"""Most listeners to connect to."""
 
 
 async def shown_certificates(link: Link, listeners: Iterable[Listener]) -> tuple[Certificate, ...]:
-    """Return the certificate of each listener; one that can't be reached or read, or has no TLS, is missing.
+    """Return the certificate of each listener; one without TLS, or that can't be reached or read, is missing.
 
-    It is read whether it is trusted or not: what the trust store refuses, and what has ended, is still a fact. The
-    client's own certificate is shown to the listeners that the client connects to anyhow, and to no other: a cluster
-    may advertise any address. Raises TlsFailed if that can't be read.
+    Untrusted and expired certificates are returned as well. The client's own certificate is sent only to the listeners
+    that the client connects to anyway: a cluster may advertise any address. Raises TlsFailed if it can't be read.
     """
     listeners = list(dict.fromkeys(listeners))[:MOST]
     own = {*link.settings.bootstrap}
-    # `kac doctor` looks at bootstrap addresses of which none may answer.
+    # `kac doctor` connects to bootstrap addresses, and possibly none of them answers.
     if any((each.host, each.port) not in own for each in listeners):
         own.update((await link.nodes()).brokers.values())
     with_own = await asyncio.to_thread(_context, link.settings, own=True)
@@ -53,7 +52,7 @@ async def shown_certificates(link: Link, listeners: Iterable[Listener]) -> tuple
 
 
 def _context(settings: ConnectionSettings, *, own: bool) -> ssl.SSLContext:
-    """Make a context for a handshake. own: with the client's certificate, where it has one and speaks TLS."""
+    """Return a context for a handshake. own: with the client's certificate, if it has one and uses TLS."""
     from console.admin.tls import client_context
 
     tls = settings.tls or TlsSettings()
@@ -70,9 +69,9 @@ async def _certificate(listener: Listener, context: ssl.SSLContext) -> Certifica
             )
         shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         return _read(listener, shown) if shown else None
-    except OSError:  # TimeoutError and SSLError, too
+    except OSError:  # also TimeoutError and SSLError
         return None
-    except Exception:  # an odd certificate, or name, spoils nothing but its own row
+    except Exception:  # an odd certificate, or name, affects only its own row
         log.info("the certificate of a listener of broker %d can't be read", listener.broker, exc_info=True)
         return None
     finally:

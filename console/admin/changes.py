@@ -1,4 +1,4 @@
-"""Sends changes to a cluster: one request, one outcome for each of its targets."""
+"""The delivery of changes to a cluster: one request, one outcome for each of its targets."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ SENDERS: Senders = {
     **cluster.SENDERS,
     **voters.SENDERS,
 }
-"""Request -> what sends it."""
+"""Request -> its sender."""
 
 
 async def send(
     link: Link, request: ChangeRequest, *, validate_only: bool, on_progress: Progress | None = None
 ) -> tuple[Outcome, ...]:
-    """Send a change, or with `validate_only` have it checked. Returns one outcome for each target, in their order.
+    """Send a change, or with `validate_only` its check. Return one outcome for each target, in order.
 
-    A check that the protocol does not support is UNCHECKED. A change whose answer is lost is never sent again: the
-    cluster is described, and the outcome is APPLIED if it has the change, else UNKNOWN.
-    on_progress: (partitions with a leader, all partitions) during the wait after a creation or growth.
+    A check that the protocol does not support is UNCHECKED. A change whose answer is lost is never sent again: kac
+    describes the cluster, and the outcome is APPLIED if it has the change, else UNKNOWN.
+    on_progress: callback with (partitions with a leader, all partitions) during the wait after a creation or growth.
     Raises AdminError only if nothing was sent. Must not be cancelled: the outcome would be lost.
     """
     sender = SENDERS[type(request)](link, request, validate_only)

@@ -21,13 +21,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 CLOSE_SECONDS = 3.0
-"""Seconds that closing waits for connections to end cleanly."""
+"""Seconds that `close` waits for connections to end cleanly."""
 
 log = logging.getLogger(__name__)
 
 
 class AdminClient:
-    """One cluster's link in a thread of its own. Connects when the first operation needs it."""
+    """A link to one cluster in its own thread. Connects at the first operation."""
 
     def __init__(
         self,
@@ -36,9 +36,10 @@ class AdminClient:
         link: Link | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """Make one that is not started. tap: gets, on the client's thread, what a flight record keeps. link, loop:
-        others than those for brokers, as for a record that is replayed. `recorder`: keeps the answers, and is closed
-        with the client."""
+        """Make a client that is not started. tap: receiver of the flight record's data, called on the client's thread.
+        link, loop: replacements for those to brokers, as for the replay of a record. `recorder`: recorder of the
+        answers, closed with the client.
+        """
         self.settings = settings
         self.recorder: Recorder | None = None
         self._loop = loop or ClientLoop(settings.via)
@@ -48,21 +49,22 @@ class AdminClient:
         self._closed = False
 
     def start(self) -> None:
-        """Start the thread. Operations can be submitted from then on."""
+        """Start the thread. Operations can be submitted afterwards."""
         self._thread.start()
 
     def open_ahead(self) -> None:
-        """Open a socket to the first of the addresses, for the first connection there: what that takes is the
-        network's time, while what a connection is made of need not be loaded yet."""
+        """Open a socket to the first address, for the first connection there: it takes only the network's time, while
+        the modules for the connection are still loading.
+        """
         if isinstance(self._loop, ClientLoop):
             self._loop.call_soon_threadsafe(self._loop.open_ahead, *self.settings.bootstrap[0])
 
     def submit(
         self, operation: Callable[Concatenate[Link, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> concurrent.futures.Future[T]:
-        """Run ``operation(link, …)`` on the client's loop, from any thread. Cancelling the future cancels it there.
+        """Run ``operation(link, …)`` on the client's loop; thread-safe. Cancelling the future cancels the operation.
 
-        Raises RuntimeError once the client is closed.
+        Raises RuntimeError after `close`.
         """
         if self._closed:
             raise RuntimeError("the client is closed")
@@ -80,16 +82,16 @@ class AdminClient:
     async def run(
         self, operation: Callable[Concatenate[Link, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Do as `submit`, awaited from any other loop. Cancelling the caller cancels the operation."""
+        """Do as `submit`, awaited on any other loop. Cancelling the caller cancels the operation."""
         return await asyncio.wrap_future(self.submit(operation, *args, **kwargs))
 
     @property
     def waits_in_vain(self) -> bool:
-        """Whether it is open, and no broker has answered yet."""
+        """Whether the client is open, and no broker has answered yet."""
         return not self._closed and not self._link.sender.was_answered
 
     def close(self) -> None:
-        """Cancel running operations, close the connections and end the thread. May be called twice."""
+        """Cancel running operations, close the connections and end the thread. Idempotent."""
         if self._closed:
             return
         self._closed = True
@@ -120,7 +122,7 @@ class AdminClient:
             loop.close()
 
     async def _end(self) -> None:
-        # First the operations, which would open connections again; then the connections; then tasks that are left. So
+        # First the operations, which would open connections again; then the connections; then the remaining tasks. So
         # no task is cancelled twice, which would interrupt its clean-up.
         await _cancelled({task for task in self._operations if task is not None})
         await asyncio.wait({asyncio.ensure_future(self._link.close())}, timeout=CLOSE_SECONDS)

@@ -1,6 +1,6 @@
-"""The event loop of the client's thread: for hosts with dead addresses, resolvers that hang, and the way by SSH.
+"""The event loop of the client's thread: for hosts with dead addresses, resolvers that hang, and connections by SSH.
 
-A connection goes to the first of a host's addresses that answers, those of IPv6 and of IPv4 by turns (RFC 8305).
+A connection goes to the first of a host's addresses that answers, IPv6 and IPv4 alternating (RFC 8305).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HAPPY_EYEBALLS_DELAY = 0.25
 class ClientLoop(asyncio.SelectorEventLoop):
     """An event loop for hosts with dead addresses and for a resolver that hangs.
 
-    via: the SSH host that every connection goes through; None: straight.
+    via: SSH host for every connection; None for direct connections.
     """
 
     def __init__(self, via: SshHost | None = None) -> None:
@@ -33,13 +33,15 @@ class ClientLoop(asyncio.SelectorEventLoop):
         self._ahead: dict[tuple[str, int], asyncio.Task[socket.socket]] = {}
 
     def open_ahead(self, host: str, port: int) -> None:
-        """Open a socket that the next connection there takes; it fails with what this fails with."""
+        """Open a socket for the next connection to this address; if this fails, that connection fails with the same
+        error.
+        """
         opening = self.create_task(self._open_socket(host, port), name=f"open ahead {host}:{port}")
         opening.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._ahead[host, port] = opening
 
     def close(self) -> None:
-        """Close the loop, and what was opened ahead and never taken."""
+        """Close the loop, and the unused sockets that were opened ahead."""
         for opening in self._ahead.values():
             if opening.done() and not opening.cancelled() and opening.exception() is None:
                 opening.result().close()
@@ -49,10 +51,10 @@ class ClientLoop(asyncio.SelectorEventLoop):
     async def create_connection(
         self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: Any = None, port: Any = None, **options: Any
     ) -> Any:
-        """Do as asyncio's, with all addresses of the host tried in a staggered race.
+        """Connect as asyncio does, but try all addresses of the host in a staggered race.
 
-        asyncio tries them one by one, so that an address that drops packets uses up the time-out; its own race (in
-        3.11) leaves a socket open if it is cancelled as it ends.
+        asyncio tries them one by one, so that an address that drops packets uses up the timeout; its own race (in 3.11)
+        leaves a socket open if it is cancelled as it ends.
         """
         if host is not None:
             ahead = self._ahead.pop((host, port), None)
@@ -62,8 +64,9 @@ class ClientLoop(asyncio.SelectorEventLoop):
         return await super().create_connection(protocol_factory, **options)
 
     async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> Any:
-        """Do as asyncio's, but in a daemon thread: at exit the interpreter waits for a pool's threads, and a resolver
-        without servers takes many seconds."""
+        """Resolve as asyncio does, but in a daemon thread: at exit the interpreter waits for a pool's threads, and a
+        resolver without servers takes many seconds.
+        """
         answer: asyncio.Future[Any] = self.create_future()
 
         def look_up() -> None:
@@ -93,7 +96,7 @@ class ClientLoop(asyncio.SelectorEventLoop):
 
 
 def _resolved(host: Any, port: Any, **options: Any) -> Sequence[AddrInfoType]:
-    """Do as socket.getaddrinfo. Raises OSError also for what can't be written as a host's name."""
+    """Do as socket.getaddrinfo. Raises OSError also for text that is invalid as a host name."""
     try:
         return socket.getaddrinfo(host, port, **options)
     except UnicodeError:  # a label of more than 63 characters, or an empty one

@@ -54,15 +54,15 @@ _QUORUM_UNSETTLED = frozenset(
 )
 _SETTLE_SECONDS = 10.0
 _READING_ATTEMPTS = 12
-"""How often a controller that reads the log is asked again: it takes a second or two."""
+"""Attempts while a controller reads the log, which takes a second or two."""
 
 
 async def describe_cluster(link: Link) -> model_cluster.ClusterInfo:
-    """Return identity, brokers (fenced ones too, if the cluster reports them) and the operations that the principal may
-    do.
+    """Return identity, brokers (also fenced ones, if the cluster reports them) and the operations that the principal
+    may do.
 
-    DescribeCluster (KIP-700), or Metadata before Kafka 2.8. Of controllers it is the controllers (KIP-919). The link
-    changes no other cluster from then on. Raises AdminError.
+    Sends DescribeCluster (KIP-700), or Metadata before Kafka 2.8. On a connection to controllers, the brokers are the
+    controllers (KIP-919). From then on the link changes no other cluster. Raises AdminError.
     """
     if link.settings.controllers:
         info = await _describe_controllers(link)
@@ -86,7 +86,7 @@ async def _describe_controllers(link: Link) -> model_cluster.ClusterInfo:
     async def ask() -> Any:
         return await link.call("describe_cluster", controllers_of_cluster)
 
-    # A controller that has just started does not know yet that it may answer clients: it has not read the log.
+    # A controller that has just started has not read the log yet, so it does not know yet that it may answer clients.
     response = await until_settled(
         ask,
         lambda answer: answer.error_code == ErrorCode.unsupported_version,
@@ -133,14 +133,16 @@ def cluster_from_metadata(response: Any) -> model_cluster.ClusterInfo:
 
 
 def operations(bits: int) -> frozenset[str] | None:
-    """Return the names of the AclOperations whose codes are the set bits; None if the broker sent none (KIP-430)."""
+    """Return the names of the AclOperations in a bit field; None if the broker sent none (KIP-430)."""
     if bits == _OPERATIONS_OMITTED:
         return None
     return frozenset(AclOperation(code).name for code in range(31) if bits >> code & 1)
 
 
 async def describe_versions(link: Link) -> dict[int, model_cluster.BrokerVersion]:
-    """Return the API versions of each broker; silent ones are missing. Raises AdminError if none can be reached."""
+    """Return the API versions of each broker; silent ones are missing. Raises AdminError if no broker can be
+    reached.
+    """
     nodes = await link.refresh()
     ids = sorted(nodes.brokers)
     found = await asyncio.gather(*(_version_of(link, broker_id) for broker_id in ids))
@@ -161,14 +163,16 @@ def ask_versions(kio: ModuleType) -> Any:
 
 
 async def silent_brokers(link: Link, within: float) -> frozenset[int]:
-    """Return the ids of the known brokers that do not answer within so many seconds. Raises AdminError if no broker
-    does."""
+    """Return the ids of the known brokers that do not answer within `within` seconds. Raises AdminError if no broker
+    answers.
+    """
     return frozenset(await link.silence(within))
 
 
 async def silence(link: Link, within: float) -> model_cluster.Silence:
-    """Return the known brokers that do not answer within so many seconds, and those of them whose hosts refuse
-    connections. Raises AdminError if no broker answers."""
+    """Return the known brokers that do not answer within `within` seconds, and those among them whose hosts refuse
+    connections. Raises AdminError if no broker answers.
+    """
     found = await link.silence(within)
     return model_cluster.Silence(
         frozenset(found), frozenset(id_ for id_, why in found.items() if isinstance(why, errors.NothingListens))
@@ -176,12 +180,12 @@ async def silence(link: Link, within: float) -> model_cluster.Silence:
 
 
 async def count_throttled(link: Link) -> int:
-    """Return the answers by which brokers throttled kac, since they were counted last."""
+    """Return the number of responses since the last call in which brokers throttled kac."""
     return link.sender.count_throttled()
 
 
 async def reconnect(link: Link) -> None:
-    """Use new connections from here on: an open one may wait forever, as after a frame with a wrong length."""
+    """Open new connections from now on: an open one may wait forever, as after a frame with a wrong length."""
     link.reconnect()
 
 
@@ -209,14 +213,14 @@ async def describe_quorum(link: Link) -> model_cluster.Quorum:
     async def ask() -> Any:
         answer = await link.ask_controller("describe_quorum", build)
         if link.settings.controllers and _quorum_error(answer)[0] in _QUORUM_UNSETTLED:
-            await link.refresh()  # another one leads
+            await link.refresh()  # another controller leads
         return answer
 
     limit = ELECTION_SECONDS if link.settings.controllers else _SETTLE_SECONDS
     response = await until_settled(ask, lambda answer: _quorum_error(answer)[0] in _QUORUM_UNSETTLED, within=limit)
     code, message = _quorum_error(response)
     if code in _QUORUM_UNSETTLED and link.settings.controllers:
-        raise no_such_broker(-1, (), controllers=True)  # who led does so no more, and no other one does
+        raise no_such_broker(-1, (), controllers=True)  # the leader has resigned, and has no successor
     if code:
         raise errors.BrokerError(errors.failure(code, message))
     found = quorum(response)
@@ -226,8 +230,8 @@ async def describe_quorum(link: Link) -> model_cluster.Quorum:
 def with_observers_endpoints(
     found: model_cluster.Quorum, controllers: Mapping[int, tuple[str, int]]
 ) -> model_cluster.Quorum:
-    """Return the quorum with the endpoints of controllers that are no voters: the leader names those of voters alone.
-    They listen under the name that voters have.
+    """Return the quorum with the endpoints of its observers: the leader returns only those of the voters. Observers use
+    the listener name of the voters.
 
     controllers: id -> host and port of each registered controller.
     """
@@ -250,8 +254,9 @@ def _quorum_error(response: Any) -> tuple[int, str | None]:
 
 
 def quorum(response: Any) -> model_cluster.Quorum:
-    """Return the quorum of a DescribeQuorum response, any version. A replica's lag is counted from the leader's log
-    end."""
+    """Return the quorum of a DescribeQuorum response, any version. A replica's lag is its distance to the leader's log
+    end.
+    """
     partition = response.topics[0].partitions[0]
     ends = {voter.replica_id: voter.log_end_offset for voter in partition.current_voters}
     end = ends.get(partition.leader_id, partition.high_watermark)
@@ -285,7 +290,7 @@ def quorum(response: Any) -> model_cluster.Quorum:
 
 
 def _directory_id(uuid: UUID | None) -> str:
-    """Return an id as Kafka prints it; ``""`` for a directory that the quorum does not know."""
+    """Return an id in Kafka's text form; ``""`` for a directory that the quorum does not know."""
     return "" if uuid is None or not uuid.int else uuid_text(uuid)
 
 
@@ -295,9 +300,9 @@ def _directory_id(uuid: UUID | None) -> str:
 async def describe_log_dirs(
     link: Link, brokers: Iterable[int] | None = None, topics: Mapping[str, Sequence[int]] | None = None
 ) -> model_cluster.LogDirListing:
-    """Return the log directories of these brokers, or of all. A broker that can't be reached is a failure.
+    """Return the log directories of these brokers, or of all. An unreachable broker has a failure.
 
-    topics: the wanted partitions by topic; None for all. Raises AdminError if the cluster can't be reached at all.
+    topics: topic -> the partitions to describe; None for all. Raises AdminError if the cluster is unreachable.
     """
     ids = sorted((await link.refresh()).brokers) if brokers is None else list(dict.fromkeys(brokers))
     turn = asyncio.Lock()
@@ -316,8 +321,9 @@ _NO_DIRS = Failure(
 async def _log_dirs_of_broker(
     link: Link, broker_id: int, topics: Mapping[str, Sequence[int]] | None, turn: asyncio.Lock
 ) -> tuple[model_cluster.LogDir, ...] | Failure:
-    """Return the log directories of a broker. turn: held while they are decoded, since the replicas of 100,000 topics
-    take 100 MB until they are packed, and no thread decodes faster beside another."""
+    """Return the log directories of a broker. turn: lock for the decoding, since the replicas of 100,000 topics take
+    100 MB until they are packed, and concurrent threads decode no faster.
+    """
 
     def build(kio: ModuleType) -> Any:
         if topics is None:
@@ -334,10 +340,10 @@ async def _log_dirs_of_broker(
 
 
 def _dirs_of(raw: RawResponse) -> tuple[model_cluster.LogDir, ...]:
-    """Return the directories of an answer, with their sizes: with 100,000 topics these would block the screen.
+    """Return the directories of a response, with their sizes; with 100,000 topics this would block the screen.
 
     Raises:
-        AdminError: the broker refuses, or names none.
+        AdminError: the broker refuses, or returns no directory.
     """
     from console.wire.partition_decoders import decode_log_dirs
 
@@ -347,7 +353,8 @@ def _dirs_of(raw: RawResponse) -> tuple[model_cluster.LogDir, ...]:
         errors.check(response)
         answers = dir_answers(response)
     if not answers:
-        # Every broker has a directory. Before v3 one without the right to see them is answered so.
+        # Every broker has a directory. Before v3 a broker returns this without an error if the principal lacks the
+        # right.
         raise errors.BrokerError(_NO_DIRS)
     found = log_dirs(answers)
     for log_dir in found:
@@ -356,14 +363,15 @@ def _dirs_of(raw: RawResponse) -> tuple[model_cluster.LogDir, ...]:
 
 
 def is_disk(path: str) -> bool:
-    """Return whether a path among a broker's log directories is one of its disks: brokers with storage elsewhere list
-    that beside, as ``remote://bucket``, and what it holds is on no disk and can't be moved to."""
+    """Return whether a path among a broker's log directories is one of its disks. Brokers with other storage list that
+    as well, as ``remote://bucket``: its replicas are on no disk, and none can be moved there.
+    """
     scheme, found, _ = path.partition("://")
     return not found or not all(each.isalnum() or each in "+.-" for each in scheme)
 
 
 def dir_answers(response: Any) -> list[DirAnswer]:
-    """Return what a response says as kio decodes it, any version."""
+    """Return the directories of a response that kio decoded, any version."""
     from console.wire.partition_decoders import DirAnswer
 
     return [
@@ -384,7 +392,7 @@ def dir_answers(response: Any) -> list[DirAnswer]:
 
 
 def log_dirs(answers: Iterable[DirAnswer]) -> tuple[model_cluster.LogDir, ...]:
-    """Return the directories of an answer, sorted by path: those that are disks. An offline one has a failure."""
+    """Return the disks among the directories of a response, sorted by path. An offline directory has a failure."""
     return tuple(
         model_cluster.LogDir(
             each.path,
@@ -399,11 +407,11 @@ def log_dirs(answers: Iterable[DirAnswer]) -> tuple[model_cluster.LogDir, ...]:
     )
 
 
-# Brokers' registrations with the controller (KIP-500): removing one.
+# Registrations of brokers with the controller (KIP-500): their removal.
 
 
 class _Unregistering(Sender[UnregisterBroker, BrokerTarget]):
-    """A controller unregisters a running broker too, which then ends."""
+    """Unregisters a broker. The controller also accepts a running one, which then ends."""
 
     needs = "3.0, in KRaft mode"
     right = "unregistering a broker needs ALTER on the cluster"
@@ -422,8 +430,7 @@ SENDERS: Senders = {UnregisterBroker: _Unregistering}
 
 
 async def unregistered(link: Link, broker_id: int) -> Status:
-    """Return whether a broker is gone: UNKNOWN where the cluster does not describe brokers that are down (before
-    4.0)."""
+    """Return whether a broker is gone; UNKNOWN if the cluster does not describe brokers that are down (before 4.0)."""
     cluster = await describe_cluster(link)
     if any(broker.id == broker_id for broker in cluster.brokers):
         return Status.NOT_APPLIED

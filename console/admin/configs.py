@@ -1,8 +1,8 @@
-"""Configs of every kind of resource: described in chunks, several in flight, and altered; resources that are listed as
-having some (KIP-1142).
+"""Configs of every type of resource: described in chunks, several in flight, and altered; and the listing of resources
+with configs (KIP-1142).
 
-DescribeConfigs (KIP-133, KIP-226, KIP-569) is decoded straight into the model while the next chunk is on its way.
-Changes go by IncrementalAlterConfigs (KIP-339), and by AlterConfigs (KIP-133) where a broker has nothing else.
+DescribeConfigs (KIP-133, KIP-226, KIP-569) is decoded straight into the model while the next chunk is in flight.
+Changes use IncrementalAlterConfigs (KIP-339), or AlterConfigs (KIP-133) if a broker lacks it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 CHUNK = 100
-"""Resources in one request: a few milliseconds of a broker's time, so that other clients are not held up."""
+"""Resources in one request: a few milliseconds of a broker's time, so that other clients do not wait."""
 IN_FLIGHT = 4
 
 log = logging.getLogger(__name__)
@@ -47,8 +47,9 @@ OnChunk = Callable[[ConfigListing], None]
 
 
 class _LinkMemory:
-    """What a link keeps between listings: decoders with their caches, of which one is used at a time, and the broker
-    that describes topics."""
+    """The state that a link keeps between listings: decoders with their caches, one in use at a time, and the broker
+    that describes topics.
+    """
 
     def __init__(self) -> None:
         self.decoders: dict[int, ConfigDecoder] = {}
@@ -77,13 +78,12 @@ async def describe_configs(
 ) -> ConfigListing:
     """Return a set or a failure for each resource (KIP-133, KIP-226, KIP-569).
 
-    Resources of a named broker are described by that broker; if it can't be reached they are failures. All others are
-    described by one broker, always the same one while it is alive, since inherited values differ by broker:
-    `described_by` is its id. keys: only these; unknown names are left out. on_chunk: called with each part, before the
-    next one arrives. If the describing broker is lost midway, another one describes everything again, so a resource may
-    come twice; the later part counts.
-
-    Raises AdminError if the others could not be described at all.
+    The broker that a resource names describes it; if it is unreachable, the resource has a failure. One broker
+    describes all other resources, always the same one while it is alive, since inherited values differ by broker:
+    `described_by` is its id. keys: names to describe; unknown ones are left out. on_chunk: callback for each part,
+    before the next one arrives. If the describing broker is lost midway, another one describes all again, so a resource
+    may appear twice; the later part counts.
+    Raises AdminError if the other resources could not be described at all.
     """
     memory = _memories.setdefault(link, _LinkMemory())
     wanted = list(dict.fromkeys(resources))
@@ -115,12 +115,12 @@ async def describe_configs(
 
 
 def named_broker(resource: ConfigResource) -> int | None:
-    """Return the only broker that can describe or alter this resource; None if all can."""
+    """Return the only broker that can describe or alter this resource; None if all brokers can."""
     return long_number(resource.name) if resource.type.entity.at_broker else None
 
 
 class _RequestShape:
-    """The options of a listing. Builds the requests."""
+    """The options of a listing, and the builder of its requests."""
 
     def __init__(self, keys: Sequence[str] | None, synonyms: bool, documentation: bool) -> None:
         self._keys = None if keys is None else tuple(dict.fromkeys(keys))
@@ -144,7 +144,7 @@ class _RequestShape:
 
 
 class _Listing:
-    """Collects the parts, and passes each on."""
+    """Collects the parts of a listing, and passes each on."""
 
     def __init__(self, on_chunk: OnChunk | None) -> None:
         self._on_chunk = on_chunk
@@ -165,7 +165,7 @@ class _Listing:
 
 
 class _Reading(NamedTuple):
-    """A listing while it is read: over which link, what is asked, and what collects the answers."""
+    """The state of a listing in progress: its link, options and results."""
 
     link: Link
     memory: _LinkMemory
@@ -183,11 +183,11 @@ async def _describe_broker(reading: _Reading, broker_id: int, resources: list[Co
 
 
 _MOST_TRIED = 10
-"""Brokers that are asked one after the other: another cluster's answer may name new ones each time."""
+"""Most brokers to try in turn: another cluster's response may name new ones each time."""
 
 
 async def _describe_others(reading: _Reading, resources: list[ConfigResource]) -> None:
-    """Describe them at one broker; if it is lost, everything again at another."""
+    """Describe the resources at one broker; if it is lost, describe all again at another."""
     tried: set[int] = set()
     while True:
         describer = await _describer(reading.link, reading.memory, tried)
@@ -203,8 +203,9 @@ async def _describe_others(reading: _Reading, resources: list[ConfigResource]) -
 
 
 async def _describer(link: Link, memory: _LinkMemory, tried: set[int]) -> int:
-    """Return the broker for resources that all brokers can describe: the last one, else one of the bootstrap
-    addresses."""
+    """Return the broker for resources that all brokers can describe: the one of the last listing, else one of the
+    bootstrap addresses.
+    """
     nodes = await link.nodes()
     if memory.describer not in nodes.brokers or memory.describer in tried:
         given = link.settings.bootstrap
@@ -230,7 +231,9 @@ async def _describe_from(reading: _Reading, broker_id: int, resources: list[Conf
 
 
 def chunks(resources: Sequence[ConfigResource]) -> list[list[ConfigResource]]:
-    """Return parts for one request each, of one type each: a type unknown to the broker fails its whole request."""
+    """Return the resources of each request, all of one type: a broker refuses the whole request for a type that it does
+    not know.
+    """
     by_type: dict[int, list[ConfigResource]] = {}
     for resource in resources:
         by_type.setdefault(resource.type, []).append(resource)
@@ -247,7 +250,7 @@ async def _describe_chunk(reading: _Reading, broker_id: int, resources: Sequence
 async def _described(
     reading: _Reading, broker_id: int, resources: Sequence[ConfigResource]
 ) -> dict[ConfigResource, ConfigSet | Failure]:
-    """Return what one answer says of each resource. Raises BadAnswer and other AdminErrors."""
+    """Return the description of each resource in one response. Raises BadAnswer and other AdminErrors."""
     from console.wire.bounds_check import MalformedFrame
 
     memory = reading.memory
@@ -283,7 +286,7 @@ _FEW_KEYS = 50
 
 
 class _Altering(Sender[AlterConfigs, ConfigResource]):
-    """All keys of a resource are applied or none."""
+    """Alters configs with IncrementalAlterConfigs. A broker applies all keys of a resource or none."""
 
     of = "ops"
     has_check = True
@@ -299,7 +302,7 @@ class _Altering(Sender[AlterConfigs, ConfigResource]):
         request = self.request
         parts: tuple[Sender[AlterConfigs, ConfigResource], ...] = ()
         if self.link.settings.controllers and self._levels and len(self._levels) < len(request.ops):
-            # A controller sets its own levels; all else is the active one's.
+            # A controller sets its own levels; the active one sets all other configs.
             others = {each: ops for each, ops in request.ops.items() if each not in self._levels}
             ops_of = (others, self._levels)
             parts = tuple(_Altering(self.link, replace(request, ops=ops), self.validate_only) for ops in ops_of)
@@ -338,7 +341,8 @@ SENDERS: Senders = {AlterConfigs: _Altering}
 
 
 class Replacing(_Altering):
-    """Does the same by AlterConfigs. It deletes all overrides that it does not name, so all are read and sent again.
+    """Alters configs with AlterConfigs. That deletes all overrides that it does not name, so all are read and sent
+    again.
 
     Refused, each for its resource alone: broker loggers; a resource with a sensitive override that is not edited, since
     it can't be read back; a resource whose overrides have changed since the plan was made; a duplicate key, since
@@ -347,11 +351,11 @@ class Replacing(_Altering):
 
     @property
     def api(self) -> str:
-        """The older API."""
+        """The name of the older API."""
         return "alter_configs"
 
     async def refused(self) -> dict[ConfigResource, Outcome]:
-        """Read the overrides. Returns the refusals."""
+        """Read the overrides. Return the refusals."""
         request = self.request
         readable = [resource for resource in request.ops if not resource.type.entity.has_levels]
         listing = await describe_configs(self.link, readable)
@@ -374,11 +378,11 @@ class Replacing(_Altering):
         return outcomes
 
     async def deliver(self, targets: Sequence[ConfigResource]) -> dict[ConfigResource, Outcome]:
-        """Send it."""
+        """Send the change or its check."""
         return await Sender.deliver(self, targets)
 
     def build(self, kio: ModuleType, targets: Sequence[ConfigResource]) -> Any:
-        """Return the request."""
+        """Return the request with all overrides."""
 
         def replaced(resource: ConfigResource) -> Iterator[Any]:
             for key, value in self._whole[resource].items():
@@ -404,7 +408,7 @@ def replacement(
 ) -> dict[str, str] | Outcome:
     """Return all new overrides of the resource, with secrets as plain text, or the outcome of a refusal.
 
-    known: the current configs. prior: the overrides when the plan was made, None if unknown.
+    known: the current configs. prior: the overrides when the plan was made; None if unknown.
     """
     own = {entry.name: entry.value for entry in known.overrides(resource)}
     before = own if prior is None else dict(prior)
@@ -447,20 +451,20 @@ def _revealed(value: str | Secret | None) -> str | None:
     return value.reveal() if isinstance(value, Secret) else value
 
 
-# What has configs and is listed by no other API.
+# Resources with configs that no other API lists.
 
 _FIRST, _SINCE = next(
     (ResourceType(number), each.listed.since)
     for number, each in BY_NUMBER.items()
     if each.listed is not None and each.listed.version == 0
 )
-"""The only type that version 0 lists, without saying so, and the release from which on it does."""
+"""The only type that version 0 lists, without naming it, and the first release that lists it."""
 
 
 async def list_config_resources(link: Link, types: Iterable[ResourceType | int]) -> tuple[ConfigResource, ...]:
     """Return the resources of these types that have configs (KIP-1142), sorted.
 
-    Before Kafka 4.1 brokers list one type only (KIP-1000), so other types give no resources.
+    Before Kafka 4.1 brokers list only one type (KIP-1000), so other types have no resources.
     Raises Unsupported before Kafka 3.7, and other AdminErrors.
     """
     wanted = tuple(dict.fromkeys(map(ResourceType, types)))

@@ -1,4 +1,4 @@
-"""Errors of connecting, for an operator: one line with host:port and the reason, and what to do now."""
+"""Errors of connecting, for an operator: one line with host:port and the reason, and the remedy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from console.wire.connection import AnotherNode, ConnectFailed, NoCommonVersion,
 from console.wire.sasl import EndsAtOnce, KerberosFailed, NotTheBroker, SaslRefused
 from console.wire.schemas import version_range
 
-# X509_V_ERR_… of OpenSSL's x509_vfy.h
+# X509_V_ERR_… in OpenSSL's x509_vfy.h
 _EXPIRED, _HOST_MISMATCH, _ADDRESS_MISMATCH = 10, 62, 64
 _TLS_RECORDS = (b"\x15\x03", b"\x16\x03")
 
@@ -47,7 +47,7 @@ def connect_error(error: Exception, address: Address, settings: ConnectionSettin
 
 
 def refused_credentials(error: Exception) -> bool:
-    """Return whether the broker checked the credentials and refused them, or does not have them."""
+    """Return whether the broker refused the credentials after a check, or proved not to know them."""
     cause = _root(error)
     if isinstance(cause, SaslRefused):
         return cause.errno == ErrorCode.sasl_authentication_failed
@@ -55,12 +55,12 @@ def refused_credentials(error: Exception) -> bool:
 
 
 def is_impostor(error: BaseException) -> bool:
-    """Return whether a login showed that the peer is another server: it does not have the credentials."""
+    """Return whether the login showed that the peer is another server: it does not know the credentials."""
     return isinstance(error, ConnectFailed) and isinstance(_root(error), NotTheBroker)
 
 
 def too_new(address: Address, api: str, theirs: tuple[int, int]) -> admin_errors.AdminError:
-    """Return the error of a broker that has an API only in versions newer than those known here."""
+    """Return the error of a broker that has an API only in versions newer than those that kac knows."""
     known = version_range(api)[1]
     message = (
         f"{show_address(address)} is newer than this kac: it has {api} {theirs[0]} to {theirs[1]}, known is {known}"
@@ -78,8 +78,9 @@ def not_a_broker(address: Address) -> admin_errors.AdminError:
 
 
 def not_a_controller(address: Address, *, older: bool) -> admin_errors.AdminError:
-    """Return the error of a peer that is named as a controller and does not answer as one. older: it is a controller of
-    a release without KIP-919."""
+    """Return the error of a peer that is named as a controller but does not answer as one. older: whether it is a
+    controller of a release without KIP-919.
+    """
     if older:
         message = f"{show_address(address)} is a controller of a Kafka before 3.7, which answers no client"
         remedy = "Ask its brokers: name some with -b."
@@ -90,7 +91,7 @@ def not_a_controller(address: Address, *, older: bool) -> admin_errors.AdminErro
 
 
 def none_reached(errors: Sequence[admin_errors.AdminError]) -> admin_errors.AdminError:
-    """Return one error for all addresses: the only one, or the most specific one, else all of them."""
+    """Return one error for all addresses: the most specific one, or one that lists all of them."""
     specific = (
         admin_errors.AuthenticationFailed,
         admin_errors.SshFailed,
@@ -106,7 +107,7 @@ def none_reached(errors: Sequence[admin_errors.AdminError]) -> admin_errors.Admi
 
 
 def _root(error: BaseException) -> BaseException:
-    """Return the first cause. The cause of a time-out is only its own cancellation."""
+    """Return the first cause. The cause of a timeout is only its own cancellation."""
     while error.__cause__ is not None and not isinstance(error, TimeoutError):
         error = error.__cause__
     return error
@@ -203,7 +204,7 @@ def _untrusted(
 
 
 def _no_tls_there(where: str) -> admin_errors.AdminError:
-    # Never suggest plaintext: anyone in between can break every handshake to get just that.
+    # Never suggest plaintext: an attacker in between can break every handshake to get just that.
     return admin_errors.TlsFailed.of(
         f"{where} does not speak TLS",
         "Use the port of a TLS listener. If this is one, something on the way cuts TLS off: find out what.",
@@ -211,7 +212,7 @@ def _no_tls_there(where: str) -> admin_errors.AdminError:
 
 
 def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings) -> admin_errors.AdminError:
-    """Return the error of a login."""
+    """Return the error of a failed login."""
     mechanism = settings.sasl.mechanism if settings.sasl is not None else "SASL"
     if isinstance(cause, NotTheBroker):
         return admin_errors.AuthenticationFailed.of(
@@ -265,7 +266,7 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings) 
     return admin_errors.AuthenticationFailed.of(message, remedy)
 
 
-# The first that fits: a keytab's own comes after what is said with any ticket.
+# The first match counts: a keytab's own text comes after the texts that any ticket causes.
 _KERBEROS_REMEDIES = (
     ("expired", "Get a new ticket: kinit. With a keytab, compare the clocks of this host and the KDC."),
     ("Clock skew", "Set this host's clock by the KDC's: they may be five minutes apart."),
@@ -288,9 +289,9 @@ _KERBEROS_REMEDIES = (
 
 
 def _kerberos_error(cause: BaseException, where: str) -> admin_errors.AdminError:
-    """Return the error where Kerberos refused on this side, before the broker was asked."""
+    """Return the error of a Kerberos failure on this side, before a request to the broker."""
     text = str(cause)
-    # Paths may have any words in them.
+    # Ignore paths, which may contain any word.
     said = re.sub(r"\S++", lambda word: "" if "/" in word[0] else word[0], text)
     remedy = next((remedy for part, remedy in _KERBEROS_REMEDIES if part in said), "Try kinit and kvno by hand.")
     return admin_errors.AuthenticationFailed.of(f"{where} was not asked: Kerberos: {text}", remedy)

@@ -22,36 +22,38 @@ if TYPE_CHECKING:
 
 
 REFUSAL_SECONDS = 30.0
-"""Seconds in which refused credentials are not tried again: a console that refreshes must not lock an account."""
+"""Seconds for which refused credentials are not tried again: a console that refreshes must not lock an account."""
 
 
 MAX_OPEN = 256
-"""Connections that stay open. A cluster may advertise any number of brokers, and open files are limited, often to
-1,024. The least recently used connections are closed."""
+"""Most open connections. A cluster may advertise any number of brokers, and open files are limited, often to 1,024. The
+least recently used connections are closed."""
 CONCURRENCY = 64
-"""Brokers that are asked at once. Far fewer than MAX_OPEN, so that no connection in use is closed."""
+"""Brokers with concurrent requests. Far fewer than MAX_OPEN, so that no connection in use is closed."""
 
 
 _Stamp = tuple[tuple[int, int, int] | None, ...]
-"""Of each file its inode, size and time of change; None if it is not there."""
+"""Inode, size and modification time of each file; None for a missing file."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass
 class Access:
-    """What all connections of one client know of logging in: how, as the files of `stamp` said, and when credentials
-    were refused last."""
+    """The login state that all connections of one client share: the security arguments, the `stamp` of their files, and
+    the last refusal of the credentials.
+    """
 
     security: dict[str, Any] | None = None
     stamp: _Stamp = ()
     refused: tuple[float, AuthenticationFailed] | None = None
     tells_nodes: bool | None = None
-    """Whether brokers say so where another node is meant (KIP-1242); None while none has been seen that does."""
+    """Whether brokers refuse a connection meant for another node (KIP-1242); None while no broker has shown that it
+    does."""
 
 
 class Connections:
-    """Opens connections when needed, one at a time for each address, and closes them all at the end.
+    """A pool of connections: opens one for each address when first needed, and closes them all at the end.
 
     The caller holds `concurrency` while it uses the connection to one of several brokers.
 
@@ -77,16 +79,18 @@ class Connections:
         self.concurrency = asyncio.Semaphore(CONCURRENCY)
 
     def beside(self) -> Connections:
-        """Return others with the same settings: credentials that are refused there are not tried here, and the
-        reverse."""
+        """Return another pool with the same settings and a shared login state, so that neither tries credentials that
+        the other saw refused.
+        """
         return Connections(self._settings, self._record, self._tap, self._access)
 
     async def to(self, address: Address, meant: Node | None = None) -> Connection:
-        """Return the connection to this address, opened if it is not. meant: the node that is to be there. Raises
-        AdminError."""
+        """Return the connection to this address; open it if necessary. meant: the node expected there. Raises
+        AdminError.
+        """
         connection = self._open.get(address)
         if connection is not None and connection.is_open:
-            self._open[address] = self._open.pop(address)  # the last one used comes last
+            self._open[address] = self._open.pop(address)  # the most recently used one is last
             if meant is not None and connection.node not in (None, meant):
                 from console.admin.link_errors import another_node
 
@@ -101,8 +105,9 @@ class Connections:
         return await asyncio.shield(opening)
 
     async def any_of(self, addresses: Iterable[Address]) -> Connection:
-        """Return the last connection from here if it is open, else another open one, else one to the first of these
-        addresses that answers. Raises AdminError."""
+        """Return the connection of the last call if it is open, else another open one, else one to the first of these
+        addresses that answers. Raises AdminError.
+        """
         last = self._open.get(self._any) if self._any is not None else None
         for connection in (last, *self._open.values()):
             if connection is not None and connection.is_open:
@@ -114,13 +119,15 @@ class Connections:
 
     async def try_anew(self, address: Address) -> None:
         """Open one more connection to this address, with its exchange of ApiVersions, and close it: open connections
-        may be busy. Raises AdminError."""
+        may be busy. Raises AdminError.
+        """
         connection = await self._connect(address)
         await connection.close()
 
     async def open_apart(self, address: Address) -> Connection:
-        """Open a connection to this address that only the caller knows and closes. What it is refused says nothing of
-        other connections: a controller's listener may want another protocol. Raises AdminError."""
+        """Open a connection to this address for the caller alone, which closes it. A refusal does not affect other
+        connections: a controller's listener may need another protocol. Raises AdminError.
+        """
         from console.admin.connect_errors import connect_error
         from console.wire.connection import connect
 
@@ -138,31 +145,32 @@ class Connections:
             raise connect_error(error, address, settings) from error
 
     def mean_no_node(self) -> None:
-        """Ask no more who is at an address: what is there answers for nodes that it does not say to be."""
+        """Stop checking the node at an address: the peer there answers for nodes that it denies being."""
         self._access.tells_nodes = False
 
     def reached(self) -> tuple[Address, ...]:
-        """Return the addresses to which connections are open."""
+        """Return the addresses with open connections."""
         return tuple(address for address, connection in self._open.items() if connection.is_open)
 
     def now_ms(self) -> int:
-        """Return the time at which what is answered now is so, milliseconds since 1970."""
+        """Return the present time of the cluster's answers, in milliseconds since 1970."""
         return round(time.time() * 1000)
 
     def retire_at(self, addresses: Iterable[Address]) -> None:
-        """Take the connections to these addresses out of use."""
+        """Retire the connections to these addresses."""
         for address in addresses:
             if (connection := self._open.get(address)) is not None:
                 self.retire(connection)
 
     def retire_all(self, longest: float | None = None) -> None:
-        """Take all connections out of use."""
+        """Retire all connections."""
         for connection in tuple(self._open.values()):
             self.retire(connection, longest)
 
     def retire(self, connection: Connection, longest: float | None = None) -> None:
-        """Take a silent connection out of use, if it is one of these. It is closed once its requests are answered, or
-        after so many seconds; None: the settings' request timeout."""
+        """Retire a silent connection if it belongs to this pool. It is closed once its requests are answered, or after
+        `longest` seconds; None: the settings' request timeout.
+        """
         mine = [address for address, known in self._open.items() if known is connection]
         if not mine:
             return
@@ -174,7 +182,7 @@ class Connections:
         task.add_done_callback(self._retired.pop)
 
     def _make_room(self) -> None:
-        """Close idle connections, the least recently used first, until one more may be opened."""
+        """Close idle connections, the least recently used first, until one more can be opened."""
         for address, connection in list(self._open.items()):
             if len(self._open) + len(self._opening) < MAX_OPEN:
                 return
@@ -215,7 +223,7 @@ class Connections:
     def _elected(self, task: asyncio.Task[Connection]) -> None:
         self._electing = None
         if not task.cancelled():
-            task.exception()  # the waiting callers have it, if there are any
+            task.exception()  # the waiting callers get the exception
 
     def _opened(self, address: Address, task: asyncio.Task[Connection]) -> None:
         del self._opening[address]
@@ -276,8 +284,10 @@ class Connections:
         return connection
 
     async def _present_security(self) -> dict[str, Any]:
-        """Return how to secure a new connection. Key and trust stores that were renewed on the disk are read again; the
-        former are used while the new ones can't be: a certificate may be there before its key. Raises AdminError."""
+        """Return the security arguments of a new connection. Key and trust stores that changed on the disk are read
+        again; the former are used while the new ones are unusable: a certificate may be written before its key. Raises
+        AdminError.
+        """
         settings = self._settings
         files = () if settings.tls is None else settings.tls.files
         stamp = await asyncio.to_thread(_stamp, files) if files else ()
@@ -295,9 +305,10 @@ class Connections:
         return self._access.security
 
     def _find_ended_sessions(self, now: float) -> None:
-        """Drop connections whose sessions were not renewed: whatever refused that, only a new login says whether the
-        credentials are still good, as a session of a cloud's role can't be renewed by the next one. But what turned out
-        to be another server gets no further proof. now: on the loop's clock."""
+        """Drop connections with a failed session renewal. Only a new login shows whether the credentials are still
+        valid, since the credentials of a cloud role's next session can't renew the present one. A peer that proved to
+        be another server gets no further proof. now: on the loop's clock.
+        """
         for address, connection in list(self._open.items()):
             failed = connection.not_renewed
             if failed is None:
@@ -323,7 +334,7 @@ def _stamp(files: Iterable[Path]) -> _Stamp:
 
 
 async def security_arguments(settings: ConnectionSettings) -> dict[str, Any]:
-    """Return how `wire.connection.connect` secures a connection. Reads key and trust stores. Raises AdminError."""
+    """Return the security arguments of `wire.connection.connect`. Reads key and trust stores. Raises AdminError."""
     arguments: dict[str, Any] = {"security_protocol": settings.security_protocol}
     if settings.security_protocol != "PLAINTEXT":
         from console.admin.tls import ssl_context
@@ -333,16 +344,16 @@ async def security_arguments(settings: ConnectionSettings) -> dict[str, Any]:
     return arguments
 
 
-# SASL: how to log in, by mechanism.
+# SASL: the login, by mechanism.
 
 TOKEN_SHARE = 0.8
-"""Share of the connect time-out for the token, so that a slow endpoint is reported as such."""
+"""Share of the connect timeout for the token, so that a slow endpoint is reported as such."""
 
 
 def sasl_login(settings: ConnectionSettings) -> Login | None:
-    """Return how to log in; None for a protocol without SASL.
+    """Return the login; None for a protocol without SASL.
 
-    Raises AuthenticationFailed if the mechanism needs something that is missing.
+    Raises AuthenticationFailed if a setting or package that the mechanism needs is missing.
     """
     from console.wire.sasl import (
         BearerAuthenticator,
@@ -407,7 +418,7 @@ def _incomplete_sasl(message: str, remedy: str) -> AuthenticationFailed:
     return AuthenticationFailed.of(message, remedy)
 
 
-# Several ways to one connection: the first that opens is taken, without waiting for those that hang.
+# Connection races: the first connection that opens wins, without waiting for addresses that hang.
 
 A = TypeVar("A")
 C = TypeVar("C")
@@ -424,11 +435,10 @@ async def first_to_open(
     final: Callable[[BaseException], bool],
     stagger: float = STAGGER,
 ) -> C | list[Exception]:
-    """Return the connection that opens first, or the errors of all addresses, in their order.
+    """Return the first connection that opens, or the errors of all addresses, in their order.
 
-    An address is tried when all before it have failed or had `stagger` seconds. An error for which `final` is true ends
-    the race. The other attempts are cancelled, and connections that they have opened are discarded; so are all when the
-    caller is cancelled.
+    An address is tried once all before it have failed or had `stagger` seconds. An error for which `final` is true ends
+    the race. The other attempts are cancelled and their open connections discarded; all are if the caller is cancelled.
     """
     tasks: list[asyncio.Task[C]] = []
     winner: asyncio.Task[C] | None = None
@@ -450,7 +460,7 @@ async def _staggered(
     final: Callable[[BaseException], bool],
     stagger: float,
 ) -> asyncio.Task[C] | None:
-    """Fill `tasks` in the addresses' order. Returns the winner; None if all have failed or one finally."""
+    """Fill `tasks` in the addresses' order. Return the winner; None if all have failed, or one with a final error."""
     waiting: set[asyncio.Task[C]] = set()
     while waiting or len(tasks) < len(addresses):
         if len(tasks) < len(addresses):

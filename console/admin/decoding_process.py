@@ -1,4 +1,6 @@
-"""Payloads decoded in a process of its own, with limits of memory and time, which is ended when a look is given up."""
+"""Decoding of payloads in a separate process with limits of memory and time, which kac ends when a read is
+cancelled.
+"""
 
 from __future__ import annotations
 
@@ -20,25 +22,24 @@ from console.programs import python, started
 from console.wire import decoding
 
 SECONDS = 2.0
-"""For one payload."""
+"""Seconds for one payload."""
 LOAD_SECONDS = 8.0
-"""For a schema that is parsed."""
+"""Seconds to parse a schema."""
 _START_SECONDS = 30.0
-"""Until the process says that it runs: a host that swaps is slow."""
+"""Seconds until the process reports that it runs: a host that swaps is slow."""
 _GLANCE = 0.1
-"""Seconds after which it is checked whether the look goes on."""
+"""Seconds between two checks whether the read was cancelled."""
 _CHILD = "from console.wire.decoding import serve; serve()"
 
 
 @cache
 def decoding_process() -> DecodingProcess:
-    """Return the one process of this kac. It starts with the first schema."""
+    """Return the only decoding process of this kac. It starts with the first schema."""
     return DecodingProcess()
 
 
 class DecodingProcess:
-    """A process that decodes, started again after it was ended. Its functions block; they are for any thread but a
-    loop's."""
+    """A decoding process, restarted after its end. Its functions block; call them on any thread but an event loop's."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -46,16 +47,16 @@ class DecodingProcess:
         self._numbers = itertools.count(1)
 
     def decoder(self, schema: SchemaText, descriptors: bytes = b"", main: str = "") -> Callable[..., bytes]:
-        """Return what decodes payloads of a schema: a function of payload, indexes, and what may be spent.
+        """Return the decoder of a schema's payloads: a function of payload, indexes and allowance.
 
         Args:
-            descriptors: of Protobuf, what the schema was compiled to.
-            main: the name of its own file there.
+            descriptors: the compiled Protobuf schema; empty for others.
+            main: the name of the schema's own file in it.
 
         Raises:
-            NotDecoded: the schema can't be used.
+            NotDecoded: the schema is unusable.
         """
-        # Of a compiled one the text is of no use there.
+        # The process does not need the text of a compiled schema.
         text = SchemaText(schema.kind, "") if main else schema
         load = decoding.Load(next(self._numbers), text, descriptors, main)
         self._asked(load, LOAD_SECONDS, Allowance())
@@ -82,7 +83,7 @@ class DecodingProcess:
         """Return the answer to a request.
 
         Raises:
-            NotDecoded: the schema is refused, or the process had to be ended.
+            NotDecoded: the schema is refused, or kac had to end the process.
         """
         while not self._lock.acquire(timeout=_GLANCE):
             if allowance.ended:
@@ -130,7 +131,7 @@ def _started() -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         bufsize=0,
-        start_new_session=True,  # so that Ctrl-C reaches this process only
+        start_new_session=True,  # so that Ctrl-C reaches only this process
     )
 
 
@@ -158,8 +159,8 @@ def _received(process: subprocess.Popen[bytes], ends: float, allowance: Allowanc
     """Return the next answer.
 
     Raises:
-        TimeoutError: the process sends no answer until then, or the look was ended.
-        EOFError, OSError, DecodeError: the process has ended, or sends something else.
+        TimeoutError: the process sends no answer until `ends`, or the read was cancelled.
+        EOFError, OSError, DecodeError: the process has ended, or sends other data.
     """
     assert process.stdout is not None
     handle = process.stdout.fileno()

@@ -1,5 +1,6 @@
-"""What all changes share: a `Sender` for each kind, and one walk through it. A change is sent once; where its answer is
-lost, the cluster is described again."""
+"""The base of all changes: a `Sender` for each kind, and `sent`, which runs it. A change is sent once; if its response
+is lost, kac describes the cluster again.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +29,14 @@ Answer = tuple[int, str | None]
 """A broker's error code for one target, 0 for success, and its message."""
 
 DescribeAgain = Callable[[Sequence[T]], Awaitable[Mapping[T, Status]]]
-"""Describes these targets: APPLIED if the cluster is as requested, NOT_APPLIED if it is not, UNKNOWN if the description
-does not show it."""
+"""Function that describes targets again: APPLIED if the cluster is as requested, NOT_APPLIED if it is not, UNKNOWN if
+the description does not show it."""
 
 Progress = Callable[[int, int], None]
-"""Called with how many partitions have a leader, and how many there are."""
+"""Callback with the number of partitions with a leader, and of all partitions."""
 
 ANSWER_SECONDS = 5.0
-"""Seconds that an answer may take beyond the broker's own limit."""
+"""Seconds that a response may take beyond the broker's own limit."""
 
 DOTS = "······"
 
@@ -46,29 +47,29 @@ log = logging.getLogger(__name__)
 
 
 class Sender(Generic[R, T]):
-    """How one kind of change is sent, for `sent` to walk. One is made for each change, and may keep what it learns.
+    """The steps to send one kind of change, run by `sent`. Each change has its own instance, which may keep state.
 
-    What most changes have in common is the default: one request for all targets, to the controller, without a check.
-    Methods raise AdminError where they can't go on; nothing was sent then.
+    The defaults suit most changes: one request for all targets, to the controller, without a check. Methods raise
+    AdminError if they can't continue; nothing was sent then.
 
     Args:
-        validate_only: only have the change checked.
+        validate_only: whether brokers only check the change.
     """
 
     of: ClassVar[str] = ""
-    """The field of the request whose items are its targets, if there is one."""
+    """The field of the request with the targets, if it has one."""
     right: ClassVar[str] = ""
-    """The message of an outcome for want of the right to it; ``""`` for the broker's own."""
+    """The message of an outcome without the right to the change; ``""`` for the broker's own."""
     needs: ClassVar[str] = ""
-    """The first release of Kafka that has it; ``""`` for all."""
+    """The first release of Kafka with the request; ``""`` for all."""
     has_check = False
-    """Whether the protocol can check it without a change."""
+    """Whether the protocol has a validate-only form."""
     route: Route = CONTROLLER
-    """Which broker gets it."""
+    """The broker that receives the request."""
     secrets: Sequence[Secret] = ()
-    """Values that are sent and that no outcome may repeat, as brokers do with values that they refuse."""
+    """Values in the request that no outcome may repeat, as brokers do with refused values."""
     on_progress: Progress | None = None
-    """The caller's function for the wait for leaders, if it has one."""
+    """The caller's callback for the wait for leaders; None without one."""
 
     def __init__(self, link: Link, request: R, validate_only: bool) -> None:
         self.link = link
@@ -77,16 +78,16 @@ class Sender(Generic[R, T]):
 
     @property
     def api(self) -> str:
-        """Kafka's name of the request, as kio's packages have it: ``create_topics``."""
+        """The snake-case name of the request in kio: ``create_topics``."""
         return re.sub(r"\B[A-Z]", r"_\g<0>", self.request.api).lower()
 
     def targets(self) -> Iterable[T]:
-        """Return its targets; one that is named twice may be there twice."""
+        """Return the targets, possibly with duplicates."""
         found: Iterable[T] = getattr(self.request, self.of)
         return found
 
     async def require(self) -> None:
-        """Raise Unsupported if the cluster can't do it."""
+        """Raise Unsupported if the cluster lacks the request."""
         if self.needs:
             await self.link.require(self.api, 0, self.needs, self.route)
 
@@ -95,17 +96,17 @@ class Sender(Generic[R, T]):
         return {}
 
     async def unchecked(self, targets: Sequence[T]) -> dict[T, Outcome]:
-        """Return the outcomes of a check that the protocol does not have."""
+        """Return the outcomes of a check if the protocol has none."""
         return {target: Outcome(target, Status.UNCHECKED) for target in targets}
 
     async def prepare(self, _targets: Sequence[T]) -> dict[T, Outcome]:
-        """Read what sending needs. Returns the outcomes of targets that are not sent for what was read."""
+        """Read what sending needs. Return the outcomes of targets that are not sent because of it."""
         return {}
 
     async def deliver(self, targets: Sequence[T]) -> dict[T, Outcome]:
-        """Send it, or its check. Returns the outcome for each target.
+        """Send the change, or its check. Return the outcome for each target.
 
-        If the answer was lost, or a broker gave up waiting, `describe_again` decides. After a success it waits until
+        If the response was lost, or a broker gave up waiting, `describe_again` decides. After a success, wait until
         brokers describe the change, so that the next read has it.
         """
         if not targets:
@@ -135,7 +136,7 @@ class Sender(Generic[R, T]):
         return {target: outcomes[target] for target in targets}
 
     async def send(self, targets: Sequence[T]) -> Mapping[T, Answer]:
-        """Send one request for these targets. Returns the answer by target."""
+        """Send one request for these targets. Return the answer by target."""
         response = await self.link.call(
             self.api,
             lambda kio: self.build(kio, targets),
@@ -146,33 +147,32 @@ class Sender(Generic[R, T]):
         return self.answers(response, targets)
 
     def seconds(self) -> float | None:
-        """Return the seconds that the answer may take; None for the settings' own limit."""
+        """Return the timeout for the response in seconds; None for the settings' request timeout."""
         limit_ms: int | None = getattr(self.request, "timeout_ms", None)
         return None if limit_ms is None else max(self.link.settings.request_timeout, limit_ms / 1000 + ANSWER_SECONDS)
 
     def build(self, kio: ModuleType, targets: Sequence[T]) -> Any:
-        """Return the request for these targets, of kio's module of the version in use."""
+        """Return the request for these targets, from kio's module of the version in use."""
         raise NotImplementedError
 
     def answers(self, response: Any, targets: Sequence[T]) -> Mapping[T, Answer]:
-        """Return what a response says, by target: by default the same of all."""
+        """Return target -> its answer in a response; by default the same for all."""
         code, message = response.error_code, getattr(response, "error_message", None)
         if self.right and code == ErrorCode.cluster_authorization_failed:
             message = self.right
         return dict.fromkeys(targets, (code, message))
 
     async def describe_again(self, targets: Sequence[T]) -> Mapping[T, Status]:
-        """Do what `DescribeAgain` says."""
+        """Describe the targets again; see `DescribeAgain`."""
         raise NotImplementedError
 
 
 Senders = Mapping[type[Request], type[Sender[Any, Any]]]
-"""The senders of some requests."""
+"""Request -> its sender."""
 
 
 async def sent(sender: Sender[R, T]) -> tuple[Outcome, ...]:
-    """Send a change, or have it checked. Returns one outcome for each target, in their order.
-
+    """Send a change or its check. Return one outcome for each target, in their order.
     Raises AdminError if nothing was sent.
     """
     await sender.require()
@@ -198,11 +198,10 @@ def without_secrets(text: str, secrets: Iterable[Secret]) -> str:
 async def reconcile(
     targets: Sequence[T], describe_again: DescribeAgain[T], why: Failure, within: float
 ) -> dict[T, Outcome]:
-    """Return the outcomes of a change whose answer was lost. why: how it was lost. within: seconds to describe it
+    """Return the outcomes of a change whose response was lost. why: how it was lost. within: seconds for describing it
     again.
 
-    APPLIED as soon as the cluster is as requested, else UNKNOWN: a change that is not there yet may still be delivered
-    later by something between here and the controller.
+    APPLIED as soon as the cluster is as requested, else UNKNOWN: the network may still deliver the change later.
     """
     log.warning("describing a change of %d targets again: %s", len(targets), why)
     loop = asyncio.get_running_loop()
@@ -228,7 +227,7 @@ async def reconcile(
 
 
 async def until_visible(targets: Sequence[T], describe_again: DescribeAgain[T], within: float) -> None:
-    """Wait until brokers describe an applied change, at most `within` seconds. Not an error if they do not."""
+    """Wait until brokers describe an applied change, at most `within` seconds. A timeout is not an error."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + within
     waits = delays(0.01, 0.2)
@@ -245,12 +244,12 @@ async def until_visible(targets: Sequence[T], describe_again: DescribeAgain[T], 
 
 
 def refused(target: Target, name: str, message: str, remedy: str) -> Outcome:
-    """Return the outcome of a change that is not sent, since it would do harm or can't succeed."""
+    """Return the outcome of a change that is not sent, because it would do harm or can't succeed."""
     return Outcome(target, Status.FAILED, Failure(name, message, remedy))
 
 
 def refuse_duplicates(targets: Iterable[T]) -> dict[T, Outcome]:
-    """Return an outcome for each duplicate target: brokers do only a part of such a request."""
+    """Return an outcome for each duplicate target: brokers apply only a part of such a request."""
     once: set[T] = set()
     twice: dict[T, Outcome] = {}
     for target in targets:
@@ -260,16 +259,15 @@ def refuse_duplicates(targets: Iterable[T]) -> dict[T, Outcome]:
     return twice
 
 
-# Verdicts: whether a described resource is as a change requested it.
+# Verdicts: whether a described resource has the requested values.
 
 
 def configs_verdict(resource: ConfigResource, ops: Iterable[ConfigOp], known: ConfigSet | None) -> Status:
     """Return whether a resource has all requested values.
 
-    All keys of a resource are applied or none, so a readable key decides for an unreadable one (a secret).
-
+    A broker applies all keys of a resource or none, so a readable key decides for an unreadable one (a secret).
     A plan has no edit without effect, so a value that is as requested was different before. If only some values are as
-    requested, another client has changed the resource too: UNKNOWN.
+    requested, another client has changed the resource as well: UNKNOWN.
     """
     if known is None:
         return Status.UNKNOWN
@@ -278,10 +276,10 @@ def configs_verdict(resource: ConfigResource, ops: Iterable[ConfigOp], known: Co
 
 
 def op_verdict(resource: ConfigResource, op: ConfigOp, entry: ConfigEntry | None) -> Status:
-    """Return the same for one key. entry: its current description, None if it is not listed."""
+    """Return the verdict for one key. entry: its current description; None if the key is not listed."""
     own = own_value(entry, resource)
     if op.op == DELETE:
-        if resource.type.entity.has_levels:  # every logger is described like one with a level of its own
+        if resource.type.entity.has_levels:  # brokers describe each logger as if it had its own level
             return Status.UNKNOWN
         return applied_if(own is None)
     if entry is None or own is None:
@@ -297,7 +295,7 @@ def op_verdict(resource: ConfigResource, op: ConfigOp, entry: ConfigEntry | None
 
 
 def same_value(type_: ConfigType, one: str, other: str, *, ignore_case: bool = False) -> bool:
-    """Return whether two texts are the same value of this type: brokers describe the parsed value, ``1`` for ``01``."""
+    """Return whether two texts are the same value of this type: brokers return the parsed value, ``1`` for ``01``."""
     if one == other or (ignore_case and one.lower() == other.lower()):
         return True
     parse = _PARSERS.get(type_.name)
@@ -310,7 +308,7 @@ def same_value(type_: ConfigType, one: str, other: str, *, ignore_case: bool = F
 
 
 def list_items(value: str | None) -> list[str]:
-    """Return the items of a LIST value; empty if it is empty or None."""
+    """Return the items of a LIST value; empty for an empty value or None."""
     return [item.strip() for item in value.split(",")] if value else []
 
 
@@ -329,5 +327,5 @@ _PARSERS: Mapping[str, Callable[[str], object]] = {
 
 
 def applied_if(is_so: bool) -> Status:
-    """Return APPLIED if it is so, else NOT_APPLIED."""
+    """Return APPLIED or NOT_APPLIED."""
     return Status.APPLIED if is_so else Status.NOT_APPLIED

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 
 class AdminError(Exception):
-    """A request without a usable answer. `failure`: the text to show."""
+    """A request without a usable response. `failure`: the text to show."""
 
     failure_name: ClassVar[str] = ""
-    """The name of its failures, unless one of them has another."""
+    """The default name of its failures."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(str(failure))
@@ -46,7 +46,7 @@ class AdminError(Exception):
 
     @classmethod
     def of(cls, message: str, remedy: str = "", *, name: str = "") -> Self:
-        """Return an error with a text. name: of its failure; ``""`` for that of the class."""
+        """Return an error with a text. name: name of its failure; ``""`` for the class's."""
         return cls(Failure(name or cls.failure_name, message, remedy))
 
 
@@ -97,11 +97,11 @@ class Disconnected(AdminError):
 
 
 class WrongCluster(AdminError):
-    """A broker of another cluster answers at this one's address; the change was not sent."""
+    """A broker of another cluster answers at this cluster's address; the change was not sent."""
 
 
 class WrongNode(AdminError):
-    """Another broker answers at this one's address."""
+    """Another broker answers at this broker's address."""
 
 
 class OutcomeUnknown(AdminError):
@@ -109,7 +109,7 @@ class OutcomeUnknown(AdminError):
 
 
 class UnknownBroker(AdminError):
-    """No broker of this id is in the cluster."""
+    """The cluster has no broker with this id."""
 
     failure_name = "UNKNOWN_BROKER"
 
@@ -121,7 +121,7 @@ class NotSendable(AdminError):
 
 
 class BadAnswer(AdminError):
-    """The answer could not be read."""
+    """The response can't be decoded."""
 
     failure_name = "BAD_ANSWER"
 
@@ -131,14 +131,15 @@ class BrokerError(AdminError):
 
 
 def check(response: Any) -> None:
-    """Raise BrokerError for a response whose error is that of the whole."""
+    """Raise BrokerError for a response with a top-level error."""
     if code := getattr(response, "error_code", 0):
         raise BrokerError(failure(code, getattr(response, "error_message", None)))
 
 
 def names_no_broker(api: str, *, asked: str = "broker") -> BrokerError:
-    """Return the error for an answer that names no broker, not even the one that gave it: no state, whatever code is in
-    it. Metadata before v13 has no code for the whole. asked: a broker, or a controller."""
+    """Return the error for a response without brokers: it does not even name its sender, so it shows no state, whatever
+    its error code. Metadata before v13 has no top-level error code. asked: broker or controller.
+    """
     return BrokerError.of(
         f"the answer to {api} names no {asked}, not even the one that gave it: it failed inside",
         ("Producers and consumers get the same answer: " if asked == "broker" else "")
@@ -151,8 +152,9 @@ NOT_ANSWERED = "NOT_ANSWERED"
 
 
 def not_answered(what: str) -> Failure:
-    """Return the failure of a member of a request that its answer leaves out: that says neither that it is nor what it
-    is."""
+    """Return the failure of an item of a request that the response leaves out, which proves neither that it exists nor
+    that it does not.
+    """
     return Failure(
         NOT_ANSWERED, f"the answer leaves {what} out, without an error", "See the broker's server.log at this time."
     )
@@ -186,9 +188,10 @@ class Unsupported(BrokerError):
         *,
         controllers: bool = False,
     ) -> None:
-        """Make one. needs: the release of Kafka that first has it, ``""`` if that is not known. apis: all that the
-        server has: other servers than Kafka's leave out what they like, and no upgrade would help. newer: the broker's
-        versions of the API, where all of them are newer than those known here. controllers: controllers were asked."""
+        """Make the error. needs: the first release of Kafka with the API, ``""`` if unknown. apis: all APIs of the
+        server: servers other than Kafka's leave out any, and no upgrade would help. newer: the broker's versions of the
+        API, if all of them are newer than those that kac knows. controllers: whether the request went to a controller.
+        """
         self.api = api
         self.needs = needs
         if controllers and newer is None:
@@ -215,7 +218,7 @@ class Unsupported(BrokerError):
         super().__init__(Failure("UNSUPPORTED", message, "What needs it can't be known or done here; the rest works."))
 
 
-# Kafka's error codes. Numbers, names and retriability are kio's; the hints for an operator are here.
+# Kafka's error codes. kio has numbers, names and retriability; the hints for an operator are here.
 
 _ACL_NEEDED = "Ask an administrator of the cluster for an ACL: {right}."
 _PASSES = "Usually over in seconds: try again."
@@ -302,23 +305,23 @@ REMEDIES: Mapping[str, str] = {
     "INVALID_REGULAR_EXPRESSION": "Correct the expression (RE2 syntax).",
     "REBOOTSTRAP_REQUIRED": "The known brokers are out of date: connect again.",
 }
-"""By name, for errors that an administrator sees. Other retriable errors get `_PASSES`."""
+"""Name -> hint, for errors that an administrator sees. Other retriable errors get `_PASSES`."""
 
 _NEWER_NAMES: Mapping[int, str] = {
     134: "GROUP_DELETION_FAILED",
     135: "STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED",
     136: "CONTROLLER_ID_NOT_REGISTERED",
 }
-"""Names of Kafka 4.4's codes that kio does not have."""
+"""Names of the codes of Kafka 4.4 that kio lacks."""
 
 
 T = TypeVar("T")
 
 
 def of_all_brokers(answers: Mapping[int, T | AdminError]) -> tuple[list[T], dict[str, Failure]]:
-    """Return what brokers answered that each have a part of a list, and the failures of the others, as ``broker N``.
+    """Return the parts of a list that brokers returned, and the failures of the others, as ``broker N``.
 
-    answers: by broker. Raises the first error if none answered: that is not an empty list.
+    answers: broker -> its answer. Raises the first error if all brokers failed, since an empty list would be wrong.
     """
     errors = {broker: answer for broker, answer in answers.items() if isinstance(answer, AdminError)}
     if errors and len(errors) == len(answers):
@@ -328,19 +331,19 @@ def of_all_brokers(answers: Mapping[int, T | AdminError]) -> tuple[list[T], dict
 
 
 def error_name(code: int) -> str:
-    """Return Kafka's name (``INVALID_CONFIG``), or ``UNKNOWN(n)``; ``NONE`` for 0."""
+    """Return Kafka's name of a code (``INVALID_CONFIG``), or ``UNKNOWN(n)``; ``NONE`` for 0."""
     known = _known(code)
     return _NEWER_NAMES.get(code, f"UNKNOWN({code})") if known is None else known.name.upper()
 
 
 def is_retriable(code: int) -> bool:
-    """Return whether the error is retriable in Kafka (RetriableException): the same request may succeed later."""
+    """Return whether Kafka marks the error as retriable (RetriableException): the same request may succeed later."""
     known = _known(code)
     return known is not None and known.retriable
 
 
 def _known(code: int) -> ErrorCode | None:
-    # kio is loaded by the time an answer is there; code that only catches errors does not need it.
+    # Responses need kio anyway; code that only catches errors does not have to import it.
     from kio.schema.errors import ErrorCode
 
     try:
@@ -350,11 +353,11 @@ def _known(code: int) -> ErrorCode | None:
 
 
 MOST_WORDS = 4_000
-"""Characters of a broker's own message that are kept."""
+"""Most characters of a broker's own message."""
 
 
 def in_bounds(message: str) -> str:
-    """Return a broker's own message, cut where it is longer than any that Kafka writes."""
+    """Return a broker's own message, cut if it is longer than any that Kafka writes."""
     return message if len(message) <= MOST_WORDS else message[:MOST_WORDS] + "…"
 
 

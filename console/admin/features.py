@@ -1,4 +1,6 @@
-"""Features: what each node supports, which levels are finalized, and other levels (KIP-584, KIP-778, KIP-1022)."""
+"""Features: the levels that each node supports, the finalized levels, and their changes (KIP-584, KIP-778,
+KIP-1022).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from console.model.failure import Failure
 from console.wire.fields import for_version
 
 CONTROLLERS = 15
-"""Voters that are no brokers and are asked: more than any quorum has. Clients may be unable to reach them."""
+"""Most voters without a broker role to ask: more than any quorum has. Clients may be unable to reach them."""
 CONTROLLER_SECONDS = 3.0
 
 _FENCED = Failure("FENCED", "the broker is registered and down", "Start it, or unregister it.")
@@ -26,10 +28,10 @@ _NO_ENDPOINT = Failure("UNKNOWN_ADDRESS", "the quorum does not report its addres
 
 
 async def describe_features(link: Link) -> ClusterFeatures:
-    """Return finalized levels, and what each broker and each controller that can be reached supports.
+    """Return the finalized levels, and the supported levels of each reachable broker and controller.
 
-    The finalized levels are those of the node that knows the newest; none before Kafka 2.7, and no node then supports
-    any. Raises AdminError if no broker can be reached.
+    The finalized levels are those of the node with the newest epoch; before Kafka 2.7 these and the supported levels
+    are empty. Raises AdminError if no broker can be reached.
     """
     cluster, endpoints = await asyncio.gather(describe_cluster(link), _controllers(link))
     registered = {each.id: each for each in cluster.brokers}
@@ -51,8 +53,9 @@ def _epoch(response: Any) -> int:
 
 
 async def _controllers(link: Link) -> list[VoterEndpoint]:
-    """Return one endpoint of each voter, with an empty host where the quorum reports none; empty where it can't be
-    read."""
+    """Return one endpoint of each voter, with an empty host if the quorum reports none; empty if the quorum can't be
+    read.
+    """
     try:
         quorum = await describe_quorum(link)
     except AdminError:
@@ -62,7 +65,7 @@ async def _controllers(link: Link) -> list[VoterEndpoint]:
 
 
 Answered = tuple[NodeFeatures, Any]
-"""A node, and its response; None where there is none."""
+"""A node, and its response; None without one."""
 
 
 async def _of_broker(link: Link, node: Broker) -> Answered:
@@ -77,7 +80,7 @@ async def _of_broker(link: Link, node: Broker) -> Answered:
 
 
 async def of_controller(link: Link, voter: VoterEndpoint) -> Answered:
-    """Return what a controller supports, from its own listener. Never raises AdminError."""
+    """Return the supported levels of a controller, from its own listener. Never raises AdminError."""
     if not voter.host:
         return NodeFeatures(voter.id, "", controller=True, failure=_NO_ENDPOINT), None
     address = f"{voter.host}:{voter.port}"
@@ -96,12 +99,12 @@ def _answered(node: NodeFeatures, response: Any) -> Answered:
 
 
 _UPGRADE, _SAFE_DOWNGRADE = 1, 2
-"""Kinds of an update. Controllers refuse an unsafe downgrade of metadata.version, and treat that of others as a safe
-one (FeatureControlManager), so it is never sent."""
+"""Types of an update. Controllers refuse an unsafe downgrade of metadata.version, and treat that of other features as a
+safe one (FeatureControlManager), so it is never sent."""
 
 
 class _Update(Sender[UpdateFeatures, FeatureTarget]):
-    """Controllers do all or none. A check is UNCHECKED before Kafka 3.3."""
+    """Updates features. Controllers apply all or none. A check is UNCHECKED before Kafka 3.3."""
 
     needs = "2.7"
     right = "changing features needs ALTER on the cluster"
@@ -131,7 +134,7 @@ class _Update(Sender[UpdateFeatures, FeatureTarget]):
         )
 
     def answers(self, response: Any, targets: Sequence[FeatureTarget]) -> dict[FeatureTarget, Answer]:
-        # From version 2 on, an answer without an error has no results.
+        # From version 2 on, a response without an error has no results.
         results = () if response.error_code else getattr(response, "results", ())
         by_name = {FeatureTarget(each.feature): (each.error_code, each.error_message) for each in results}
         return {**super().answers(response, targets), **by_name}

@@ -1,4 +1,4 @@
-"""Pauses Python's garbage collector during bulk decodes.
+"""Pauses of Python's garbage collector during bulk decodes.
 
 Creating 132,000 live objects takes three times as long with the collector on: it walks them again and again and finds
 nothing, since plain data has no cycles.
@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 FULL_COLLECTION_EVERY = 32
-"""Frozen garbage cycles are never freed, so after so many pauses everything is collected once."""
+"""Pauses between two full collections, since frozen garbage cycles are never freed."""
 OBJECTS_EACH = 5_000
-"""With many frozen objects there are more pauses between collections, one for each so many objects: two million objects
-take a second, in which no key is handled."""
+"""Frozen objects for each pause between two full collections, if these are more: a collection of two million objects
+takes a second, in which no key is handled."""
 
 _lock = threading.Lock()
 _depth = 0
@@ -26,10 +26,10 @@ _due = FULL_COLLECTION_EVERY
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Keep garbage from being collected within, in any thread. Afterwards all live objects are frozen: not walked
-    again.
+    """Disable garbage collection inside the block, in all threads. Afterwards all live objects are frozen, so that the
+    collector does not walk them again.
 
-    May be nested, may overlap in several threads, and may be held over an ``await``: the last exit turns it on.
+    May be nested, may overlap in several threads, and may be held over an ``await``: the last exit enables it.
     """
     _enter()
     try:

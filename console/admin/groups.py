@@ -1,10 +1,9 @@
-"""Groups of all protocols: listed and described with their members, their lag, and their offsets.
+"""Groups of all protocols: listings, members, lag and offsets, and their changes.
 
-The lag is what groups committed against the ends of the partitions, of many groups at once. A poll of n groups takes
-one FindCoordinator for each thousand, for each coordinator one describe and one OffsetFetch for so many groups as fit,
-and one ListOffsets for each leader and so many of all their partitions; a partition that several groups read is asked
-for once. What is changed are offsets, committed and deleted (KIP-496), those of share groups (KIP-932), and groups
-themselves, deleted (KIP-229).
+The lag is the distance from a group's committed offset to the end of the partition. A poll of n groups takes one
+FindCoordinator for each thousand; for each coordinator one describe and one OffsetFetch for each batch of groups; and
+one ListOffsets for each leader and batch of partitions. A partition that several groups read is requested once. Changes
+commit and delete offsets (KIP-496), also those of share groups (KIP-932), and delete groups (KIP-229).
 """
 
 from __future__ import annotations
@@ -43,16 +42,20 @@ SETTLE_SECONDS = 10.0
 FOUND_AT_ONCE = 1_000
 """Groups of one FindCoordinator."""
 SINGLE_AT_ONCE = 8
-"""Requests at the same time where an old broker takes one group in each."""
+"""Concurrent requests to an old broker, which takes one group in each."""
 DESCRIBED_AT_ONCE = 100
-"""Groups of one describe. An answer of 100 MiB is read: each may have a megabyte of members and assignments."""
+"""Groups of one describe. kac reads answers up to 100 MiB, and each group may have a megabyte of members and
+assignments."""
 
 
 class CoordinatorsOf(NamedTuple):
-    """A kind of coordinators. type: FindCoordinatorRequest.CoordinatorType. topic: by which they are, made at the first
-    FindCoordinator. absent: how a coordinator says that it does not know a name. listed: returns whether any broker
-    lists one, where the topic may not be described. denied: returns the names that the principal may not describe, if
-    brokers tell without being their coordinator."""
+    """A kind of coordinators.
+
+    type: FindCoordinatorRequest.CoordinatorType. topic: the internal topic whose leaders are the coordinators, created
+    at the first FindCoordinator. absent: the coordinator's error for an unknown name. listed: function that returns
+    whether any broker lists a name, if the topic can't be described. denied: function that returns the names that the
+    principal may not describe, if brokers report this without being their coordinator.
+    """
 
     type: int
     topic: str
@@ -67,8 +70,9 @@ async def _any_group(link: Link) -> bool:
 
 
 async def _denied_groups(link: Link, names: Sequence[str]) -> dict[str, Failure]:
-    """Return group -> failure for groups that the principal may not describe: any broker says so before it says that it
-    is no coordinator of them, and makes nothing for it."""
+    """Return group -> failure for groups that the principal may not describe. Any broker checks this before it checks
+    whether it is their coordinator, and creates nothing.
+    """
     found: dict[str, Failure] = {}
     for some in parts(tuple(names), DESCRIBED_AT_ONCE):
         response = await link.call(
@@ -87,9 +91,9 @@ NO_TYPES: Mapping[str, str] = MappingProxyType({})
 COORDINATOR_MOVES = frozenset(
     {ErrorCode.coordinator_load_in_progress, ErrorCode.coordinator_not_available, ErrorCode.not_coordinator}
 )
-"""Errors of a coordinator that loads or moves: asked again."""
+"""Retriable errors: the coordinator loads or moves."""
 _NOT_OF_THIS_KIND = frozenset({ErrorCode.group_id_not_found, ErrorCode.unsupported_version, ErrorCode.invalid_group_id})
-"""Errors by which another protocol may know the group; the newer ones refuse the empty name."""
+"""Errors of a describe for a group of another protocol; the newer protocols also refuse the empty name with these."""
 OF_GROUPS = CoordinatorsOf(0, OFFSETS, ErrorCode.group_id_not_found, _any_group, _denied_groups)
 _DEAD = "Dead"
 
@@ -102,12 +106,11 @@ log = logging.getLogger(__name__)
 
 
 async def list_groups(link: Link, states: Sequence[str] = ()) -> cluster.GroupListing:
-    """Return all groups of all brokers (KIP-518, KIP-848). A broker that can't be reached is the failure ``broker N``;
-    groups whose coordinator's partition has no leader are in no list, and the failure is that of the topic.
+    """Return all groups of all brokers (KIP-518, KIP-848). The failure of an unreachable broker has the key ``broker
+    N``. If a partition of the offsets topic has no leader, its groups are not listed and the topic has a failure.
 
     states: only groups in one of these states, by Kafka's names; brokers before 2.6 list all.
-    Raises AdminError if the cluster can't be reached at all, and the first broker's error if no broker can list: that
-    is not an empty list.
+    Raises AdminError if the cluster is unreachable, or the first broker's error if no broker can list.
     """
     ids = sorted((await link.refresh()).brokers)
     asked = asyncio.gather(*(_groups_at(link, broker_id, tuple(states)) for broker_id in ids))
@@ -118,7 +121,7 @@ async def list_groups(link: Link, states: Sequence[str] = ()) -> cluster.GroupLi
 
 
 async def _topic_of_offsets(link: Link) -> cluster.Topic | None:
-    """Return the topic of the coordinators; None where there is none, or it may not be described."""
+    """Return the offsets topic; None if it does not exist or can't be described."""
     try:
         return (await describe_topics(link, [OFFSETS])).topics.get(OFFSETS)
     except errors.AdminError as error:
@@ -127,7 +130,7 @@ async def _topic_of_offsets(link: Link) -> cluster.Topic | None:
 
 
 def _unled(topic: cluster.Topic | None) -> dict[str, Failure]:
-    """Return why some groups are in no broker's list."""
+    """Return the failure for the groups whose partition of the offsets topic has no leader."""
     down = [each.number for each in topic.partitions if each.leader < 0] if topic is not None else []
     if topic is None or not down:
         return {}
@@ -137,7 +140,7 @@ def _unled(topic: cluster.Topic | None) -> dict[str, Failure]:
 
 
 async def listed_at(link: Link, api: str, build: Callable[[ModuleType], Any], broker_id: int) -> Any:
-    """Return what a broker lists as coordinator, asked again for a while as long as coordinators move."""
+    """Return the listing of one coordinator; retry for a while as long as coordinators move."""
     return await until_settled(
         lambda: link.call(api, build, to=broker(broker_id)),
         lambda answer: answer.error_code in COORDINATOR_MOVES,
@@ -181,9 +184,8 @@ async def describe_groups(
 ) -> cluster.GroupListing:
     """Return each group with its members and their assignments, or its failure. Raises AdminError.
 
-    types: the groups' types as far as they are known from a listing. A group of unknown type is asked for by one
-    protocol after the other until the coordinator knows it: consumer (KIP-848), classic, share (KIP-932), streams
-    (KIP-1071).
+    types: group -> its type from a listing, if known. For a group of unknown type each protocol is tried until the
+    coordinator knows the group: consumer (KIP-848), classic, share (KIP-932), streams (KIP-1071).
     """
     coordinators, failures = await find_coordinators(link, names)
     return await describe_at_coordinators(link, coordinators, failures, types)
@@ -192,7 +194,7 @@ async def describe_groups(
 async def describe_at_coordinators(
     link: Link, coordinators: Mapping[str, int], missing: Mapping[str, Failure], types: Mapping[str, str]
 ) -> cluster.GroupListing:
-    """Do as `describe_groups`, of groups whose coordinators are found, or are missing with a failure."""
+    """Do as `describe_groups`, for groups with known coordinators; missing: the failures of the others."""
 
     async def at_coordinator(id_: int, names: Sequence[str]) -> dict[str, cluster.Group | Failure]:
         found: dict[str, cluster.Group | Failure] = {}
@@ -208,7 +210,7 @@ async def describe_at_coordinators(
 async def _describe_some(
     link: Link, broker_id: int, names: Sequence[str], types: Mapping[str, str]
 ) -> dict[str, cluster.Group | Failure]:
-    """Describe so many groups of one coordinator as go into a request: first each by the protocol of its type."""
+    """Describe one request's groups of one coordinator: first each by the protocol of its known type."""
     found: dict[str, cluster.Group | Failure] = {}
     left = dict.fromkeys(names)
     left_out: dict[str, Failure] = {}
@@ -234,16 +236,18 @@ async def _describe_some(
 
 
 def dead_group(name: str, coordinator: int) -> cluster.Group:
-    """Return a group that its coordinator calls Dead, as one that does not exist, and that has offsets: as some servers
-    say of groups without members."""
+    """Return a group that its coordinator reports as Dead although it has offsets: some servers report groups without
+    members this way.
+    """
     return cluster.Group(name, _DEAD, "classic", coordinator=coordinator, members=())
 
 
 async def _describe_by(
     link: Link, protocol: _Protocol, broker_id: int, names: Sequence[str]
 ) -> Mapping[str, Any | Failure]:
-    """Return group -> its description by one protocol, or why the answer says nothing of it; empty if the coordinator
-    does not support the protocol. Raises AdminError."""
+    """Return group -> its description by one protocol, or its failure; empty if the coordinator does not support the
+    protocol. Raises AdminError.
+    """
     to = broker(broker_id)
     if await link.version(protocol.api, to) is None:
         return {}
@@ -260,7 +264,7 @@ async def _describe_by(
 
 
 async def _described_by(link: Link, protocol: _Protocol, to: Route, names: Sequence[str]) -> dict[str, Any]:
-    """Read one answer."""
+    """Send one describe; return group -> its part of the response."""
 
     def build(kio: ModuleType) -> Any:
         request = getattr(kio, protocol.request)
@@ -269,7 +273,7 @@ async def _described_by(link: Link, protocol: _Protocol, to: Route, names: Seque
             group_ids=tuple(names),
             groups=tuple(names),
             include_authorized_operations=False,
-            include_topology_description=len(names) == 1,  # a plug-in fetches it: not for a list
+            include_topology_description=len(names) == 1,  # a plug-in fetches it, so do not request it for a list
         )
 
     response = await until_settled(
@@ -302,7 +306,7 @@ def consumer_group(described: Any, coordinator: int) -> cluster.Group:
 
 _CLASSIC = "classic"
 _MEMBER_TYPES: Mapping[int, str] = MappingProxyType({0: _CLASSIC, 1: "consumer"})
-"""MemberType of ConsumerGroupDescribe (KIP-1099) -> the protocol by which a member takes part."""
+"""MemberType of ConsumerGroupDescribe (KIP-1099) -> the protocol of the member."""
 
 
 def share_group(described: Any, coordinator: int) -> cluster.Group:
@@ -322,8 +326,9 @@ def share_group(described: Any, coordinator: int) -> cluster.Group:
 
 
 def streams_group(described: Any, coordinator: int) -> cluster.Group:
-    """Return the group of a StreamsGroupDescribe response. A task stands for that partition of all its source
-    topics."""
+    """Return the group of a StreamsGroupDescribe response. A task stands for its partition of each of its source
+    topics.
+    """
     topology = _topology(described.topology)
     sources = {part.id: (*part.sources, *part.repartition_sources) for part in topology or ()}
     members = (
@@ -357,12 +362,12 @@ _NO_NODES: Mapping[int, str] = MappingProxyType(
         2: "the brokers' plug-in failed to give the topology's description: see the coordinator's server.log",
     }
 )
-"""TopologyDescriptionStatus -> what is said of it."""
+"""TopologyDescriptionStatus -> the text shown for it."""
 _ROLES: Mapping[int, str] = MappingProxyType({1: "source", 2: "processor", 3: "sink"})
 
 
 def _nodes(described: Any) -> tuple[cluster.StreamsNode, ...]:
-    """Return the nodes of a topology's description by their parts, those of global stores last."""
+    """Return the nodes of a topology description by subtopology, those of global stores last."""
     if described is None:
         return ()
     found = [_node(part.subtopology_id, each) for part in described.subtopologies for each in part.nodes]
@@ -376,7 +381,7 @@ def _node(part: str, node: Any) -> cluster.StreamsNode:
 
 
 def _topology(described: Any) -> tuple[cluster.Subtopology, ...] | None:
-    """Return the subtopologies by id; None where the coordinator has no topology that it can assign."""
+    """Return the subtopologies by id; None if the coordinator has no topology to assign."""
     if described is None or described.subtopologies is None:
         return None
     return tuple(
@@ -453,7 +458,7 @@ def _members_by_client(members: Iterable[cluster.GroupMember]) -> tuple[cluster.
 
 
 class _Protocol(NamedTuple):
-    """How groups of one type are described."""
+    """The API and the response fields that describe groups of one type."""
 
     type: str
     api: str
@@ -472,7 +477,7 @@ _PROTOCOLS = (
 # Lag.
 
 FETCHED_AT_ONCE = 200
-"""Groups of one OffsetFetch; the answer has all their partitions, 20 bytes each."""
+"""Groups of one OffsetFetch; the answer has all their partitions, about 20 bytes each."""
 SHARE_OFFSETS, SHARE_OFFSETS_SINCE = "describe_share_group_offsets", "4.1"
 SHARE = "share"
 """The type of share groups."""
@@ -482,7 +487,7 @@ _NO_TOPIC = errors.error_name(ErrorCode.unknown_topic_or_partition)
 
 
 async def poll_groups(link: Link, names: Sequence[str], types: Mapping[str, str] = NO_TYPES) -> cluster.GroupPolls:
-    """Return the members and the lag of each group, or why they could not be read. Raises AdminError.
+    """Return the members and the lag of each group, or its failure. Raises AdminError.
 
     types: as in `describe_groups`.
     """
@@ -528,8 +533,9 @@ def _told(answer: Sequence[_Position] | Failure | None) -> Sequence[_Position]:
 
 
 class _Position(NamedTuple):
-    """A group's place in a partition, of a topic by name or id. offset: None for none; lag: -1 if the coordinator does
-    not say it. code, message: why it can't be read."""
+    """A group's position in a partition; topic: its name or id. offset: None if none is committed. lag: -1 if the
+    coordinator does not report it. code, message: the error, if the position can't be read.
+    """
 
     topic: str | UUID
     partition: int
@@ -540,11 +546,11 @@ class _Position(NamedTuple):
 
 
 _Positions = Mapping[str, Sequence[_Position] | Failure]
-"""Group -> its positions, or why they could not be read."""
+"""Group -> its positions, or its failure."""
 
 
 class _Committed(NamedTuple):
-    """Offsets of a group, the lags that the coordinator says, and what could not be read."""
+    """The offsets of a group, the lags that the coordinator reports, and the failures."""
 
     offsets: dict[Place, cluster.CommittedOffset]
     lags: dict[Place, int]
@@ -554,11 +560,11 @@ class _Committed(NamedTuple):
 async def offsets_of_group(
     link: Link, group: str, coordinator: int, *, is_share: bool
 ) -> tuple[dict[Place, cluster.CommittedOffset], list[Failure]]:
-    """Return (topic, partition) -> what was committed, and the failures of the others. Of a share group it is where its
-    records in flight begin; partitions that no member has used are missing.
+    """Return (topic, partition) -> the committed offset, and the failures of the others. For a share group the offset
+    is the start of its records in flight; partitions that no member has used are missing.
 
     Raises:
-        Unsupported: of a share group, before Kafka 4.1.
+        Unsupported: a share group before Kafka 4.1.
         AdminError: the coordinator did not answer.
     """
     if is_share:
@@ -575,7 +581,7 @@ async def offsets_of_group(
 def _committed(positions: Iterable[_Position], topics: Mapping[UUID, str]) -> _Committed:
     found = _Committed({}, {}, [])
     for at in positions:
-        # Thousands of groups read the same topics.
+        # Interned, since thousands of groups read the same topics.
         name = topics.get(at.topic, "") if isinstance(at.topic, UUID) else sys.intern(at.topic)
         if at.code:
             found.problems.append(errors.failure(at.code, at.message or f"{name or 'a deleted topic'}-{at.partition}"))
@@ -621,7 +627,7 @@ def lags(
 ) -> tuple[cluster.PartitionLag, ...]:
     """Return a row for each partition. The lag is -1 if the committed offset or the end is unknown, else at least 0.
 
-    told: the lags of a share group, where it is not the distance to the end: records after its start offset may be
+    told: the lags of a share group, which are not the distance to the end: records after its start offset may be
     acknowledged already.
     """
     rows = []
@@ -634,11 +640,11 @@ def lags(
     return tuple(rows)
 
 
-# What coordinators answer of offsets.
+# Offsets that coordinators return.
 
 
 async def _positions_at(link: Link, broker_id: int, names: Sequence[str], is_share: bool) -> _Positions:
-    """Return the positions of groups of one coordinator; a lost connection is the failure of those that it left."""
+    """Return the positions of one coordinator's groups; a lost connection is the failure of the groups still unread."""
     found: dict[str, Sequence[_Position] | Failure] = {}
     if not names:
         return found
@@ -663,14 +669,13 @@ async def _positions_at(link: Link, broker_id: int, names: Sequence[str], is_sha
 
 
 _Answers = dict[str, tuple[Failure | None, Sequence[_Position]]]
-"""Group -> why its coordinator refuses it, and its positions."""
+"""Group -> the coordinator's refusal, if any, and its positions."""
 
 
 async def _settled(
     link: Link, broker_id: int, names: Sequence[str], ask: Callable[[Link, int, Sequence[str]], Awaitable[_Answers]]
 ) -> _Positions:
-    """Return the answers for some groups; those whose coordinator moves, or that have unstable offsets, are asked
-    again."""
+    """Return the answers for some groups; retry those whose coordinator moves or whose offsets are unstable."""
     found: _Answers = {}
 
     def moving() -> list[str]:
@@ -689,7 +694,7 @@ _UNSETTLED = frozenset(errors.error_name(code) for code in (*COORDINATOR_MOVES, 
 
 
 async def _fetched(link: Link, broker_id: int, names: Sequence[str]) -> _Answers:
-    """Send OffsetFetch; of one group before version 8 (KIP-709)."""
+    """Send OffsetFetch; before version 8 for one group only (KIP-709)."""
 
     def build(kio: ModuleType) -> Any:
         if kio.OffsetFetchRequest.__version__ >= _SEVERAL_GROUPS:
@@ -708,7 +713,7 @@ def _refusal(code: int, message: str | None = None) -> Failure | None:
 
 
 def _fetched_of(topics: Iterable[Any]) -> list[_Position]:
-    """Return the offsets of an answer: topics have ids instead of names since version 10 (KIP-848)."""
+    """Return the offsets of an answer: since version 10 topics have ids instead of names (KIP-848)."""
     return [
         _Position(
             topic.topic_id if hasattr(topic, "topic_id") else topic.name,
@@ -754,15 +759,15 @@ async def _share_offsets(link: Link, broker_id: int, names: Sequence[str]) -> _A
 
 
 async def _topics_of(link: Link, answers: _Positions) -> dict[UUID, cluster.Topic]:
-    """Return the topics that are named by id. A deleted one is missing."""
+    """Return the topics of the positions that name them by id. A deleted topic is missing."""
     positions = (each for each in answers.values() if not isinstance(each, Failure))
     return await topics_by_id(link, {at.topic for each in positions for at in each if isinstance(at.topic, UUID)})
 
 
-# Where a group stands.
+# Positions of groups.
 
 _AT_ONCE = 16
-"""Groups whose offsets are read at the same time."""
+"""Groups whose offsets are read concurrently."""
 
 
 async def group_position(link: Link, name: str) -> cluster.GroupPosition:
@@ -776,7 +781,7 @@ async def group_position(link: Link, name: str) -> cluster.GroupPosition:
 async def group_positions(
     link: Link, names: Iterable[str]
 ) -> tuple[dict[str, cluster.GroupPosition], dict[str, Failure]]:
-    """Return groups with their members and offsets, and why others could not be read. Raises AdminError."""
+    """Return groups with their members and offsets, and the failures of the others. Raises AdminError."""
     wanted = tuple(dict.fromkeys(names))
     coordinators, failures = await find_coordinators(link, wanted)
     listing = await describe_at_coordinators(link, coordinators, {}, NO_TYPES)
@@ -785,7 +790,7 @@ async def group_positions(
     failures = {name: why for name, why in failures.items() if name not in found}
 
     async def dead(name: str) -> cluster.GroupPosition:
-        """Return a group that its coordinator does not know is there all the same where it has offsets."""
+        """Return a group that its coordinator does not know; it exists nevertheless if it has offsets."""
         try:
             async with few:
                 committed, problems = await offsets_of_group(link, name, coordinators[name], is_share=False)
@@ -832,7 +837,7 @@ _JOINED = frozenset(
         ErrorCode.stale_member_epoch,
     }
 )
-"""What coordinators answer to a change of a group that has members."""
+"""Errors of coordinators for a change to a group that has members."""
 
 
 G = TypeVar(
@@ -846,17 +851,19 @@ D = TypeVar("D", bound=changes.DeleteOffsets | changes.DeleteShareGroupOffsets)
 
 
 class _OfGroup(Sender[G, changes.GroupOffsetTarget]):
-    """Sent to the group's coordinator. One that refuses all of it because the group has moved has applied nothing, so
-    that it is sent to the next coordinator."""
+    """A change sent to the group's coordinator. A coordinator that refuses the whole change because the group has moved
+    has applied nothing, so the change is sent to the next coordinator.
+    """
 
     is_share: ClassVar[bool] = False
 
     async def require(self) -> None:
-        """Raise nothing: `send` looks at what the coordinator can do."""
+        """Raise nothing: `send` checks the coordinator's versions."""
 
     async def offsets(self) -> dict[TopicPartition, cluster.CommittedOffset]:
-        """Return what the group holds now. Raises BrokerError if some of it can't be read: what is missing may be
-        there."""
+        """Return the present offsets of the group. Raises BrokerError if some can't be read, since a missing one may
+        exist.
+        """
         group = self.request.group
         coordinators, failures = await find_coordinators(self.link, [group])
         if group not in coordinators:
@@ -876,11 +883,11 @@ class _OfGroup(Sender[G, changes.GroupOffsetTarget]):
         return self.answers(response, targets)
 
     def codes(self, response: Any) -> Iterable[int]:
-        """Return the error codes of a response that tell whether the group has moved."""
+        """Return the error codes of a response that show whether the group has moved."""
         return (response.error_code,)
 
     def explained(self, each: Any) -> Answer:
-        """Return what a part of a response says."""
+        """Return the answer in a part of a response."""
         return _explained(self.request.group, each.error_code, getattr(each, "error_message", None))
 
     def answers(
@@ -903,7 +910,7 @@ class _OfGroup(Sender[G, changes.GroupOffsetTarget]):
 
 
 class _Commit(_OfGroup[changes.CommitOffsets]):
-    """The brokers refuse it while the group has members: it is sent without a member id and generation."""
+    """Commits offsets without a member id and generation; brokers refuse this while the group has members."""
 
     of = "offsets"
     _ids: dict[str, UUID | None]
@@ -997,7 +1004,7 @@ class _Deletion(_Forgetting[changes.DeleteOffsets]):
 
 
 class _ShareReset(_OfGroup[changes.AlterShareGroupOffsets]):
-    """Brokers begin its records in flight again at the offset, with their delivery counts."""
+    """Resets share offsets: brokers start the records in flight again at the offset, with new delivery counts."""
 
     of = "offsets"
     needs = SHARE_OFFSETS_SINCE
@@ -1030,7 +1037,9 @@ class _ShareReset(_OfGroup[changes.AlterShareGroupOffsets]):
 
 
 class _ShareDeletion(_Forgetting[changes.DeleteShareGroupOffsets]):
-    """A topic of which the group has an offset that is not named is refused: brokers delete those of whole topics."""
+    """Deletes share offsets of whole topics, as brokers do. A topic is refused if the group has an offset in it that
+    the change does not name.
+    """
 
     needs = SHARE_OFFSETS_SINCE
     is_share = True
@@ -1065,8 +1074,9 @@ class _ShareDeletion(_Forgetting[changes.DeleteShareGroupOffsets]):
 
 
 class _GroupDeletion(Sender[changes.DeleteGroups, changes.GroupTarget]):
-    """Of groups of all kinds. One request to each coordinator; if groups of one move meanwhile, all of them are sent to
-    where the first one is."""
+    """Deletes groups of all kinds. Sends one request to each coordinator; if groups of one coordinator move meanwhile,
+    all of them are sent to the coordinator of the first one.
+    """
 
     _coordinators: Mapping[str, int]
 
@@ -1096,7 +1106,7 @@ class _GroupDeletion(Sender[changes.DeleteGroups, changes.GroupTarget]):
 
         response = await _at_coordinator(self.link, self.api, targets[0].name, build, codes, since="1.1")
         return {
-            # The message is new in v3: why a broker could not do what the code alone does not say.
+            # The message is new in v3; it has the reason if the code is generic.
             changes.GroupTarget(each.group_id): _explained(
                 each.group_id, each.error_code, getattr(each, "error_message", None)
             )
@@ -1122,14 +1132,15 @@ def offset_at(
     target: changes.GroupOffsetTarget,
     wanted: cluster.CommittedOffset,
 ) -> bool:
-    """Return whether a group has this offset with this text; an epoch that was not committed may have been added."""
+    """Return whether a group has this offset with this metadata; the broker may have added an epoch that was not
+    committed.
+    """
     there = known.get((target.topic, target.number))
     return there is not None and (there.offset, there.metadata) == (wanted.offset, wanted.metadata)
 
 
 def _explained(group: str, code: int, message: str | None = None) -> Answer:
-    """Return a coordinator's answer; where it refuses a group with members, and says no more than a code, with
-    words."""
+    """Return a coordinator's answer; add a text if it refuses a group with members and returns only a code."""
     if code in _JOINED:
         return ErrorCode.non_empty_group, f"group {group} has members now ({errors.error_name(code)}): one has joined"
     return code, message
@@ -1151,8 +1162,9 @@ async def _at_coordinator(
     *,
     since: str = "",
 ) -> Any:
-    """Return the answer of the group's coordinator to a change. One that refuses all of it because the group has moved
-    has applied nothing, so that it is sent to the next coordinator."""
+    """Return the answer of the group's coordinator to a change. A coordinator that refuses the whole change because the
+    group has moved has applied nothing, so the change is sent to the next coordinator.
+    """
 
     if link.settings.read_only:
         raise errors.ReadOnly(api)
@@ -1173,8 +1185,9 @@ async def _at_coordinator(
 
 
 async def _topic_ids(link: Link, request: changes.CommitOffsets) -> dict[str, UUID | None]:
-    """Return topic -> its id, by which OffsetCommit names it since version 10 (KIP-848); None where brokers have none.
-    Topics that do not exist are missing."""
+    """Return topic -> its id, which OffsetCommit uses since version 10 (KIP-848); None if the brokers have no topic
+    ids. Topics that do not exist are missing.
+    """
     known: dict[str, UUID | None] = {name: uuid_of(text) for name, text in request.topic_ids.items()}
     unknown = list(dict.fromkeys(target.topic for target in request.offsets if target.topic not in known))
     listing = await describe_topics(link, unknown)
@@ -1183,15 +1196,17 @@ async def _topic_ids(link: Link, request: changes.CommitOffsets) -> dict[str, UU
     return known
 
 
-# How far groups have read topics.
+# Positions of groups in topics.
 
 _Read = tuple[Mapping[TopicPartition, cluster.CommittedOffset], list[Failure]]
 
 
 async def topic_readers(link: Link, topics: Collection[str], most: int) -> dict[str, TopicReaders]:
-    """Return topic -> how far groups have read it. Of more than `most` groups, the first by name are asked for.
+    """Return topic -> the positions of its groups. If there are more than `most` groups, only the first by name are
+    read.
 
-    Groups that the principal may not describe are missing without an error. Raises AdminError if the cluster is lost.
+    Groups that the principal may not describe are missing without an error. Raises AdminError if the connection is
+    lost.
     """
     try:
         listing = await list_groups(link)
@@ -1231,7 +1246,7 @@ async def topic_readers(link: Link, topics: Collection[str], most: int) -> dict[
 
 
 def _members_of(groups: Iterable[cluster.Group], topics: Collection[str]) -> dict[str, dict[str, int]]:
-    """Return topic -> group -> how many of its members the topic is assigned to."""
+    """Return topic -> group -> the number of its members to which the topic is assigned."""
     found: dict[str, dict[str, int]] = {topic: {} for topic in topics}
     for group in groups:
         for member in group.members or ():
@@ -1246,11 +1261,11 @@ def _members_of(groups: Iterable[cluster.Group], topics: Collection[str]) -> dic
 async def find_coordinators(
     link: Link, names: Iterable[str], of: CoordinatorsOf = OF_GROUPS, *, is_change: bool = False
 ) -> tuple[dict[str, int], dict[str, Failure]]:
-    """Return group, or transactional id -> its coordinator's broker id, and name -> failure for those without one.
+    """Return name -> its coordinator's broker id, for groups or transactional ids, and name -> failure for the others.
     Raises AdminError.
 
-    is_change: whether brokers may make the coordinators' topic for it. Where there is none there are no groups, and a
-    read does not ask: brokers make it at the question.
+    is_change: whether brokers may create the coordinators' topic. A read sends no FindCoordinator before the topic
+    exists, since brokers create the topic when they receive one; without it there are no groups.
     """
     wanted = tuple(dict.fromkeys(names))
     if wanted and not is_change and not await _has_coordinators(link, of):
@@ -1279,7 +1294,7 @@ async def _has_coordinators(link: Link, of: CoordinatorsOf) -> bool:
     try:
         listing = await describe_topics(link, [of.topic])
     except errors.BrokerError as error:
-        if error.failure.name == NOT_RECORDED:  # nothing is made in a record
+        if error.failure.name == NOT_RECORDED:  # a record creates nothing
             return True
         raise
     if of.topic in listing.failures and listing.failures[of.topic].name != _NO_TOPIC:
@@ -1288,7 +1303,7 @@ async def _has_coordinators(link: Link, of: CoordinatorsOf) -> bool:
 
 
 async def _coordinators(link: Link, names: Sequence[str], of: CoordinatorsOf) -> dict[str, tuple[int, int, str | None]]:
-    """Return name -> (broker id, error code, message). Several names in one request from version 4 on (KIP-699)."""
+    """Return name -> (broker id, error code, message). Since version 4 one request has several names (KIP-699)."""
     if (await link.version("find_coordinator") or 0) >= 4:
         response = await link.call(
             "find_coordinator", lambda kio: kio.FindCoordinatorRequest(key_type=of.type, coordinator_keys=tuple(names))
@@ -1307,7 +1322,7 @@ async def _coordinators(link: Link, names: Sequence[str], of: CoordinatorsOf) ->
 
 
 def parts(items: Sequence[Item], most: int) -> Iterator[Sequence[Item]]:
-    """Return the items in parts of at most so many, each for a request."""
+    """Return the items in batches of at most `most`, one for each request."""
     return (items[start : start + most] for start in range(0, len(items), most))
 
 

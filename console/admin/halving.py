@@ -1,4 +1,4 @@
-"""Batched reads of which one member spoils the answer for all: halves are asked until it is found alone."""
+"""Batched reads in which one member may fail the answer for all: halves are requested until that member is alone."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 Ask = Callable[[Sequence[K]], Awaitable[Mapping[K, V | Failure]]]
-"""Sends one request for some members and returns what each has of it."""
+"""Function that sends one request for some members and returns the value or failure of each."""
 
 
 class Halving:
-    """What halving has found out during one read. Where all members fail by themselves, as without a right, halves say
-    no more than the whole did: after so many answers in a row without a value no batch is halved for that error."""
+    """The state of halving during one read. If each member fails by itself, such as without a right, halves fail like
+    the whole: after so many consecutive answers without a value no batch is halved for that error.
+    """
 
     def __init__(self, name: Callable[[Any], str] = str) -> None:
-        """Make one. name: of a member, for people."""
+        """Make the state. name: function that returns a member's display name."""
         self._name = name
         self._hopeless: set[str] = set()
         self._fruitless = 0
 
     async def read(self, members: Sequence[K], ask: Ask[K, V]) -> dict[K, V | Failure]:
-        """Return each member with its value or its failure. `ask` may raise BrokerError and BadAnswer, which fail all
-        its members alike; what else it raises is raised."""
+        """Return each member with its value or its failure. `ask` may raise BrokerError and BadAnswer, which are the
+        failure of all its members; other errors propagate.
+        """
         found = await self._asked(members, ask)
         for why, spoiled in _spoiled(found):
             if why not in self._hopeless:
@@ -57,7 +59,7 @@ class Halving:
         return found
 
     async def _asked(self, members: Sequence[K], ask: Ask[K, V]) -> dict[K, V | Failure]:
-        """Send one request; a member that its answer leaves out has a failure that says so."""
+        """Send one request; the failure of a member that the answer leaves out says so."""
         try:
             found = await ask(members)
         except Unsupported:
@@ -68,7 +70,7 @@ class Halving:
 
 
 def parted(found: Mapping[K, V | Failure]) -> tuple[dict[K, V], dict[K, Failure]]:
-    """Return the members that have a value, and those that have a failure."""
+    """Return the members with a value, and those with a failure."""
     return (
         {member: each for member, each in found.items() if not isinstance(each, Failure)},
         {member: each for member, each in found.items() if isinstance(each, Failure)},
@@ -78,7 +80,9 @@ def parted(found: Mapping[K, V | Failure]) -> tuple[dict[K, V], dict[K, Failure]
 async def each_of(
     filters: Sequence[K], ask: Callable[[Sequence[K]], Awaitable[Sequence[V | Failure]]]
 ) -> list[V | Failure]:
-    """Return what each filter of a batch finds, or its failure, in their order. ask: sends one request for some."""
+    """Return the matches of each filter of a batch, or its failure, in order. ask: function that sends one request for
+    some.
+    """
 
     async def some(places: Sequence[int]) -> Mapping[int, V | Failure]:
         return dict(zip(places, await ask([filters[place] for place in places]), strict=True))
@@ -88,8 +92,10 @@ async def each_of(
 
 
 def _spoiled(found: Mapping[K, V | Failure]) -> list[tuple[str, list[K]]]:
-    """Return each error that several members have, with these, where no member has a value: what one of them may do to
-    the others. Some may have an error of their own, which a server looks at first, such as a missing right."""
+    """Return each error that several members have, with these members; empty if any member has a value. One of these
+    members may cause the error of the others. Some may have their own error, which a server checks first, such as a
+    missing right.
+    """
     groups: dict[str, list[K]] = {}
     for member, each in found.items():
         if not isinstance(each, Failure):
@@ -99,5 +105,7 @@ def _spoiled(found: Mapping[K, V | Failure]) -> list[tuple[str, list[K]]]:
 
 
 def _patience(count: int) -> int:
-    """Answer in a row without a value that one spoiler can bring about, twice: the way down to it, and its end."""
+    """Return twice the number of consecutive answers without a value that one failing member can cause: the way down to
+    it, and its end.
+    """
     return 2 * count.bit_length() + 2

@@ -1,7 +1,7 @@
-"""JSON Web Tokens (RFC 7519) that others verify: what one says of itself, and one without a signature.
+"""JSON Web Tokens (RFC 7519) that others verify: their claims, and unsigned tokens.
 
-joserfc, which makes assertions, does not read them: nothing is verified here, tokens may lack what it asks for and have
-a header of any length, and it takes 40 ms to load.
+joserfc, which makes assertions, can't read these: kac verifies nothing here, tokens may lack the claims that joserfc
+requires and have a header of any length, and it takes 40 ms to load.
 """
 
 from __future__ import annotations
@@ -20,28 +20,30 @@ from console.model.numbers import json_text
 from console.safe_files import read_text
 
 UNSECURED_LIFE = 3600
-"""Seconds (OAuthBearerUnsecuredLoginCallbackHandler)."""
+"""Lifetime of an unsecured token in seconds (OAuthBearerUnsecuredLoginCallbackHandler)."""
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _LONGEST_SHOWN = 80
 _LARGEST_FILE = 1 << 20
 
 
 class Token(NamedTuple):
-    """A token and its life in seconds, None if unknown."""
+    """A token and its lifetime in seconds; None if unknown."""
 
     text: str
     life: float | None
 
 
 def checked(token: str, what: str) -> str:
-    """Return the token, if it can't end its message early (RFC 7628, section 3.1). Raises AuthenticationFailed."""
+    """Return the token if it can't end its message early (RFC 7628, section 3.1). Raises AuthenticationFailed."""
     if not _TOKEN.fullmatch(token):
         raise no_token(f"{what} is empty or has invalid characters", "Get a new one.")
     return token
 
 
 def token_in_file(path: Path) -> str:
-    """Return the text of a file that holds a token alone. Raises OSError, and ValueError for what can be none."""
+    """Return the token in a file that has only a token. Raises OSError, and ValueError for text that can't be a
+    token.
+    """
     text = read_text(path, _LARGEST_FILE).strip()
     if not text.isascii():
         raise ValueError("it is no token: it is not in ASCII")
@@ -54,14 +56,14 @@ def no_token(message: str, remedy: str) -> AuthenticationFailed:
 
 
 def life_of(token: str) -> float | None:
-    """Return seconds until the claim ``exp``; None if it is not a JWT, has no such claim, or is expired."""
+    """Return the seconds until the claim ``exp``; None if the token is not a JWT, lacks the claim, or has expired."""
     expires = _time(_part(token, 1).get("exp"))
     left = 0.0 if expires is None else expires - time.time()
     return left if left > 0 else None
 
 
 def shown_token(token: str) -> str:
-    """Return what a refused token says of itself, a line without the token: a broker says only that it is invalid."""
+    """Return a line about a refused token, without the token: a broker reports only that it is invalid."""
     header, claims = _part(token, 0), _part(token, 1)
     if not claims:
         return "the token is not a JWT"
@@ -79,20 +81,20 @@ def shown_token(token: str) -> str:
 
 
 def is_expired(token: str) -> bool:
-    """Return whether a JWT's time is over by this host's clock; False for another token."""
+    """Return whether a JWT has expired by this host's clock; False for another token."""
     expires = _time(_part(token, 1).get("exp"))
     return expires is not None and expires <= time.time()
 
 
 def unsecured_token(subject: str, now: Callable[[], float] = time.time) -> str:
-    """Return an unsigned JWT, for brokers that are set up for tests (OAuthBearerUnsecuredJws)."""
+    """Return an unsigned JWT, for brokers that are configured for tests (OAuthBearerUnsecuredJws)."""
     issued = int(now())
     parts = {"alg": "none"}, {"sub": subject, "iat": issued, "exp": issued + UNSECURED_LIFE}
     return "".join(f"{base64url(json_text(part).encode('ascii'))}." for part in parts)
 
 
 def base64url(data: bytes) -> str:
-    """Return base 64 for URLs without padding."""
+    """Return URL-safe base64 without padding."""
     return base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
 
 
@@ -106,7 +108,7 @@ def _part(token: str, number: int) -> dict[str, Any]:
 
 
 def _time(value: object) -> float | None:
-    """Return seconds since 1970, if they are of a year that a calendar has."""
+    """Return seconds since 1970 if the calendar has their year; else None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 <= value < 253_402_300_800 else None

@@ -1,6 +1,4 @@
-"""Requests to one cluster: to which broker, by which connection and in which version, when they are sent again, and
-which brokers are silent.
-"""
+"""Requests to one cluster: the choice of broker, connection and version, retries, and the search for silent brokers."""
 
 from __future__ import annotations
 
@@ -59,26 +57,28 @@ def broker(broker_id: int) -> Route:
 
 Build = Callable[[ModuleType], Any]
 Ask = Callable[[str, Build], Awaitable[Any]]
-"""Sends one request, of kio's name, and returns its decoded response."""
+"""Function that sends one request, by kio's name, and returns its decoded response."""
 Prepare = Callable[[str, int], object]
-"""Prepares decoding, called with the API and its version."""
+"""Function that prepares decoding; it takes the API and its version."""
 
 ELSEWHERE_SECONDS, WAYS = 1.0, 4
-"""Seconds after which what the controller answers is asked for by way of another broker, too; and by how many ways: a
-broker that waits for a controller that hangs does not see that there is a new one."""
+"""Seconds after which a request for the controller is also sent by another broker, and the most brokers tried: a broker
+that waits for a controller that hangs does not notice the newly elected one."""
 LEADER_SECONDS = 5.0
-"""Seconds after which controllers are asked who leads now, where the one that did does not answer."""
+"""Seconds without a response from the leading controller, after which kac asks the controllers for the leader again."""
 ELECTION_SECONDS = 6.0
-"""For how long controllers are asked who leads while the one that they name does not answer, or they name none: they
-elect another one within controller.quorum.fetch.timeout.ms and controller.quorum.election.timeout.ms, 2 and 1 by
-default."""
+"""Seconds for which kac asks the controllers for the leader while the one that they name does not answer, or they name
+none. They elect another one within controller.quorum.fetch.timeout.ms and controller.quorum.election.timeout.ms, by
+default 2 s and 1 s."""
 LONGEST_CHANGE = 3600.0
-"""Seconds for which a connection that is out of use stays open for a change that is not answered."""
+"""Seconds for which a retired connection stays open for a change without a response."""
 
 
 class Nodes(Struct, frozen=True):
-    """The brokers of a Metadata response: id -> (host, port), the controller's id, -1 if there is no controller, and
-    the cluster's, None if it has none."""
+    """The nodes of a Metadata response.
+
+    brokers: id -> (host, port). controller_id: -1 if there is no controller. cluster_id: None if the response has none.
+    """
 
     brokers: Mapping[int, tuple[str, int]]
     controller_id: int = -1
@@ -86,7 +86,7 @@ class Nodes(Struct, frozen=True):
 
 
 class _Request(NamedTuple):
-    """A request with its options. deadline: on the loop's clock. The others as in `Link.call`."""
+    """A request with its options. deadline: on the loop's clock. The other fields as in `Link.call`."""
 
     api: str
     build: Build
@@ -98,24 +98,24 @@ class _Request(NamedTuple):
 
 
 class _NamesNodes(NamedTuple):
-    """An API, and what makes its request."""
+    """An API and the function that builds its request."""
 
     api: str
     build: Build
 
 
 class Sender:
-    """Sends a request over one connection, once, and notes in a flight record what came of it.
+    """Sends a request once over one connection, and notes the result in a flight record.
 
     was_answered: whether any broker has answered yet.
     """
 
     def __init__(self, settings: ConnectionSettings, tap: Tap | None, pools: Sequence[Connections]) -> None:
-        """Make one that no broker has answered yet.
+        """Make a sender without answers.
 
         Args:
-            tap: gets what a flight record keeps.
-            pools: a connection that does not answer in time is taken out of use in each of them.
+            tap: receiver of the flight record's data.
+            pools: connection pools; a connection that does not answer in time is retired in each of them.
         """
         self._settings, self._tap, self._pools = settings, tap, pools
         self.was_answered = False
@@ -165,12 +165,12 @@ class Sender:
         return answer
 
     def count_throttled(self) -> int:
-        """Return the answers by which brokers throttled kac, since they were counted last."""
+        """Return the number of responses since the last call in which brokers throttled kac."""
         count, self._throttled = self._throttled, 0
         return count
 
     async def ask(self, connection: Connection, api: str, build: Build) -> Any:
-        """Return the decoded response to one request, without a limit of time. Raises AdminError and TimeoutError."""
+        """Return the decoded response to one request, without a timeout. Raises AdminError and TimeoutError."""
         version = connection.version(api)
         if version is None:
             raise errors.Unsupported(api, "", connection.versions)
@@ -192,32 +192,32 @@ class Sender:
         return await aside(len(answer.body), partial(decode, answer))
 
     def not_connected(self, address: Address, error: errors.AdminError, took: float) -> errors.AdminError:
-        """Note in the flight record that nothing connected. Return the error.
+        """Note in the flight record that no connection opened. Return the error.
 
         Args:
-            took: seconds until that was clear.
+            took: seconds until the failure was certain.
         """
         if self._tap is not None:
             self._tap.not_connected(address, error, took)
         return error
 
     def keep_handshake(self, node: int, address: Address, listener: str, shown: Shown | None, took: float) -> None:
-        """Note in the flight record what a listener's certificate said, None where it showed none."""
+        """Note in the flight record the certificate of a listener; None if the listener showed none."""
         if self._tap is not None:
             self._tap.shook_hands(node, address, listener, shown, took)
 
     def name_nodes(self, nodes: Nodes) -> None:
-        """Note in the flight record which node is at which address."""
+        """Note in the flight record the address of each node."""
         if self._tap is not None:
             self._tap.name_nodes(nodes.brokers)
 
 
 class Routes:
-    """Which nodes a cluster has, and the connection to the one that a request is for.
+    """The nodes of a cluster, and the connection for each request.
 
-    connections: those to the nodes. forwarding: others to the same nodes, for what waits for the controller, which
-    holds up all that is sent after it on its connection. known: the nodes as they were named last.
-    cluster_id: of the cluster that was described first: a change is sent to no other.
+    connections: the connections to the nodes. forwarding: other connections to the same nodes, for requests that wait
+    for the controller and delay all later requests on their connection. known: the nodes of the last response.
+    cluster_id: the id of the first cluster that answered; a change is sent to no other cluster.
     """
 
     def __init__(
@@ -227,11 +227,11 @@ class Routes:
         sender: Sender,
         read: Callable[[], Awaitable[Any]],
     ) -> None:
-        """Make one that knows no nodes yet.
+        """Make routes without known nodes.
 
         Args:
             pools: `connections` and `forwarding`.
-            read: returns the response that names the nodes (`names_nodes`).
+            read: function that returns the response with the nodes (`names_nodes`).
         """
         self._settings, self._sender, self._read = settings, sender, read
         self.connections, self.forwarding = pools
@@ -241,7 +241,7 @@ class Routes:
         self._refreshing: asyncio.Task[Nodes] | None = None
 
     async def nodes(self) -> Nodes:
-        """Return the known brokers; reads them the first time."""
+        """Return the known brokers; read them on the first call."""
         return self.known if self.known.brokers else await self.refresh()
 
     async def refresh(self) -> Nodes:
@@ -266,10 +266,10 @@ class Routes:
     def _refreshed(self, task: asyncio.Task[Nodes]) -> None:
         self._refreshing = None
         if not task.cancelled():
-            task.exception()  # the waiting callers have it
+            task.exception()  # the waiting callers get the exception
 
     async def connection(self, to: Route, api: str = "") -> Connection:
-        """Return the connection for an API; without one, for the versions that it supports. Raises AdminError."""
+        """Return the connection for an API; without an API, for its supported versions. Raises AdminError."""
         if self._settings.controllers:
             return await self._to_controller(to)
         if to.where is Destination.BROKER:
@@ -290,12 +290,13 @@ class Routes:
         return list(dict.fromkeys((*self._settings.bootstrap, *self.known.brokers.values())))
 
     async def _to_controller(self, to: Route) -> Connection:
-        """Return the connection to a controller: controllers hand nothing on, and only the active one changes what is
-        not a controller's own."""
+        """Return the connection to a controller. Controllers do not forward, and only the active one changes cluster
+        metadata.
+        """
         if to.where is Destination.ANY:
             return await self.connections.any_of(self._addresses())
         id_ = to.broker_id if to.where is Destination.BROKER else (await self.nodes()).controller_id
-        if id_ < 0:  # an election may be over by now
+        if id_ < 0:  # an election may have ended since
             id_ = (await self.refresh()).controller_id
         return await self._to_broker(id_, self.connections)
 
@@ -318,8 +319,10 @@ class Routes:
             raise link_errors.not_at_its_address(broker_id, error.failure, controllers=at_controllers) from error
 
     async def _moved_to(self, broker_id: int, address: Address, refusal: errors.WrongNode) -> Address:
-        """Return where to find a node that does not answer at its address: where it is now, or there all the same, if
-        what refused to be it answers for it. Raises the AdminError that says who is there instead."""
+        """Return the address for a node that does not answer at its known one: the new address of the node, or the same
+        address if the peer that denied being the node proves to be it. Raises the AdminError that names the node found
+        there instead.
+        """
         now = (await self.refresh()).brokers.get(broker_id)
         if now is not None and now != address:
             return now
@@ -344,9 +347,11 @@ class Routes:
 
     @asynccontextmanager
     async def apart(self, address: Address) -> AsyncIterator[Ask]:
-        """Give a connection of its own to a node that Metadata does not name. What it yields returns the decoded
-        response of one request, sent once, and raises AdminError and TimeoutError. Raises AdminError where nothing
-        connects."""
+        """Open a separate connection to a node that Metadata does not name.
+
+        Yields a function that sends one request once and returns its decoded response; it raises AdminError and
+        TimeoutError. Raises AdminError if no connection opens.
+        """
         connection = await self.connections.open_apart(address)
         try:
             yield partial(self._sender.ask, connection)
@@ -354,12 +359,14 @@ class Routes:
             await connection.close()
 
     def turn(self) -> None:
-        """Take another way to the controller from now on; a change that waits on the former one may go on waiting."""
+        """Use another broker for the next requests to the controller; a change that waits on the former one may keep
+        waiting.
+        """
         self.forwarding.retire_all(LONGEST_CHANGE)
         self._way += 1
 
     def retire(self, addresses: Iterable[Address] | None = None) -> None:
-        """Take the connections to these addresses out of use, None: all of them; later requests use new ones."""
+        """Retire the connections to these addresses; None: all connections. Later requests open new ones."""
         gone = None if addresses is None else tuple(addresses)
         for connections in (self.connections, self.forwarding):
             if gone is None:
@@ -376,10 +383,10 @@ class Routes:
 
 
 class Link:
-    """Sends requests to one cluster. Bound to the event loop it is used on; connects when first needed.
+    """A client of one cluster. Bound to its event loop; connects at the first request.
 
-    Methods that send raise AdminError, whose `failure` is the text for an operator, CancelledError, and what `build`
-    raises; nothing else.
+    Methods that send raise AdminError, whose `failure` is the text for an operator, CancelledError, and the errors of
+    `build`; nothing else.
     """
 
     def __init__(
@@ -389,8 +396,9 @@ class Link:
         tap: Tap | None = None,
         connections: Connections | None = None,
     ) -> None:
-        """Make one without connections. record: gets all frames. tap: gets what a flight record keeps. connections:
-        others than those to the brokers of the settings, as a record's."""
+        """Make a link without connections. record: callback for all frames. tap: receiver of the flight record's data.
+        connections: replacement for the connections to the brokers of the settings, such as those of a record.
+        """
         self.settings = settings
         own = connections or Connections(settings, record, tap)
         pools = own, connections or own.beside()
@@ -409,12 +417,14 @@ class Link:
     ) -> Any:
         """Return the decoded response, in the highest version that both sides support. Error codes are plain integers.
 
-        api: kio's package name ("describe_configs"). build: makes the request from kio's module of that version.
-        proposed: a proposal's version instead (see `proposes`), whose module `build` gets then.
-        timeout: seconds for everything, retries included; None: the settings' request timeout.
-        change: a request that may change something is refused without it, unless its bytes say that it is a check.
-        It is never sent again once its bytes may have been sent: raises OutcomeUnknown then. If a CONTROLLER call is
-        answered with NOT_CONTROLLER only, it was not applied and is sent again to the new controller.
+        api: kio's package name ("describe_configs"). build: function that builds the request from kio's module of that
+        version. proposed: version of a proposal to use instead (see `proposes`); `build` then gets the proposal's
+        module.
+        timeout: seconds for the whole call, retries included; None: the settings' request timeout.
+        change: True for a request that may change something; without it such a request is refused, unless its bytes
+        mark it as validate-only. A change is never sent again once its bytes may have been sent: then raises
+        OutcomeUnknown. If all errors of a CONTROLLER call are NOT_CONTROLLER, it was not applied and is sent again to
+        the new controller.
         """
         loop = asyncio.get_running_loop()
         deadline = self._deadline(timeout)
@@ -432,8 +442,9 @@ class Link:
         return response
 
     async def ask_controller(self, api: str, build: Build) -> Any:
-        """Do as `call`, for a read that brokers forward to the controller: by way of another broker where one does not
-        answer soon. Where controllers are asked themselves, a leader that does not answer may be another one by then.
+        """Do as `call`, for a read that brokers forward to the controller: also by another broker if one does not
+        answer soon. If kac connects to controllers directly, ask them for the leader again while the known one does not
+        answer.
         """
         if self.settings.controllers:
             return await self._ask_leader(api, build)
@@ -444,7 +455,7 @@ class Link:
             return await self.call(api, build, to=CONTROLLER)
 
         async def discard(_answer: Any) -> None:
-            """Drop an answer: there are enough."""
+            """Drop an answer: enough have arrived."""
 
         found = await first_to_open(
             range(WAYS), ask, discard, final=lambda error: not _is_of_the_way(error), stagger=ELSEWHERE_SECONDS
@@ -454,7 +465,7 @@ class Link:
         return found
 
     async def _ask_leader(self, api: str, build: Build) -> Any:
-        """Do as `call`, at the controller that leads, or that is elected in the place of one that does not answer."""
+        """Do as `call`, at the leading controller, or at its successor if it does not answer."""
         loop, waits = asyncio.get_running_loop(), delays()
         deadline = loop.time() + ELECTION_SECONDS
         while True:
@@ -476,15 +487,16 @@ class Link:
         timeout: float | None = None,  # noqa: ASYNC109
         prepare: Prepare | None = None,
     ) -> RawResponse:
-        """Do as `call`, but not decoded: the version and the bytes after the response header, for own decoders.
+        """Do as `call`, without decoding: return the version and the bytes after the response header, for kac's own
+        decoders.
 
-        NOT_CONTROLLER is not retried. prepare: called once the request is written, while the broker works on it.
+        NOT_CONTROLLER is not retried. prepare: callback after the request is written, while the broker works on it.
         """
         return await self._send(_Request(api, build, to, self._deadline(timeout), False, None, prepare))
 
     async def call_apart(self, address: Address, api: str, build: Build, within: float) -> Any:
-        """Return the decoded response of a node that Metadata does not name, as a controller, over a connection of its
-        own.
+        """Return the decoded response of a node that Metadata does not name, such as a controller, over a separate
+        connection.
 
         within: seconds for everything. Sent once. Raises AdminError.
         """
@@ -500,7 +512,7 @@ class Link:
         return (await self._reached(api, to)).version(api)
 
     async def advertised(self, to: Route = ANY) -> Mapping[int, tuple[int, int]]:
-        """Return API key -> lowest and highest version, as the destination has them."""
+        """Return the destination's API key -> (lowest, highest) version."""
         return (await self._reached("api_versions", to)).versions
 
     async def proposes(self, api: str, version: int, to: Route = ANY) -> bool:
@@ -508,7 +520,7 @@ class Link:
         return (await self._reached(api, to)).proposes(api, version)
 
     async def require(self, api: str, min_version: int, needs: str, to: Route = ANY) -> int:
-        """Return the version in use, if it is at least this one. Raises Unsupported with the Kafka release needed."""
+        """Return the version in use, at least `min_version`. Raises Unsupported with the Kafka release needed."""
         connection = await self._reached(api, to)
         version = connection.version(api)
         if version is None or version < min_version:
@@ -516,23 +528,23 @@ class Link:
         return version
 
     async def nodes(self) -> Nodes:
-        """Return the known brokers; reads them the first time."""
+        """Return the known brokers; read them on the first call."""
         return await self.routes.nodes()
 
     async def silence(self, within: float) -> dict[int, errors.AdminError]:
-        """Return the errors of known brokers that do not answer ApiVersions within so many seconds, or far sooner where
-        another has; empty if all do.
+        """Return the errors of known brokers that do not answer ApiVersions within so many seconds; empty if all do.
+        After the first answer the others get far less time.
 
-        All are asked at once, each on a new connection; of very many brokers only the first CONCURRENCY, which is
-        enough to see whether the cluster is up. Connections to silent brokers are taken out of use. Raises AdminError
-        if the brokers are unknown, or none answers.
+        Each broker is asked on a new connection, all concurrently. On a very large cluster only the first CONCURRENCY
+        brokers are asked, which suffices to see whether the cluster is up. Connections to silent brokers are retired.
+        Raises AdminError if the brokers are unknown, or none answers.
         """
         try:
             async with asyncio.timeout(within):
                 nodes = dict(sorted((await self.nodes()).brokers.items())[:CONCURRENCY])
         except TimeoutError:
             if reached := self.routes.connections.reached():
-                self.reconnect()  # what was asked there may never be answered
+                self.reconnect()  # requests in flight there may never get an answer
                 raise link_errors.not_told(reached, within, names_nodes(self.settings).api) from None
             raise link_errors.no_answer(self.settings.bootstrap, within, asked=self.settings.asked) from None
         silent = await silent_nodes(
@@ -540,16 +552,16 @@ class Link:
         )
         self.routes.retire(nodes[id_] for id_ in silent)
         if nodes and len(silent) == len(nodes):
-            # An error that says more than a time-out comes first.
+            # An error with more information than a timeout comes first.
             raise min(silent.values(), key=lambda why: isinstance(why, errors.RequestTimedOut))
         return silent
 
     def now_ms(self) -> int:
-        """Return the time by which answers are judged, milliseconds since 1970."""
+        """Return the time for the evaluation of answers, in milliseconds since 1970."""
         return self.routes.connections.now_ms()
 
     def reconnect(self) -> None:
-        """Take all connections out of use: later requests use new ones."""
+        """Retire all connections: later requests open new ones."""
         self.routes.retire()
 
     async def refresh(self) -> Nodes:
@@ -564,7 +576,7 @@ class Link:
         return asyncio.get_running_loop().time() + (self.settings.request_timeout if timeout is None else timeout)
 
     async def _send(self, request: _Request) -> RawResponse:
-        """Retry until there is an answer, a permanent error, or no time left."""
+        """Send, and retry until an answer, a permanent error or the deadline."""
         if request.change and self.settings.read_only:
             raise errors.ReadOnly(request.api)
         loop = asyncio.get_running_loop()
@@ -593,14 +605,14 @@ class Link:
             return await self._exchange(request)
 
     async def _reached(self, api: str, to: Route) -> Connection:
-        """Return a connection, for the versions that it supports; no request is sent."""
+        """Return a connection, for its supported versions; no request is sent."""
         async with AsyncExitStack() as held:
             if to.where is Destination.BROKER:
                 await self._limit_concurrency(held, api, to, self._deadline(None))
             return await self.routes.connection(to)
 
     async def _limit_concurrency(self, held: AsyncExitStack, api: str, to: Route, deadline: float) -> None:
-        """Limit the brokers that are asked at once. Raises RequestTimedOut."""
+        """Limit the number of brokers with concurrent requests. Raises RequestTimedOut."""
         try:
             async with asyncio.timeout_at(deadline):
                 await held.enter_async_context(self.routes.connections.concurrency)
@@ -645,7 +657,7 @@ class Link:
         return await self.sender.send(request, connection, encoded)
 
     async def _refuse_another_cluster(self, connection: Connection, request: _Request) -> None:
-        """Ask who is at the end of the connection that a change is about to take. Raises AdminError."""
+        """Check the cluster id of the peer on the connection that is about to carry a change. Raises AdminError."""
         api, build = names_nodes(self.settings)
         try:
             async with asyncio.timeout_at(request.deadline):
@@ -661,23 +673,25 @@ class Link:
 
 
 def names_nodes(settings: ConnectionSettings) -> _NamesNodes:
-    """Return the request whose answer names the nodes that are asked, and the cluster."""
+    """Return the API whose response names the cluster and its nodes: brokers, or controllers if the settings have
+    these.
+    """
     if settings.controllers:
         return _NamesNodes("describe_cluster", controllers_of_cluster)
     return _NamesNodes("metadata", metadata_of_no_topic)
 
 
 def _is_of_the_way(error: BaseException) -> bool:
-    """Return whether a request failed on the way, and not at the controller."""
+    """Return whether a request failed on the way to the controller, not at it."""
     return isinstance(error, errors.Unreachable | errors.Disconnected | errors.RequestTimedOut)
 
 
 CONTROLLERS = 2
-"""The endpoints that DescribeCluster is to name: 1 brokers, 2 controllers (KIP-919)."""
+"""The endpoints that DescribeCluster returns: 1 brokers, 2 controllers (KIP-919)."""
 
 
 def controllers_of_cluster(kio: ModuleType) -> Any:
-    """Return a request of a controller for the controllers of its cluster."""
+    """Return a request to a controller for the controllers of its cluster."""
     return for_version(
         kio.DescribeClusterRequest,
         include_cluster_authorized_operations=True,
@@ -687,7 +701,7 @@ def controllers_of_cluster(kio: ModuleType) -> Any:
 
 
 def metadata_of_no_topic(kio: ModuleType, *, rights: bool = False) -> Any:
-    """Return a request for the cluster alone. rights: and for what the principal may do on it."""
+    """Return a request for the cluster without topics. rights: also request the principal's authorized operations."""
     return for_version(
         kio.MetadataRequest,
         topics=(),
@@ -698,7 +712,7 @@ def metadata_of_no_topic(kio: ModuleType, *, rights: bool = False) -> Any:
 
 
 def id_of_broker(kio: ModuleType, broker_id: int) -> Any:
-    """Return a request for a broker's id, which another broker refuses with its own."""
+    """Return a request for the configs of one broker; a broker with another id refuses it and names its own id."""
     resource = kio.DescribeConfigsResource(
         resource_type=BROKER, resource_name=str(broker_id), configuration_keys=("node.id",)
     )
@@ -708,7 +722,7 @@ def id_of_broker(kio: ModuleType, broker_id: int) -> Any:
 
 
 def import_partition_decoders(_api: str, _version: int) -> None:
-    """Import what decodes ListOffsets and DescribeLogDirs while the broker works on one of them."""
+    """Import the decoders of ListOffsets and DescribeLogDirs while the broker works on the request."""
     import console.wire.partition_decoders  # noqa: F401
 
 
@@ -731,11 +745,11 @@ def decode(raw: RawResponse) -> Any:
         raise errors.BadAnswer.of(f"the answer to {raw.api} can't be read: {error}", "Please report this.") from error
 
 
-# Which of several brokers do not answer: all are asked at once, and one that answers shortens the time of the rest.
+# Silent brokers: kac asks all concurrently, and the first answer shortens the time for the others.
 
 OTHERS_SECONDS, OTHERS_TIMES = 2.5, 3
-"""The seconds, and the times what the first broker took to answer, in which the others have to once one has: logins
-over a slow line are slow for all."""
+"""Bounds of the time for the other brokers after the first answer: seconds, and a multiple of the first broker's time,
+since a slow line slows all logins."""
 
 
 async def silent_nodes(
@@ -746,14 +760,14 @@ async def silent_nodes(
     *,
     asked: str,
 ) -> dict[int, errors.AdminError]:
-    """Return the errors of those that do not answer within so many seconds, or far sooner where another has.
+    """Return the errors of nodes that do not answer within so many seconds, or far sooner once another has answered.
 
-    ask: asks one, and raises AdminError. failed: gets what was not answered in time, and gives the error of it.
-    asked: what they are, in a word.
+    ask: function that sends to one node; raises AdminError. failed: function that takes the error of a node without an
+    answer in time and returns the error to report. asked: the word for the kind of node.
     """
     loop = asyncio.get_running_loop()
     began, limit = loop.time(), within
-    limits: dict[int, asyncio.Timeout] = {}  # by id: two of them may advertise one address
+    limits: dict[int, asyncio.Timeout] = {}  # by id: two nodes may advertise one address
 
     async def reason(id_: int, address: Address) -> errors.AdminError | None:
         nonlocal limit
@@ -777,18 +791,18 @@ async def silent_nodes(
     return {id_: why for id_, why in zip(nodes, reasons, strict=True) if why is not None}
 
 
-# Decoding beside the client's loop.
+# Decoding outside the client's loop.
 
 LONG = 1 << 20
-"""Bytes of an answer that is decoded in a thread of its own: the client's other requests go on meanwhile."""
+"""Bytes from which on a response is decoded in its own thread, so that the client's other requests continue."""
 
 
 async def aside(size: int, decoding: Callable[[], T]) -> T:
-    """Return what is decoded of so many bytes."""
+    """Return the result of decoding; in a thread if the response is large."""
     return decoding() if size < LONG else await asyncio.to_thread(decoding)
 
 
-# Which broker a request goes to, and when it is sent again: exponential backoff with full jitter.
+# Routes and retries: exponential backoff with full jitter.
 
 
 KRAFT_ONLY = (55, 64)
@@ -796,8 +810,9 @@ KRAFT_ONLY = (55, 64)
 
 
 def forwards_to_controller(api_keys: Container[int]) -> bool:
-    """Return whether a broker with these APIs forwards requests to the controller, as all in KRaft mode do
-    (KIP-590)."""
+    """Return whether a broker with these APIs forwards requests to the controller, as all brokers in KRaft mode do
+    (KIP-590).
+    """
     return any(key in api_keys for key in KRAFT_ONLY)
 
 
@@ -825,15 +840,15 @@ FORWARDED = frozenset(
         "update_features",
     }
 )
-"""APIs that brokers in KRaft mode hand on to the active controller (KafkaApis.forwardToController). While that one
-hangs they stay unanswered for half a minute, and so does all that comes after them on the same connection: a broker
-answers the requests of a connection one after another."""
+"""APIs that brokers in KRaft mode forward to the active controller (KafkaApis.forwardToController). While the
+controller hangs, such a request and all later ones on the same connection wait for half a minute: a broker answers the
+requests of a connection in order."""
 
 
 def refused_by_non_controller(response: Any) -> bool:
-    """Return whether the request as a whole, or each item, was refused with NOT_CONTROLLER: nothing was applied.
+    """Return whether the whole request, or each of its items, was refused with NOT_CONTROLLER: nothing was applied.
 
-    Kafka 2.8 refuses each partition of an election so, with 0 as the error of the whole.
+    Kafka 2.8 refuses each partition of an election this way, with 0 as the top-level error.
     """
     from kio.schema.errors import ErrorCode
 
@@ -865,7 +880,7 @@ ATTEMPTS = 5
 def delays(
     first: float = FIRST_DELAY, longest: float = LONGEST_DELAY, jitter: Callable[[], float] = random.random
 ) -> Iterator[float]:
-    """Yield seconds to wait before each retry: from 0 to a bound that doubles up to `longest`."""
+    """Yield the seconds to wait before each retry: a random time up to a bound that doubles to at most `longest`."""
     bound = first
     while True:
         yield bound * jitter()
@@ -880,9 +895,9 @@ async def until_settled(
     attempts: int = ATTEMPTS,
     waits: Iterator[float] | None = None,
 ) -> T:
-    """Read until the answer is not `unsettled` (a retriable error code). Returns the last answer in any case.
+    """Read until the answer is not `unsettled` (a retriable error code). Return the last answer in any case.
 
-    within: seconds after which there is no further retry. waits: seconds before each retry, else `delays`.
+    within: seconds; no retry starts later. waits: seconds before each retry; None: `delays`.
     For reads, and for changes that were refused; never for changes that may have been applied.
     """
     deadline = asyncio.get_running_loop().time() + within

@@ -1,4 +1,4 @@
-"""The failures of requests that were not answered, for an operator."""
+"""The failures of unanswered requests, for an operator."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _CHECK_FIRST = "It may have been applied: look before repeating it."
 
 
 class TurnedAway(Disconnected):
-    """The connection was closed at its first request, as listeners do that require SASL."""
+    """The connection was closed at its first request, as by listeners that require SASL."""
 
 
 def no_check(request: AiokafkaRequest) -> Failure:
-    """Return that a request was not meant to change anything, and would."""
+    """Return the failure of a request that would change something although it is not a change."""
     return Failure(
         "NOT_A_CHECK",
         f"{request.api} in version {request.version}, which this broker has, changes the cluster: its bytes do not say "
@@ -35,8 +35,9 @@ def no_check(request: AiokafkaRequest) -> Failure:
 
 
 def timed_out(api: str, connection: Connection, change: bool, *, asked: str, is_forwarded: bool = False) -> Failure:
-    """Return that a request was sent and not answered in time. asked: what it was sent to, in a word. is_forwarded:
-    whether that hands it on to the active controller, for which it waits."""
+    """Return the failure of a request without an answer in time. asked: the word for its destination. is_forwarded:
+    whether the destination forwards it to the active controller, and waits for that.
+    """
     remedy = WAITS_FOR_CONTROLLER if is_forwarded else f"Look at that {asked}'s load, and try again."
     if change:
         remedy = _CHECK_FIRST
@@ -46,7 +47,7 @@ def timed_out(api: str, connection: Connection, change: bool, *, asked: str, is_
 
 
 def flood(api: str, connection: Connection, error: Exception, *, asked: str) -> Failure | None:
-    """Return the failure of an answer that was too long, None if the connection was lost for another reason."""
+    """Return the failure of an answer that was too long; None if the connection was lost for another reason."""
     from console.wire.connection import MAX_FRAME, too_long
 
     frame = too_long(error)
@@ -61,23 +62,25 @@ def flood(api: str, connection: Connection, error: Exception, *, asked: str) -> 
 
 
 def no_answer(addresses: Sequence[Address], within: float, *, asked: str) -> RequestTimedOut:
-    """Return the error that none of these addresses answered within so many seconds. asked: what they are of, in a
-    word."""
+    """Return the error for addresses that did not answer within so many seconds. asked: the word for the kind of
+    node.
+    """
     where = first_few(list(map(show_address, addresses)))
     remedy = f"The {asked}s hang, or the network drops what is sent to them: look at their logs and load."
     return RequestTimedOut.of(f"no answer from {where} within {within:g} s", remedy)
 
 
 def not_told(reached: Sequence[Address], within: float, api: str) -> RequestTimedOut:
-    """Return which nodes there are was not answered within so many seconds, on connections that are open. api: what was
-    asked."""
+    """Return the error for open connections on which the request for the nodes got no answer within so many seconds.
+    api: name of the request.
+    """
     where = first_few(list(map(show_address, reached)))
     remedy = "It may be busy with a request before: it is asked again on a new connection."
     return RequestTimedOut.of(f"{where} is connected, and did not answer {api} within {within:g} s", remedy)
 
 
 def lost(api: str, connection: Connection, change: bool) -> Failure:
-    """Return the connection ended before the answer came."""
+    """Return the failure of a connection that was lost before the answer arrived."""
     where = show_address((connection.host, connection.port))
     return Failure(
         "DISCONNECTED", f"{where} was lost before it answered {api}", _CHECK_FIRST if change else "Try again."
@@ -85,7 +88,7 @@ def lost(api: str, connection: Connection, change: bool) -> Failure:
 
 
 def turned_away(connection: Connection) -> Failure:
-    """Return the connection was closed at its first request."""
+    """Return the failure of a connection that was closed at its first request."""
     return Failure(
         "AUTHENTICATION_FAILED",
         f"{show_address((connection.host, connection.port))} closes the connection at the first request: "
@@ -95,7 +98,7 @@ def turned_away(connection: Connection) -> Failure:
 
 
 def not_at_its_address(broker_id: int, failure: Failure, *, controllers: bool = False) -> Unreachable:
-    """Return a broker is not where Metadata says it is; a controller, where controllers are asked."""
+    """Return the error for a broker that is not at its address in Metadata, or for such a controller."""
     if controllers:
         text = f"controller {broker_id} at {failure.message}"
         remedy = (
@@ -110,8 +113,9 @@ def not_at_its_address(broker_id: int, failure: Failure, *, controllers: bool = 
 
 
 def no_such_broker(broker_id: int, alive: Iterable[int], *, controllers: bool = False) -> UnknownBroker:
-    """Return the error that no broker of this id is known. alive: the ids that are; controllers: they are
-    controllers'."""
+    """Return the error for an unknown broker or controller. alive: the known ids; controllers: whether they are
+    controllers'.
+    """
     if broker_id < 0:
         remedy = "Try again soon; if it lasts, look which controllers are down: most of the voters have to run."
         return UnknownBroker.of("the cluster has no controller just now", remedy)
@@ -127,8 +131,9 @@ _UNEXPECTED = re.compile(r"Unexpected (?:broker|node) id[,.] [Ee]xpected (\d{1,1
 
 
 def wrong_broker(broker_id: int, message: str | None, *, asked: str) -> Failure | None:
-    """Return the failure where another broker answers than the one that was meant, or another controller where these
-    are asked; None for another failure."""
+    """Return the failure if another broker, or another controller, answers than the expected one; None for another
+    failure.
+    """
     found = _UNEXPECTED.match(message or "")
     if found is None or int(found[1]) == broker_id:
         return None
@@ -140,8 +145,7 @@ def wrong_broker(broker_id: int, message: str | None, *, asked: str) -> Failure 
 
 
 def another_node(address: Address, meant: Node, *, asked: str) -> Failure:
-    """Return the failure of a connection at whose end is not the node that was meant, by its own words. asked: a broker
-    or a controller."""
+    """Return the failure of a connection whose peer denies being the expected node. asked: broker or controller."""
     return Failure(
         WRONG_BROKER,
         f"{show_address(address)} says that it is not {asked} {meant.id} of cluster {meant.cluster_id}, which "
@@ -151,7 +155,7 @@ def another_node(address: Address, meant: Node, *, asked: str) -> Failure:
 
 
 def of_another_cluster(address: Address, found: str | None, expected: str | None) -> Failure:
-    """Return the failure of a request whose connection leads to another cluster."""
+    """Return the failure of a request on a connection to another cluster."""
     where = show_address(address)
     answers = f"cluster {found}" if found else "a server without an id"
     message = f"{answers} answers at {where}, an address of cluster {expected}"

@@ -1,7 +1,7 @@
-"""Reads the metadata log from the controllers' own listener, as an observer does (KIP-595, KIP-630).
+"""A reader of the metadata log on the controllers' own listener, as an observer (KIP-595, KIP-630).
 
-Its records have secrets in plain text: the bytes go to a decoder that takes them out (`console.lake.kraft`), and
-nowhere else. The principal needs ClusterAction on the cluster.
+The records have secrets in plain text: the bytes go only to a decoder that removes them (`console.lake.kraft`). The
+principal needs ClusterAction on the cluster.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from console.wire.record_batches import HEADER
 
 TOPIC, TOPIC_ID = "__cluster_metadata", UUID(int=1)
 MOST_BYTES = 8 << 20
-"""Of the log that is asked for at once."""
+"""Most bytes of the log in one request."""
 MOST_SNAPSHOT_BYTES = 2 << 30
 ATTEMPTS, ATTEMPTS_ELECTING = 10, 60
-"""How often all controllers are asked; the second, once a leader was known: another one is elected then, which takes
+"""Rounds through all controllers without a leader; the second if a leader was known: the election of another one takes
 busy controllers many seconds."""
 _PAUSE = 0.5
-"""Seconds before controllers that have no leader are asked again."""
+"""Seconds between rounds through controllers without a leader."""
 _AFTER_LENGTH = 12
-"""Bytes of a batch that its length does not count."""
+"""Bytes of a batch that its length field does not count."""
 _BY_TOPIC_ID = 13
 _OF_ANOTHER_LEADER = {
     ErrorCode.invalid_request,
@@ -43,14 +43,14 @@ _OF_ANOTHER_LEADER = {
     ErrorCode.leader_not_available,
     ErrorCode.broker_not_available,
 }
-"""What a controller answers whose epoch is another, or that does not lead; with the leader that it knows."""
+"""Errors of a controller with another epoch, or that does not lead; the response names the leader that it knows."""
 _NOT_SERVED = {ErrorCode.unknown_topic_id, ErrorCode.unknown_topic_or_partition}
 
 
 class LogPart(NamedTuple):
-    """Committed batches of the log, whole and in their order. The first may begin before the offset that was asked for.
+    """Committed whole batches of the log, in order. The first may begin before the requested offset.
 
-    next: the offset behind them. high_watermark: where what is committed ends.
+    next: the offset after them. high_watermark: the end of the committed log.
     """
 
     data: bytes
@@ -59,7 +59,7 @@ class LogPart(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """A snapshot, whole. end: the offset that it ends at: the log goes on with it."""
+    """A complete snapshot. end: its end offset, at which the log continues."""
 
     data: bytes
     end: int
@@ -71,10 +71,10 @@ class _SnapshotId(NamedTuple):
 
 
 class ControllerLog:
-    """The metadata log of a cluster, read from its controllers; use `close` at the end.
+    """The metadata log of a cluster, read from its controllers; call `close` at the end.
 
-    controllers: addresses of controllers' listeners, not all of which need answer. cluster_id: controllers of another
-    cluster refuse to be read; None leaves that open.
+    controllers: addresses of controllers' listeners; some may be down. cluster_id: controllers of another cluster
+    refuse the request; None for any cluster.
     """
 
     def __init__(self, link: Link, controllers: Sequence[Address], cluster_id: str | None = None) -> None:
@@ -87,10 +87,10 @@ class ControllerLog:
         self._epoch = 0
 
     async def read(self, start: int, *, wait: float = 0.0, within: float = 30.0) -> LogPart | Snapshot:
-        """Return what comes from an offset on; a snapshot where the log does not reach back so far.
+        """Return the log from an offset on, or a snapshot if the log does not reach back so far.
 
-        wait: seconds for which the leader may wait for something new; then the part is empty. within: seconds for each
-        request. Raises AdminError: no controller answers, or the leader refuses.
+        wait: seconds for which the leader may wait for new records; without any the part is empty. within: seconds for
+        each request. Raises AdminError: no controller answers, or the leader refuses.
         """
         found = await self._fetched(start, wait, within)
         missing = -1
@@ -101,7 +101,7 @@ class ControllerLog:
             snapshot = await self._snapshot(found, within)
             if snapshot is not None:
                 return snapshot
-            # It was deleted meanwhile: there is a newer one.
+            # It was deleted meanwhile: a newer one exists.
             missing = found.end
             found = await self._fetched(start, wait, within)
         return found
@@ -114,7 +114,7 @@ class ControllerLog:
     # -- the leader ----------------------------------------------------------------------------------------------------
 
     async def _from_leader(self, api: str, build: Any, part_of: Any, within: float) -> Any:
-        """Return the partition's part of the leader's answer, and the answer. Raises AdminError."""
+        """Return the partition's part of the leader's response, and the response. Raises AdminError."""
         refused: AdminError | None = None
         attempts = ATTEMPTS_ELECTING if self._epoch else ATTEMPTS
         for attempt in range(attempts * max(1, len(self._addresses))):
@@ -152,7 +152,7 @@ class ControllerLog:
         return self._ask
 
     async def _go_to(self, address: Address | None) -> None:
-        """Ask this controller from now on; None: the next of those that are known."""
+        """Use this controller from now on; None: the next known one."""
         await self.close()
         if address is None:
             self._addresses.append(self._addresses.pop(0))
@@ -160,7 +160,7 @@ class ControllerLog:
             self._addresses = [address, *(each for each in self._addresses if each != address)]
 
     async def _follow(self, leader: Any, answer: Any) -> None:
-        """Take the leader and the epoch that an answer names."""
+        """Follow the leader and the epoch in a response."""
         endpoints = {each.node_id: (each.host, each.port) for each in getattr(answer, "node_endpoints", ())}
         known = self._epoch
         self._epoch = max(known, leader.leader_epoch)
@@ -190,7 +190,7 @@ class ControllerLog:
             return BrokerError.of(text, "Name controllers of that cluster.", name=found.name)
         return BrokerError.of(found.message or f"{self._where()} refused to be read", found.remedy, name=found.name)
 
-    # -- what is asked -------------------------------------------------------------------------------------------------
+    # -- requests ------------------------------------------------------------------------------------------------------
 
     async def _fetched(self, start: int, wait: float, within: float) -> LogPart | _SnapshotId:
         def build(kio: ModuleType) -> Any:
@@ -198,7 +198,7 @@ class ControllerLog:
                 kio.FetchPartition,
                 partition=0,
                 current_leader_epoch=self._epoch,
-                # What is committed diverges nowhere, so the leader's own epoch fits every offset.
+                # The committed log never diverges, so the leader's own epoch is valid for every offset.
                 last_fetched_epoch=self._epoch,
                 fetch_offset=start,
                 log_start_offset=-1,
@@ -236,7 +236,7 @@ class ControllerLog:
         return found
 
     async def _snapshot(self, wanted: _SnapshotId, within: float) -> Snapshot | None:
-        """Return the snapshot; None if it is not there any more."""
+        """Return the snapshot; None if it no longer exists."""
         pieces: list[bytes] = []
         position = size = 0
         while True:
@@ -281,7 +281,7 @@ class ControllerLog:
 
 
 def _first_of(topics: str) -> Any:
-    """Return the one partition of an answer; None if it has none."""
+    """Return a function that returns the only partition of a response; None without one."""
 
     def part_of(answer: Any) -> Any:
         return next((part for topic in getattr(answer, topics) for part in topic.partitions), None)
@@ -290,8 +290,9 @@ def _first_of(topics: str) -> Any:
 
 
 def _committed(data: bytes, start: int, high_watermark: int) -> LogPart:
-    """Return the whole batches below the high watermark: a fetch may end within a batch, and beyond what is
-    committed."""
+    """Return the whole batches below the high watermark: a fetch may end within a batch, and beyond the committed
+    log.
+    """
     at, following = 0, start
     while len(data) - at >= HEADER.size:
         base, length, *_, last_delta = HEADER.unpack_from(data, at)[:7]

@@ -1,7 +1,7 @@
-"""Tokens for SASL/OAUTHBEARER: where they come from, and when a new one is needed.
+"""Tokens for SASL/OAUTHBEARER: their sources, and their renewal.
 
-A token endpoint (RFC 6749) is asked with a client's secret (KIP-768), with an assertion that the client signs with its
-own key in its place (KIP-1258), or with one as the grant (KIP-1139, RFC 7523).
+A request to a token endpoint (RFC 6749) has a client's secret (KIP-768), an assertion that the client signs with its
+own key in place of the secret (KIP-1258), or an assertion as the grant (KIP-1139, RFC 7523).
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from joserfc.jwk import ECKey, RSAKey
 
 ENDPOINT_TIMEOUT = 8.0
-"""Default time-out in seconds."""
+"""Default timeout in seconds."""
 LARGEST = 1 << 20
-"""Bytes that are read of an answer or of a file."""
+"""Most bytes to read of a response or a file."""
 RENEWED_AFTER = 0.8
-"""Share of its life after which a token is renewed (sasl.login.refresh.window.factor)."""
+"""Share of its lifetime after which a token is renewed (sasl.login.refresh.window.factor)."""
 LEAST_SECONDS = 5.0
-"""Seconds before its end by which it is renewed in any case: with less, a session is not worth to begin."""
+"""Seconds before its expiry by which a token is renewed in any case: a session is not worth starting with less."""
 KEPT_SHARE, KEPT_SECONDS = 0.05, 3.0
-"""Share of its life and seconds before its end until which a token is used if no new one is to be had."""
+"""Share of its lifetime and seconds before its expiry until which a token is used if its renewal fails."""
 AGAIN_SECONDS = 10.0
-"""Seconds after which a new token is asked for again, after a failure."""
+"""Seconds after a failed renewal until the next attempt."""
 
 _EXTENSION = "extension_"
 
@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 
 class TokenProvider:
-    """Provides a token to each connection; a valid one is used again. For use on one event loop."""
+    """A source of tokens for connections; it reuses a valid one. Bound to one event loop."""
 
     def __init__(
         self,
@@ -67,9 +67,10 @@ class TokenProvider:
         self._renewed_at = self._good_until = float("-inf")
 
     async def token(self) -> str:
-        """Return a token, requested in another thread. The former one while it is valid, if there is no new one.
+        """Return a token, requested in another thread. If the renewal fails, return the former one while it is valid.
 
-        Raises AdminError."""
+        Raises AdminError.
+        """
         async with self._lock:
             asked = self._clock()
             if asked >= self._renewed_at:
@@ -97,11 +98,11 @@ class TokenProvider:
             raise Unreachable.of(message, remedy) from None
 
     def shown(self) -> str:
-        """Return what the last token says of itself, without the token."""
+        """Return a line about the last token, without the token."""
         return jwt.shown_token(self._token)
 
     def is_over(self) -> bool:
-        """Return whether the last token is expired by this host's clock."""
+        """Return whether the last token has expired by this host's clock."""
         return jwt.is_expired(self._token)
 
     def extensions(self) -> dict[str, str]:
@@ -110,7 +111,7 @@ class TokenProvider:
 
 
 def token_provider(sasl: SaslSettings, limit: float = ENDPOINT_TIMEOUT) -> TokenProvider:
-    """Return the provider for these settings (see SaslSettings). limit: seconds that a token may take.
+    """Return the provider for these settings (see SaslSettings). limit: seconds for one token.
 
     Raises AdminError for settings that can't work.
     """
@@ -134,8 +135,8 @@ def token_provider(sasl: SaslSettings, limit: float = ENDPOINT_TIMEOUT) -> Token
 
 
 def token_of_command(command: str, folder: Path, limit: float) -> jwt.Token:
-    """Return the token that a command writes: alone, or as the JSON of a token endpoint. Runs without a shell, in
-    the folder of the file that names it. Blocks.
+    """Return the token that a command prints: alone, or as the JSON of a token endpoint. The command runs without a
+    shell, in the folder of the file that names it. Blocks.
 
     Raises AdminError with the program's name, its exit code and the last line of its standard error.
     """
@@ -148,7 +149,7 @@ def token_of_command(command: str, folder: Path, limit: float) -> jwt.Token:
             raise Unreachable.of(f"no token: {error}", remedy) from None
         raise jwt.no_token(f"the token's command {error}", remedy) from None
     if output.lstrip().startswith(b"{"):
-        # Scripts that were written for kafkactl call it token.
+        # Scripts for kafkactl name the field token.
         return token_in(output, f"the token's command {name}", remedy, (*NAMES, "token"))
     text = jwt.checked(output.decode("ascii", "replace").strip(), f"what {name} wrote as the token")
     return jwt.Token(text, jwt.life_of(text))
@@ -163,10 +164,10 @@ def _from_file(path: Path) -> jwt.Token:
     return jwt.Token(jwt.checked(text, f"the token in {path}"), None)
 
 
-# Requests at a token endpoint.
+# Requests to a token endpoint.
 
 LONGEST_LIFE = 86_400.0
-"""Seconds for which a token is used at most, whatever the endpoint says."""
+"""Most seconds for which a token is used, whatever the endpoint returns."""
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 CLIENT_ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
@@ -174,10 +175,9 @@ _LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
 
 
 def request_token(sasl: SaslSettings, url: str, limit: float = ENDPOINT_TIMEOUT) -> jwt.Token:
-    """Request a token from the endpoint, for a client or for an assertion. Blocks.
+    """Request a token from the endpoint, with a client's secret or an assertion. Blocks.
 
     Raises AdminError, without the secret in it.
-
     limit: seconds, for connecting and for each read, if the settings have no shorter time.
     """
     from http.client import HTTPException
@@ -187,7 +187,7 @@ def request_token(sasl: SaslSettings, url: str, limit: float = ENDPOINT_TIMEOUT)
     shown = _without_credentials(url)
     handlers = [HTTPSHandler(context=client_context(sasl.endpoint_tls or TlsSettings())), no_redirects()]
     if is_loopback(url):
-        # A proxy would get the client's secret, and could not reach this machine's own address.
+        # A proxy would receive the client's secret, and can't reach this host's loopback address.
         handlers.append(ProxyHandler({}))
     opener = build_opener(*handlers)
     request = Request(url, data=_form(sasl), headers=_headers(sasl), method="POST")  # noqa: S310
@@ -255,8 +255,9 @@ NAMES = ("access_token", "id_token")
 def token_in(
     body: bytes, source: str, remedy: str = "Is it the token endpoint's URL?", names: tuple[str, ...] = NAMES
 ) -> jwt.Token:
-    """Return the token of a JSON answer (RFC 6749, section 5.1). Raises AuthenticationFailed. source: who answered.
-    names: where the token may stand."""
+    """Return the token of a JSON response (RFC 6749, section 5.1). Raises AuthenticationFailed. source: sender of the
+    response. names: fields that may have the token.
+    """
     try:
         answer = json_of(body, odd_numbers=True)
     except ValueError:
@@ -264,14 +265,15 @@ def token_in(
     text = next((found for name in names if (found := answer.get(name))), None) if isinstance(answer, dict) else None
     if not isinstance(text, str):
         raise jwt.no_token(f"{source} answered without an access_token", remedy)
-    # A JWT may end before the endpoint says so: its own time is in whole seconds.
+    # A JWT may expire before expires_in: its own expiry is in whole seconds.
     lives = [life for life in (_seconds(answer.get("expires_in")), jwt.life_of(text)) if life is not None]
     return jwt.Token(jwt.checked(text, "the token"), min(lives, default=None))
 
 
 def _seconds(life: object) -> float | None:
-    """Return a token's life from the endpoint, a number or its digits, at most `LONGEST_LIFE`; None if invalid (JSON
-    has NaN and Infinity in Python)."""
+    """Return a token's lifetime from the endpoint, a number or its digits, at most `LONGEST_LIFE`; None if invalid
+    (Python's JSON has NaN and Infinity).
+    """
     try:
         seconds = float(life) if isinstance(life, int | float | str) and not isinstance(life, bool) else math.nan
     except ValueError:
@@ -282,7 +284,7 @@ def _seconds(life: object) -> float | None:
 
 
 def is_loopback(url: str) -> bool:
-    """Return whether the URL is of this host."""
+    """Return whether the URL's host is this host."""
     return _LOOPBACK.fullmatch(urlsplit(url).hostname or "") is not None
 
 
@@ -350,7 +352,7 @@ _CLAIMS = ("aud", "iss", "sub")
 def assertion(sasl: SaslSettings) -> str:
     """Return a new assertion, or the one in ``assertion.file``; files are read each time. Blocks.
 
-    Raises AuthenticationFailed, a line with the file and what is wrong with it.
+    Raises AuthenticationFailed with the file and the problem.
     """
     options = sasl.options
     if file := options.get("assertion.file"):
@@ -369,7 +371,7 @@ def assertion(sasl: SaslSettings) -> str:
 
 
 def _template(options: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return header and claims of ``assertion.template.file``: JSON with ``header`` and ``payload``."""
+    """Return the header and the claims in ``assertion.template.file``: JSON with ``header`` and ``payload``."""
     file = options.get("assertion.template.file")
     if not file:
         return {}, {}
@@ -386,13 +388,13 @@ def _no_template(file: str, why: str) -> AuthenticationFailed:
 
 
 def _signed_jwt(header: dict[str, Any], claims: dict[str, Any], sasl: SaslSettings) -> str:
-    """Return these as a JWT, signed with the settings' key."""
+    """Return a JWT of the header and the claims, signed with the settings' key."""
     from joserfc.errors import InvalidKeyCurveError, JoseError
     from joserfc.jws import JWSRegistry, serialize_compact
 
     file, algorithm = sasl.options.get("assertion.private.key.file", ""), header["alg"]
     key = _private_key(file, sasl.password.reveal() if sasl.password else None, algorithm)
-    # A template's header may have what is registered nowhere.
+    # A template's header may have unregistered names.
     registry = JWSRegistry(algorithms=[algorithm], strict_check_header=False)
     try:
         return serialize_compact(header, json_text(claims), key, registry=registry)
@@ -409,7 +411,7 @@ def _private_key(file: str, passphrase: str | None, algorithm: str) -> RSAKey | 
     from joserfc.errors import InvalidKeyTypeError, SecurityWarning
     from joserfc.jwk import ECKey, RSAKey
 
-    # Whether an RSA key is long enough is the provider's to say; standard error may be the screen.
+    # The provider decides whether an RSA key is long enough; standard error may be the screen.
     warnings.simplefilter("ignore", SecurityWarning)
     kinds: dict[str, type[RSAKey | ECKey]] = {"RS256": RSAKey, "ES256": ECKey}
     text = _text_of(file, "sasl.oauthbearer.assertion.private.key.file")

@@ -1,5 +1,5 @@
-"""Partitions: leader elections (KIP-183, KIP-460), reassignments (KIP-455), records deleted (KIP-107), offsets by time
-(KIP-79), and where very many logs begin and end.
+"""Partitions: leader elections (KIP-183, KIP-460), reassignments (KIP-455), deleted records (KIP-107), offsets by time
+(KIP-79), and the start and end of very many logs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T", bound=changes.Target)
 Given = TypeVar("Given")
 
 Place = tuple[str, int]
-"""A topic and the number of a partition of it, to read."""
+"""A topic and a partition number, for reads."""
 
 # Neither ElectLeaders nor AlterPartitionReassignments has a validate-only form.
 
@@ -38,10 +38,12 @@ P = TypeVar("P", bound=changes.ElectLeaders | changes.AlterReassignments)
 
 
 class _OnPartitions(Sender[P, T]):
-    """Of a check brokers tell whether the principal has the right: it is UNCHECKED, or FAILED without it."""
+    """A change to partitions that brokers can't check. The outcome of a check is FAILED without the right to the
+    change, else UNCHECKED.
+    """
 
     async def unchecked(self, targets: Sequence[T]) -> dict[T, changes.Outcome]:
-        operations = (await describe_cluster(self.link)).operations  # what the principal may do (KIP-430)
+        operations = (await describe_cluster(self.link)).operations  # the rights of the principal (KIP-430)
         if operations is None or "ALTER" in operations:
             return await super().unchecked(targets)
         return {target: changes.Outcome(target, changes.Status.FAILED, _MAY_NOT_ALTER) for target in targets}
@@ -51,7 +53,7 @@ class _OnPartitions(Sender[P, T]):
 
 
 class _Election(_OnPartitions[changes.ElectLeaders, changes.PartitionTarget]):
-    """If the wanted leader leads already it is APPLIED, with ELECTION_NOT_NEEDED."""
+    """Elects leaders. If the wanted leader leads already the outcome is APPLIED, with ELECTION_NOT_NEEDED."""
 
     of = "partitions"
     _needless: tuple[changes.PartitionTarget, ...] = ()
@@ -106,7 +108,7 @@ class _Election(_OnPartitions[changes.ElectLeaders, changes.PartitionTarget]):
 
 
 class _Reassignment(_OnPartitions[changes.AlterReassignments, changes.MoveTarget]):
-    """The brokers answer once a move has started or was cancelled, and continue it."""
+    """Starts or cancels moves. The brokers answer then; the moves continue."""
 
     of = "moves"
     needs = "2.4"
@@ -157,14 +159,14 @@ _MAY_NOT_ALTER = Failure(
 
 
 def _naming_right(outcome: changes.Outcome) -> changes.Outcome:
-    """Return the outcome, with the right that was missing."""
+    """Return the outcome; its failure names the missing right."""
     if outcome.failure is not None and outcome.failure.name == _MAY_NOT_ALTER.name:
         return changes.Outcome(outcome.target, outcome.status, _MAY_NOT_ALTER)
     return outcome
 
 
 async def list_reassignments(link: admin_link.Link) -> tuple[cluster.Reassignment, ...]:
-    """Return the partitions that are being moved (KIP-455). Raises AdminError; Unsupported before Kafka 2.4."""
+    """Return the reassignments in progress (KIP-455). Raises AdminError; Unsupported before Kafka 2.4."""
     await link.require("list_partition_reassignments", 0, "2.4", admin_link.CONTROLLER)
 
     def build(kio: ModuleType) -> Any:
@@ -199,8 +201,11 @@ def moved(
     move: cluster.Reassignment | None,
     original: tuple[int, ...] | None = None,
 ) -> changes.Status:
-    """Return whether the partition is on the wanted replicas or moves there. wanted None: whether its move was
-    cancelled: it does not move, and is on its original replicas, where these are given."""
+    """Return whether the partition is on the wanted replicas or moves there.
+
+    wanted: None for a cancelled move: whether the partition no longer moves, and is on its original replicas if these
+    are given.
+    """
     if partition is None:
         return changes.Status.UNKNOWN
     if wanted is None:
@@ -213,7 +218,7 @@ def moved(
 
 
 def by_topic(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
-    """Return topic -> partition numbers."""
+    """Return topic -> its partition numbers."""
     found: dict[str, list[int]] = {}
     for topic, number in places:
         found.setdefault(topic, []).append(number)
@@ -227,11 +232,11 @@ async def _described(link: admin_link.Link, places: Iterable[Place]) -> dict[Pla
     }
 
 
-# Records before an offset, deleted.
+# Deleted records: those before an offset.
 
 
 class _TrimAt(Sender[changes.DeleteRecords, changes.LogTarget]):
-    """At one leader, which waits until its followers have deleted the records too."""
+    """Deletes records at one leader, which waits until its followers have deleted them as well."""
 
     of = "before"
 
@@ -270,12 +275,12 @@ class _TrimAt(Sender[changes.DeleteRecords, changes.LogTarget]):
 
 
 class _Trim(_TrimAt):
-    """One request to each leader, at once."""
+    """Deletes records with one request to each leader, concurrently."""
 
     async def deliver(self, targets: Sequence[changes.LogTarget]) -> dict[changes.LogTarget, changes.Outcome]:
         outcomes: dict[changes.LogTarget, changes.Outcome] = {}
         left = targets
-        for last in (False, True):  # those that a broker does not lead are sent once more, to the new leader
+        for last in (False, True):  # partitions that a broker does not lead are sent once more, to the new leader
             if not left:
                 break
             leaders, leaderless = await leaders_of(self.link, [(target.topic, target.number) for target in left])
@@ -297,7 +302,7 @@ class _Trim(_TrimAt):
         at_leader.route = admin_link.broker(leader)
         try:
             return await at_leader.deliver(targets)
-        except AdminError as error:  # not sent to this leader; others may have theirs
+        except AdminError as error:  # not sent to this leader; others may have received theirs
             return {target: changes.Outcome(target, changes.Status.FAILED, error.failure) for target in targets}
 
 
@@ -309,13 +314,13 @@ SENDERS: Senders = {
 
 
 def _is_moved(outcome: changes.Outcome) -> bool:
-    """Return whether a broker refused it that does not lead the partition."""
+    """Return whether a broker refused the change because it does not lead the partition."""
     names = {failure(code).name for code in _LEADER_MOVED}
     return outcome.status is changes.Status.FAILED and outcome.failure is not None and outcome.failure.name in names
 
 
 def _why_kept(topic: str, code: int) -> str | None:
-    """Return what brokers leave out: their answers have no texts."""
+    """Return the message for an error code that brokers return without a text."""
     if code == ErrorCode.topic_authorization_failed:
         return f"deleting records needs DELETE on topic {topic}"
     if code == ErrorCode.policy_violation:
@@ -324,7 +329,7 @@ def _why_kept(topic: str, code: int) -> str | None:
 
 
 def deleted(before: int, start: int | None) -> changes.Status:
-    """Return whether a log begins at the wanted offset or later, None for an unknown beginning."""
+    """Return whether a log starts at the wanted offset or later. start: None if unknown."""
     if start is None:
         return changes.Status.UNKNOWN
     return applied_if(start >= before)
@@ -333,15 +338,15 @@ def deleted(before: int, start: int | None) -> changes.Status:
 # Offsets by time, each from the partition's leader.
 
 LATEST, EARLIEST = -1, -2
-"""Timestamps for the end and for the first record of a partition."""
+"""The timestamps of ListOffsets for the end and for the first record of a partition."""
 
 PARTITIONS_AT_ONCE = 2_000
 """Partitions of one ListOffsets."""
 TOPICS_AT_ONCE = 1_000
-"""Topics of one Metadata that finds their leaders."""
+"""Topics of one Metadata request for their leaders."""
 
 WAIT_SECONDS = 10.0
-"""Seconds that a leader may wait for tiered storage (v10)."""
+"""Seconds that a leader may wait for tiered storage (ListOffsets v10)."""
 
 _LEADER_MOVED = frozenset({ErrorCode.leader_not_available, ErrorCode.not_leader_or_follower})
 
@@ -350,7 +355,8 @@ async def log_spans(
     link: admin_link.Link, since: Mapping[Place, int], began: Mapping[Place, int]
 ) -> tuple[dict[Place, cluster.LogSpan], list[Failure]]:
     """Return (topic, partition) -> its span with the first records at or after two times (ms since 1970), and the
-    failures of the others. Four requests to each leader, at once."""
+    failures of the others. Sends four requests to each leader, concurrently.
+    """
     earliest, latest = dict.fromkeys(since, EARLIEST), dict.fromkeys(since, LATEST)
     (first, end, found, before), failures = await _at_once(link, earliest, latest, since, began)
     spans = {
@@ -364,7 +370,7 @@ async def log_spans(
 
 
 async def _at_once(link: admin_link.Link, *wanted: Mapping[Place, int]) -> tuple[list[dict[Place, int]], list[Failure]]:
-    """Return the offsets of `list_offsets` for each of several questions, asked at once, and the failures of all."""
+    """Return the offsets of `list_offsets` for each of several mappings, read concurrently, and all failures."""
     answers = await asyncio.gather(*(list_offsets(link, each) for each in wanted))
     return [found for found, _ in answers], list(dict.fromkeys(why for _, failures in answers for why in failures))
 
@@ -372,26 +378,28 @@ async def _at_once(link: admin_link.Link, *wanted: Mapping[Place, int]) -> tuple
 async def log_ranges(
     link: admin_link.Link, places: Sequence[Place]
 ) -> tuple[dict[Place, cluster.LogRange], list[Failure]]:
-    """Return (topic, partition) -> the offsets of its first record and of its end, and the failures of the others. Two
-    requests to each leader, at once."""
+    """Return (topic, partition) -> the offsets of its first record and of its end, and the failures of the others.
+    Sends two requests to each leader, concurrently.
+    """
     (first, end), failures = await _at_once(link, dict.fromkeys(places, EARLIEST), dict.fromkeys(places, LATEST))
     ranges = {place: cluster.LogRange(first[place], end[place]) for place in places if place in first and place in end}
     return ranges, failures
 
 
 LOCAL_START, TIERED_END, PENDING_START = -4, -5, -6
-"""Timestamps for the first record on the leader's disk, the last one in remote storage, and the first that is still to
-be copied."""
+"""The timestamps of ListOffsets for the first record on the leader's disk, the last one in remote storage, and the
+first one still to be copied."""
 LOCAL_SINCE, TIERED_SINCE, PENDING_SINCE = 8, 9, 11
-"""The first versions of ListOffsets that have them (KIP-405, KIP-1005, KIP-1023)."""
+"""The first versions of ListOffsets with these timestamps (KIP-405, KIP-1005, KIP-1023)."""
 
 
 async def tiered_offsets(
     link: admin_link.Link, places: Sequence[Place]
 ) -> tuple[dict[Place, cluster.TieredOffsets], list[Failure]]:
-    """Return (topic, partition) -> what is on the leader's disk and what in remote storage, and the failures of the
-    others. Up to three requests to each leader, at once; none where the broker is older than Kafka 3.4. Raises
-    AdminError."""
+    """Return (topic, partition) -> its offsets on the leader's disk and in remote storage, and the failures of the
+    others. Sends up to three requests to each leader, concurrently; sends none if the broker is older than Kafka 3.4.
+    Raises AdminError.
+    """
     version = await link.version("list_offsets") or 0
     asked = [(LOCAL_START, LOCAL_SINCE), (TIERED_END, TIERED_SINCE), (PENDING_START, PENDING_SINCE)]
     known = [dict.fromkeys(places, timestamp) for timestamp, since in asked if version >= since]
@@ -406,10 +414,11 @@ async def tiered_offsets(
 async def list_offsets(
     link: admin_link.Link, wanted: Mapping[Place, int], *, stable: bool = False
 ) -> tuple[dict[Place, int], list[Failure]]:
-    """Return (topic, partition) -> the first offset at or after a timestamp (ms, `LATEST` or `EARLIEST`), -1 if there
-    is no such record; and the failures of the others. One request to each leader for so many partitions as fit.
+    """Return (topic, partition) -> the first offset at or after a timestamp (ms, `LATEST` or `EARLIEST`), -1 if no
+    record is that new; and the failures of the others. Sends one request to each leader for each batch of partitions.
 
-    stable: the latest offset is the last stable one, as for consumers with read_committed, else the high watermark.
+    stable: whether the latest offset is the last stable one, as for consumers with read_committed, or the high
+    watermark.
     """
     found, failures = parted(await offsets_of(link, wanted, stable=stable))
     return found, list(dict.fromkeys(failures.values()))
@@ -422,10 +431,9 @@ async def offsets_of(
     stable: bool = False,
     topics: Mapping[str, cluster.Topic] = MappingProxyType({}),
 ) -> dict[Place, int | Failure]:
-    """Do as `list_offsets`, each partition with its offset or its failure.
-
+    """Do as `list_offsets`; return the offset or the failure of each partition.
     Args:
-        topics: what was just read of some topics, by name; the leaders of the others are asked for.
+        topics: topics that were just read, by name; the leaders of the others are read.
     """
     found: dict[Place, int | Failure] = {}
     left = tuple(wanted)
@@ -460,7 +468,7 @@ async def leaders_of(
     """Return leader -> its partitions, and the failures of partitions without a leader.
 
     Args:
-        known: topics that need not be asked for, by name.
+        known: topics that need no request, by name.
     """
     places = tuple(places)
     topics = {topic: known.get(topic) for topic, _ in places}
@@ -513,8 +521,8 @@ async def _offsets_of_leader(
 
 
 CONSUMER, ANY_REPLICA = -1, -2
-"""Who asks for offsets: a consumer, which only leaders answer, up to the high watermark; or a debugger
-(ListOffsetsRequest.DEBUGGING_REPLICA_ID), which each replica answers with the end of its own log."""
+"""The replica id of a request for offsets: a consumer's, which only leaders answer, up to the high watermark; or a
+debugger's (ListOffsetsRequest.DEBUGGING_REPLICA_ID), which each replica answers with the end of its own log."""
 
 
 async def offsets_at_broker(
@@ -525,7 +533,7 @@ async def offsets_at_broker(
     async def ask(some: Sequence[Place]) -> Mapping[Place, tuple[int, int] | Failure]:
         asked = {place: wanted[place] for place in some}
         answer = await _listed(link, broker_id, asked, _code_and_offset, asker=asker, stable=stable)
-        # A partition's own refusal, as where another broker leads it, is no error of the batch.
+        # The error of a partition, such as that another broker leads it, is not an error of the batch.
         return {
             place: _failure_of(place, code) if code == ErrorCode.unknown_server_error else (code, offset)
             for place, (code, offset) in answer.items()
@@ -552,12 +560,12 @@ async def _listed(
     stable: bool = False,
     within: float | None = None,
 ) -> dict[Place, Given]:
-    """Return what is made of each partition's error code, timestamp and offset, as one broker answers.
+    """Return a value for each partition, made of the error code, timestamp and offset in one broker's response.
 
     Args:
-        wanted: (topic, partition) -> the timestamp that is asked for.
-        said: makes it, of these three.
-        within: seconds for the request; None for the settings' own limit.
+        wanted: (topic, partition) -> its timestamp in the request.
+        said: function that makes the value.
+        within: seconds for the request; None for the settings' request timeout.
 
     Raises:
         AdminError: the broker did not answer.
@@ -608,9 +616,11 @@ async def _listed(
 
 
 async def ends_at_leaders(link: admin_link.Link, leaders: Mapping[int, Sequence[Place]]) -> dict[Place, int]:
-    """Return (topic, partition) -> the end of its log. leaders: broker -> the partitions that it leads, as far as is
-    known. It costs one request to each leader for so many partitions as fit; one that is wrong about a leader has no
-    answer."""
+    """Return (topic, partition) -> the end of its log.
+
+    leaders: broker -> the partitions that it leads, as far as known. Sends one request to each leader for each batch of
+    partitions; a partition whose leader is another broker is missing.
+    """
     answers = await asyncio.gather(
         *(_offsets_of_leader(link, leader, dict.fromkeys(mine, LATEST), False) for leader, mine in leaders.items())
     )
@@ -618,7 +628,7 @@ async def ends_at_leaders(link: admin_link.Link, leaders: Mapping[int, Sequence[
 
 
 def place_text(place: Place) -> str:
-    """Return a partition for people: ``orders-3``."""
+    """Return the display name of a partition: ``orders-3``."""
     topic, number = place
     return f"{topic}-{number}"
 
@@ -627,17 +637,17 @@ def _failure_of(place: Place, code: int) -> Failure:
     return failure(code, place_text(place))
 
 
-# Where logs begin, end and are stable, and their newest records: of very many partitions, from leaders that are known.
-# What a leader does not answer is missing: the next round asks again.
+# Starts, ends and last stable offsets of very many logs, and their newest records, from known leaders. A partition
+# without an answer is missing: the next round reads it again.
 
 MAX_TIMESTAMP = -3
 """The special timestamp of ListOffsets for the record with the highest timestamp (KIP-734)."""
 MAX_TIMESTAMP_SINCE = 7
-"""The first version of ListOffsets with it, Kafka 3.0: older brokers take it for a time."""
+"""The first version of ListOffsets with it, Kafka 3.0: older brokers read it as a time."""
 LEADER_SECONDS = 5.0
 """Seconds that a leader has for one request."""
 REFUSED = (-1, -2)
-"""What a partition has that its broker refuses by itself, as another one leads it: no error of the batch."""
+"""The result for a partition with its own error, such as that another broker leads it: not an error of the batch."""
 
 Said = TypeVar("Said")
 
@@ -645,12 +655,14 @@ Said = TypeVar("Said")
 async def log_offsets(
     link: admin_link.Link, led: Mapping[int, Sequence[Place]], *, stable: bool
 ) -> dict[Place, LogOffsets]:
-    """Return (topic, partition) -> its offsets, for the partitions that each broker leads. stable: ask for the last
-    stable offsets too. Two or three requests to each leader for so many partitions as fit. Raises nothing but what
-    cancels."""
+    """Return (topic, partition) -> its offsets, for the partitions that each broker leads.
+
+    stable: whether to read the last stable offsets as well. Sends two or three requests to each leader for each batch
+    of partitions. Raises nothing but cancellation.
+    """
 
     async def at_leader(leader: int, places: Sequence[Place]) -> dict[Place, LogOffsets]:
-        # The stable one first: where it is behind, it was behind already before the end was read.
+        # Read the stable one first: if it is behind the end, it was behind already before the end was read.
         held = await _timed_offsets(link, leader, places, LATEST, stable=True) if stable else {}
         starts = await _timed_offsets(link, leader, places, EARLIEST)
         ends = await _timed_offsets(link, leader, places, LATEST)
@@ -664,10 +676,10 @@ async def log_offsets(
 
 
 async def held_back(link: admin_link.Link, led: Mapping[int, Sequence[Place]]) -> frozenset[Place]:
-    """Return the partitions, of those that each broker leads, in which records wait for an open transaction."""
+    """Return the partitions, among those that each broker leads, with records that wait for an open transaction."""
 
     async def at_leader(leader: int, places: Sequence[Place]) -> dict[Place, int]:
-        # The stable ones first: where they are behind, they were behind already before the others were read.
+        # Read the stable ones first: if they are behind, they were behind already before the others were read.
         stable = await _timed_offsets(link, leader, places, LATEST, stable=True)
         ends = await _timed_offsets(link, leader, places, LATEST)
         return {place: end for place, (_, end) in ends.items() if place in stable and stable[place][1] < end}
@@ -677,7 +689,8 @@ async def held_back(link: admin_link.Link, led: Mapping[int, Sequence[Place]]) -
 
 async def newest_records(link: admin_link.Link, led: Mapping[int, Sequence[Place]]) -> dict[Place, Newest]:
     """Return (topic, partition) -> the record with the highest timestamp, for the partitions that each broker leads;
-    empty ones are missing, as are all of a broker before Kafka 3.0."""
+    empty partitions are missing, as are all partitions of a broker before Kafka 3.0.
+    """
 
     async def at_leader(leader: int, places: Sequence[Place]) -> dict[Place, Newest]:
         version = await link.version("list_offsets", admin_link.broker(leader))
@@ -708,7 +721,7 @@ async def _of_leaders(
 async def _timed_offsets(
     link: admin_link.Link, leader: int, places: Sequence[Place], timestamp: int, *, stable: bool = False
 ) -> dict[Place, tuple[int, int]]:
-    """Return (topic, partition) -> (timestamp, offset), of those without an error. Raises AdminError."""
+    """Return (topic, partition) -> (timestamp, offset) for partitions without an error. Raises AdminError."""
 
     def said(code: int, when: int, offset: int) -> tuple[int, int] | Failure:
         if not code:

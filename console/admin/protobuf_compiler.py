@@ -1,4 +1,4 @@
-"""Texts of Protobuf's language made into descriptors, by Google's compiler in a process of its own with limits."""
+"""Protobuf sources to descriptors, by Google's compiler in its own process with limits."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from console.programs import finished, python
 from console.wire.protobuf import missing
 
 SECONDS = 8
-"""For the compiler, of the clock and of the processor."""
+"""Seconds for the compiler, of wall time and of processor time."""
 MEMORY = 1 << 30
-"""Bytes of addresses that the compiler may have."""
+"""Most bytes of the compiler's address space."""
 LARGEST = 16 << 20
-"""Bytes of the descriptors."""
+"""Most bytes of the descriptors."""
 MAIN = "kac_schema.proto"
-"""The file that a schema itself is written to."""
-# The process sets its limits itself: a function between fork and exec may hang in a program of threads. It is isolated,
-# so the compiler's place is an argument.
+"""The file of the schema itself."""
+# The process sets its own limits: a function between fork and exec may hang in a program with threads. It runs
+# isolated, so the compiler's path is an argument.
 _LIMITED = f"""
 import resource, sys
 for what, most in ("CPU", {SECONDS}), ("AS", {MEMORY}), ("FSIZE", {LARGEST}):
@@ -61,17 +61,18 @@ package confluent.type;
 message Variant { bytes metadata = 1; bytes value = 2; }
 """,
 }
-"""What Confluent's serializers register no reference for, beside Google's own (ProtobufSchema.KNOWN_DEPENDENCIES)."""
+"""Files for which Confluent's serializers register no reference, apart from Google's own
+(ProtobufSchema.KNOWN_DEPENDENCIES)."""
 
 
 def compiled(schema: SchemaText) -> bytes:
-    """Return the descriptors of a schema and of what it imports, a FileDescriptorSet. Blocks.
+    """Return the descriptors of a schema and its imports, a FileDescriptorSet. Blocks.
 
-    Some serializers register descriptors, in base64, in place of a text: then only what is imported without a
-    reference is compiled.
+    Some serializers register descriptors in base64 instead of a text: then only imports without a reference are
+    compiled.
 
     Raises:
-        NotDecoded: the compiler refuses it, or is not installed.
+        NotDecoded: the compiler refuses the schema, or is not installed.
     """
     tools = find_spec("grpc_tools")
     if tools is None or not tools.submodule_search_locations:
@@ -82,7 +83,7 @@ def compiled(schema: SchemaText) -> bytes:
 
 
 def _compiled(main: str, references: Sequence[tuple[str, str]]) -> bytes:
-    """Return the descriptors of a text that is `MAIN`. Raises NotDecoded."""
+    """Return the descriptors of the text of `MAIN`. Raises NotDecoded."""
     tools = _folder_of("grpc_tools")
     assert tools is not None
     common = _folder_of("google.type")
@@ -112,17 +113,17 @@ def _compiled(main: str, references: Sequence[tuple[str, str]]) -> bytes:
 
 
 def _folder_of(package: str) -> Path | None:
-    """Return where a package is installed, None if it is not."""
+    """Return the folder of an installed package; None if it is not installed."""
     try:
         found = find_spec(package)
-    except ModuleNotFoundError:  # what it is in is missing
+    except ModuleNotFoundError:  # its parent package is missing
         return None
     places = found.submodule_search_locations if found is not None else None
     return Path(places[0]) if places else None
 
 
 def _descriptor_in(text: str) -> Any:
-    """Return the FileDescriptorProto that a text has in base64, None for a text of Protobuf's language."""
+    """Return the FileDescriptorProto in a base64 text; None for a Protobuf source."""
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
     from google.protobuf.message import DecodeError
 
@@ -133,7 +134,7 @@ def _descriptor_in(text: str) -> Any:
 
 
 def _descriptor_set(main: Any, references: Sequence[SchemaText]) -> bytes:
-    """Return a schema's own descriptor after those that it stands on."""
+    """Return a schema's own descriptor after those of its imports."""
     from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
     found: dict[str, Any] = {}
@@ -154,7 +155,7 @@ def _descriptor_set(main: Any, references: Sequence[SchemaText]) -> bytes:
 
 
 def _importable(name: str) -> str:
-    """Return the name of an imported file. Raises NotDecoded: it can't stand in a text."""
+    """Return the name of an imported file. Raises NotDecoded if it is invalid in a source."""
     if not _IMPORTED.fullmatch(name):
         raise NotDecoded(f"its schema imports {name[:100]!r}, which is no file's name")
     return name
@@ -164,7 +165,7 @@ def _relative(name: str) -> PurePosixPath:
     """Return the path of an imported file below its folder.
 
     Raises:
-        NotDecoded: the name leads out of it.
+        NotDecoded: the name leads out of the folder.
     """
     path = PurePosixPath(name)
     odd = path.is_absolute() or ".." in path.parts or not path.parts or len(path.parts) > 20 or len(name) > 300
@@ -174,6 +175,6 @@ def _relative(name: str) -> PurePosixPath:
 
 
 def _why(errors: bytes) -> str:
-    """Return the first line that the compiler says of a place in a file, else its last line."""
+    """Return the compiler's first line about a position in a file, else its last line."""
     lines = errors.decode("utf-8", "replace").strip().splitlines()
     return next((each for each in lines if _AT_PLACE.search(each)), lines[-1] if lines else "it ended without a word")

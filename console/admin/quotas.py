@@ -1,4 +1,4 @@
-"""Client quotas (KIP-546): described, in one request if the broker supports many filters, and altered."""
+"""Client quotas (KIP-546): description, in one request if the broker supports many filters, and changes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues, fi
 
 EVERYTHING = QuotaFilter()
 BATCHED = 2
-"""The version of DescribeClientQuotas with many filters: a proposal's, which no released Kafka has."""
+"""The version of DescribeClientQuotas with many filters, from a proposal: no released Kafka has it."""
 
 
 class _LastAnswer(NamedTuple):
-    """What a link was answered last for all quotas. known_by: the version, and the body's size and hash."""
+    """The last answer on a link for all quotas. known_by: the version, and the body's size and hash."""
 
     known_by: tuple[int, int, int]
     quotas: dict[QuotaEntity, QuotaValues]
@@ -38,7 +38,7 @@ async def describe_quotas(
     link: Link,
     filter: QuotaFilter | None = None,
 ) -> dict[QuotaEntity, QuotaValues]:
-    """Return the quotas of all entities, or of those that match the filter; the same object where all are as they were.
+    """Return the quotas of all entities, or of those that match the filter; the same object if nothing has changed.
 
     Raises BrokerError if the broker refuses the filter or the principal, Unsupported before Kafka 2.6, and other
     AdminErrors.
@@ -56,7 +56,7 @@ async def describe_quotas(
     known_by = raw.version, len(raw.body), hash(raw.body)
     known = _answers.get(link) if wanted == EVERYTHING else None
     if known is not None and known.known_by == known_by:
-        return known.quotas  # decoded once more they would take their memory twice, for a moment
+        return known.quotas  # a second copy would take the same memory again for a moment
     with gc_paused():
         try:
             quotas = await aside(len(raw.body), lambda: decode_quotas(raw.version, raw.body))
@@ -72,7 +72,7 @@ async def describe_quotas(
 def _import_decoder(_api: str, _version: int) -> None:
     import console.wire.quota_decoder  # noqa: F401
 
-    asyncio.get_running_loop().run_in_executor(None, int)  # starts the thread in which a long answer is decoded
+    asyncio.get_running_loop().run_in_executor(None, int)  # starts the thread that decodes a long answer
 
 
 async def describe_quotas_of(
@@ -81,9 +81,9 @@ async def describe_quotas_of(
     """Return the matches of each filter, or its failure, in the order of the filters. batched: False for filters with
     very many matches: kio decodes a batch in one call, which blocks all other threads.
 
-    One request (one for the strict filters, one for the others) if the broker supports DescribeClientQuotas v2; else
-    one for each filter, all in flight at once. Raises AdminError if the cluster can't be reached, and Unsupported
-    before Kafka 2.6.
+    Sends one request (one for the strict filters, one for the others) if the broker supports DescribeClientQuotas v2;
+    else one for each filter, all in flight concurrently. Raises AdminError if the cluster is unreachable, and
+    Unsupported before Kafka 2.6.
     """
     if batched and len(filters) > 1 and await link.proposes("describe_client_quotas", BATCHED):
         try:
@@ -102,7 +102,7 @@ async def describe_quotas_of(
 
 
 async def _in_batches(link: Link, filters: Sequence[QuotaFilter]) -> list[dict[QuotaEntity, QuotaValues] | Failure]:
-    """Send two requests: `strict` is for all filters of a request."""
+    """Send two requests, since `strict` applies to all filters of a request."""
     kinds = [[wanted for wanted in filters if wanted.strict is strict] for strict in (True, False)]
     results = await asyncio.gather(*(each_of(kind, partial(_batched, link)) for kind in kinds if kind))
     strict, others = iter(results[0] if kinds[0] else ()), iter(results[-1])
@@ -156,18 +156,17 @@ class QuotaSender(Sender[AlterQuotas, QuotaEntity]):
     has_check = True
 
     async def refused(self) -> dict[QuotaEntity, Outcome]:
-        """Return the outcomes of entities with values that brokers would accept, and then limit nothing or
-        everything."""
+        """Return the refusals of values that brokers would accept although they would limit nothing or everything."""
         found = {entity: _refusal(entity, values) for entity, values in self.request.ops.items()}
         return {entity: outcome for entity, outcome in found.items() if outcome is not None}
 
     def build(self, kio: ModuleType, targets: Sequence[QuotaEntity]) -> Any:
-        """Return the request."""
+        """Return the request with these entities."""
         entries = tuple(_altered_entry(kio, entity, self.request.ops[entity]) for entity in targets)
         return kio.AlterClientQuotasRequest(entries=entries, validate_only=self.validate_only)
 
     def answers(self, response: Any, _targets: Sequence[QuotaEntity]) -> dict[QuotaEntity, Answer]:
-        """Return the answers by entity."""
+        """Return entity -> its answer."""
         return {
             QuotaEntity.of({part.entity_type: part.entity_name for part in entry.entity}): (
                 entry.error_code,
@@ -201,8 +200,9 @@ def quota_verdict(wanted: Mapping[str, float | None], seen: Mapping[str, float])
 
 
 def _refusal(entity: QuotaEntity, values: Mapping[str, float | None]) -> Outcome | None:
-    """Return the outcome of values that are not sent: brokers accept NaN and infinity, then limit nothing or
-    everything."""
+    """Return the outcome of values that kac refuses to send: brokers accept NaN and infinity, then limit nothing or
+    everything.
+    """
     for key, value in values.items():
         if value is not None and not math.isfinite(value):
             return refused(entity, "INVALID_QUOTA", f"{key} can't be {value}", "Give a number greater than 0.")

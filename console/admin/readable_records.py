@@ -1,4 +1,4 @@
-"""Records as they may be shown, with the schemas that they need asked for."""
+"""Masked and decoded records, with requests for the schemas that they need."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from console.model.records import Record, RecordsQuery, RecordsRead
 from console.model.schemas import Allowance, Schema, SchemaKey
 
 WAITS = 6.0
-"""Seconds that a filter waits for schemas, of the 10 that a read may take."""
+"""Seconds that a filter waits for schemas, of the 10 s for a read."""
 _GLANCE = 0.1
-"""Seconds after which a thread checks whether the look goes on."""
+"""Seconds between two checks whether the read continues."""
 MOST_ASKED = 50
-"""Schemas that are asked for of one answer."""
+"""Most schemas to request for one answer."""
 
 
 def registry_decoder(mask: tuple[MaskPath, ...], registry: SchemaRegistry) -> RecordDecoder:
@@ -35,11 +35,11 @@ def registry_decoder(mask: tuple[MaskPath, ...], registry: SchemaRegistry) -> Re
 async def find_records(
     link: Link, query: RecordsQuery, wanted: RecordFilter, decoder: RecordDecoder, registry: SchemaRegistry | None
 ) -> RecordsRead:
-    """Return the records that pass a filter, which sees them as they may be shown; see `read_records`.
+    """Return the records that pass a filter, which gets them masked and decoded; see `read_records`.
 
-    A filter can't tell without the schema. So it waits for schemas, some seconds for all of them; what is not decoded
-    by then is looked at as it is. Where decoding takes more than an answer may, the look ends: a record that is not
-    decoded could be the one that is sought.
+    A filter can't decide without the schema. So it waits for schemas, some seconds for all of them; afterwards it gets
+    undecoded records as they are. If decoding exceeds the allowance of an answer, the read ends: an undecoded record
+    could be the wanted one.
     """
     loop = asyncio.get_running_loop()
     ends = loop.time() + WAITS
@@ -57,7 +57,7 @@ async def find_records(
         waiting.cancel()
 
     def matches(record: Record) -> bool:
-        # In a thread of its own: the client goes on meanwhile.
+        # Runs in its own thread, so the client continues meanwhile.
         keys = set(decoder.missing(record)) - asked if registry is not None else set()
         if keys and registry is not None and len(asked) < MOST_ASKED and loop.time() < ends:
             asked.update(keys)

@@ -1,7 +1,8 @@
-"""When the records at some offsets were written: a small Fetch for each, of which the timestamp alone is kept.
+"""The timestamps of the records at some offsets: a small Fetch for each, of which kac keeps only the timestamp.
 
-It reads as a consumer without a group would (read_uncommitted, so that an open transaction hides nothing). Where the
-record at an offset is gone (compaction, a transaction's marker) the next one counts, as it does for who reads there.
+It reads as a consumer without a group would (read_uncommitted, so that an open transaction hides nothing). If the
+record at an offset is gone (compaction, a transaction's marker) the next one counts, as it does for a consumer at that
+offset.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from console.wire.fields import for_version
 
 _BY_TOPIC_ID = 13
 AT_ONCE = 8
-"""Fetches that wait for an answer at the same time."""
+"""Concurrent Fetch requests."""
 BYTES = 4 << 10
-"""Bytes that are asked for of a partition; brokers answer a whole batch at least, which has its topic's limit."""
+"""Bytes to fetch from a partition; brokers return at least a whole batch, which has its topic's limit."""
 ROUNDS = 4
-"""Fetches of a partition at most: the batches at an offset may have no record any more."""
+"""Most Fetch requests for a partition: the batches at an offset may have no record any more."""
 GONE, NO_RECORD, NOT_DECODED, NO_LEADER = (
     "the record was deleted",
     "no record is there",
@@ -40,15 +41,15 @@ GONE, NO_RECORD, NOT_DECODED, NO_LEADER = (
 async def record_times(
     link: Link, asked: Iterable[Spot], topics: Mapping[str, Topic], within: float
 ) -> dict[Spot, Written]:
-    """Return when the first record at or after an offset was written. Nothing is changed.
+    """Return the timestamp of the first record at or after each offset. Changes nothing.
 
     Args:
         asked: the offsets, each once.
-        topics: topics that are known, by name; others are described first.
-        within: seconds for all of it; offsets that were not answered by then are missing.
+        topics: known topics, by name; others are described first.
+        within: seconds for everything; offsets without an answer by then are missing.
 
     Raises:
-        AdminError: a topic that is not known can't be described.
+        AdminError: an unknown topic can't be described.
     """
     deadline = asyncio.get_running_loop().time() + within
     spots = tuple(asked)
@@ -65,7 +66,7 @@ async def record_times(
 
 
 async def _written(link: Link, topic: Topic | None, spot: Spot, deadline: float) -> Written | None:
-    """Return when a record was written, None where that was not answered in time."""
+    """Return the timestamp of a record; None without an answer in time."""
     leader = -1 if topic is None else next((p.leader for p in topic.partitions if p.number == spot.partition), -1)
     offset = at = spot.offset
     if topic is None or leader < 0:
@@ -77,12 +78,12 @@ async def _written(link: Link, topic: Topic | None, spot: Spot, deadline: float)
         try:
             answer = await _fetch(link, leader, topic, spot.partition, at, left)
         except AdminError:
-            return None  # who can't be reached is said elsewhere
+            return None  # unreachable brokers are reported elsewhere
         if isinstance(answer, int):
             refused = answer == ErrorCode.topic_authorization_failed
             why = GONE if answer == ErrorCode.offset_out_of_range else f"Fetch: {error_name(answer)}"
             return Written(offset, why=why, refused=refused)
-        # Other requests of the client go on while a large batch is unpacked.
+        # Other requests of the client continue while a large batch is decompressed.
         found = await asyncio.to_thread(first_timestamp, answer, at)
         if isinstance(found, Written):
             return found._replace(offset=offset)
@@ -93,7 +94,7 @@ async def _written(link: Link, topic: Topic | None, spot: Spot, deadline: float)
 
 
 async def _fetch(link: Link, leader: int, topic: Topic, number: int, offset: int, within: float) -> bytes | int:
-    """Return a partition's batches from an offset on, or the code of an error. Raises AdminError."""
+    """Return a partition's batches from an offset on, or an error code. Raises AdminError."""
 
     def build(kio: ModuleType) -> Any:
         by_id = kio.FetchRequest.__version__ >= _BY_TOPIC_ID
@@ -120,8 +121,9 @@ async def _fetch(link: Link, leader: int, topic: Topic, number: int, offset: int
 
 
 def first_timestamp(data: bytes, offset: int) -> Written | int:
-    """Return when the first record at or after an offset was written; without one, the offset at which the batches
-    end."""
+    """Return the timestamp of the first record at or after an offset; without one, the offset at which the batches
+    end.
+    """
     from console.wire.record_batches import BatchDamage, OutOfTime, batches, records
 
     end = offset

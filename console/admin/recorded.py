@@ -1,7 +1,7 @@
-"""Connections that answer from a record in place of brokers: everything above them is as on a live cluster.
+"""Connections that answer from a record in place of brokers: all layers above them work as on a live cluster.
 
-`RecordedConnections` takes the place of `Connections` in a link, `InstantLoop` that of the client's event loop: a wait
-for an answer that never came, or before a retry, takes no time.
+`RecordedConnections` replaces `Connections` in a link, `InstantLoop` replaces the client's event loop: a wait for a
+lost answer, or before a retry, takes no time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NOT_RECORDED = "NOT_RECORDED"
 
 
 class NotRecorded(BrokerError):
-    """The record has no answer to a request by its time."""
+    """The record has no answer to the request at its present time."""
 
     def __init__(self, api: str) -> None:
         super().__init__(
@@ -45,7 +45,7 @@ class NotRecorded(BrokerError):
 
 
 class RecordedConnection:
-    """The connection to a broker of the record, or to any. Has what `Link` uses of `Connection`."""
+    """The connection to one broker of the record, or to any. Has the methods of `Connection` that `Link` calls."""
 
     is_open = is_idle = True
 
@@ -57,8 +57,7 @@ class RecordedConnection:
         self._prepared: tuple[AiokafkaRequest, bytes | Problem] | None = None
 
     def version(self, api: str) -> int | None:
-        """Return the version in which the record has the API; else the highest that both sides have, None without
-        one."""
+        """Return the recorded version of the API; without one, the highest that both sides support, or None."""
         key = api_key(api)
         lowest, highest = version_range(api)
         recorded = [each for each in self._tape.versions(key) if lowest <= each <= highest]
@@ -71,11 +70,11 @@ class RecordedConnection:
         return chosen if chosen >= max(lowest, theirs[0]) else None
 
     def proposes(self, api: str, version: int) -> bool:
-        """Return whether the record has a proposal's version of an API."""
+        """Return whether the record has a proposal's version of the API."""
         return version > version_range(api)[1] and version in self._tape.versions(api_key(api))
 
     def prepare(self, api: str, version: int, build: Build) -> AiokafkaRequest:
-        """Return the request, encoded. Raises NotRecorded, and what `build` raises."""
+        """Return the encoded request. Raises NotRecorded, and the errors of `build`."""
         request = AiokafkaRequest(api, version, build, encode=_encode)
         found = self._found(request)
         if found is None:
@@ -84,8 +83,9 @@ class RecordedConnection:
         return request
 
     async def send(self, request: AiokafkaRequest) -> RawResponse:
-        """Return the recorded answer; none where none came in time. Raises ConnectionError where the connection was
-        lost."""
+        """Return the recorded answer; wait forever if none came in time. Raises ConnectionError if the connection was
+        lost.
+        """
         prepared, self._prepared = self._prepared, None
         is_known = prepared is not None and prepared[0] is request
         found = prepared[1] if is_known and prepared is not None else self._found(request)
@@ -100,12 +100,13 @@ class RecordedConnection:
         return None if isinstance(found, Problem) and found.name == NOT_RECORDED else found
 
     async def close(self, wait: float = 0.0) -> None:
-        """Do nothing: nothing is open."""
+        """Do nothing: no connection is open."""
 
 
 def _encode(payload: RequestPayload) -> bytes:
-    """Return a payload, encoded: poll after poll the same is asked, and long lists take far longer to encode than to
-    hash."""
+    """Return an encoded payload, cached: polls repeat the same requests, and long lists take far longer to encode than
+    to hash.
+    """
     return _encoded(cast("Hashable", payload))
 
 
@@ -115,7 +116,7 @@ def _encoded(payload: Hashable) -> bytes:
 
 
 def _versions(tape: Tape, address: Address | None) -> Mapping[int, tuple[int, int]]:
-    """Return API key -> (lowest, highest version) of a broker; empty if the record does not say."""
+    """Return API key -> (lowest, highest version) of a broker; empty if the record does not have them."""
     from console.wire.bounds_check import MalformedFrame
 
     greeting = tape.greeting(address)
@@ -129,21 +130,21 @@ def _versions(tape: Tape, address: Address | None) -> Mapping[int, tuple[int, in
 
 
 class RecordedConnections(Connections):
-    """The connections of a record. None of them is ever opened."""
+    """The connections of a record. No connection is ever opened."""
 
     def __init__(self, settings: ConnectionSettings, tape: Tape) -> None:
         super().__init__(settings)
         self._tape = tape
 
     async def to(self, address: Address, meant: Node | None = None) -> Any:  # noqa: ARG002
-        """Return the connection to this address. Raises the AdminError that was recorded."""
+        """Return the connection to this address. Raises the recorded AdminError."""
         problem = self._tape.refusal(address)
         if problem is not None:
             raise error_of(problem)
         return RecordedConnection(self._tape, address)
 
     async def any_of(self, addresses: Iterable[Address]) -> Any:
-        """Return the connection to the broker that answers. Raises AdminError if the record has no broker that did."""
+        """Return a connection to any broker that answers. Raises AdminError if the record has only refusals."""
         asked = tuple(addresses)
         problems = [problem for each in asked if (problem := self._tape.refusal(each)) is not None]
         if asked and len(problems) == len(asked):
@@ -151,7 +152,7 @@ class RecordedConnections(Connections):
         return RecordedConnection(self._tape, None)
 
     async def try_anew(self, address: Address) -> None:
-        """Raise the AdminError that was recorded for a new connection to this address."""
+        """Raise the recorded AdminError of a new connection to this address."""
         await self.to(address)
 
     open_apart = to
@@ -161,11 +162,11 @@ class RecordedConnections(Connections):
         return self._tape.now()
 
     def retire(self, connection: Any, longest: float | None = None) -> None:
-        """Do nothing: nothing is open."""
+        """Do nothing: no connection is open."""
 
 
 def error_of(problem: Problem) -> AdminError:
-    """Return the error that was recorded."""
+    """Return the recorded error."""
     kind = getattr(errors, problem.kind, Unreachable)
     found = Failure(problem.name, problem.message, problem.remedy)
     if not (isinstance(kind, type) and issubclass(kind, AdminError)) or kind in (errors.ReadOnly, errors.Unsupported):
@@ -174,12 +175,12 @@ def error_of(problem: Problem) -> AdminError:
 
 
 class _Impatient(selectors.DefaultSelector):
-    """Skips waits. skipped: seconds that were not waited."""
+    """A selector that skips waits. skipped: seconds skipped."""
 
     skipped = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Do as usual, but a time-out passes at once."""
+        """Select as usual, but let a timeout pass at once."""
         if timeout is None or timeout <= 0:
             return super().select(timeout)
         found = super().select(0)
@@ -189,12 +190,12 @@ class _Impatient(selectors.DefaultSelector):
 
 
 class InstantLoop(asyncio.SelectorEventLoop):
-    """An event loop on which waiting takes no time: where only timers are left, its clock goes on to the next."""
+    """An event loop on which waits take no time: if only timers are left, its clock advances to the next."""
 
     def __init__(self) -> None:
         self._impatient = _Impatient()
         super().__init__(self._impatient)
 
     def time(self) -> float:
-        """Return seconds, those that were skipped included."""
+        """Return the loop's time in seconds, skipped ones included."""
         return super().time() + self._impatient.skipped

@@ -1,8 +1,8 @@
-"""Records of a topic: where to begin, and Fetch without a session (KIP-227) from each partition's leader.
+"""Records of a topic: start positions, and Fetch without a session (KIP-227) from each partition's leader.
 
-Bounded in records, bytes and time (`console.model.records`), and in what a batch decompresses to
-(`console.wire.record_batches`). Records of aborted transactions and control batches are left out as consumers leave
-them out (CompletedFetch): by the list of aborted transactions of each answer, and the abort markers between records.
+Bounded in records, bytes and time (`console.model.records`), and in the decompressed size of a batch
+(`console.wire.record_batches`). Records of aborted transactions and control batches are skipped as consumers skip them
+(CompletedFetch): by the list of aborted transactions in each response, and the abort markers between records.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from console.wire.fields import for_version
 
 _BY_TOPIC_ID = 13
 _FIRST_BYTES, _LATER_BYTES, _LEAST_BYTES = 64 << 10, 1 << 20, 16 << 10
-"""Bytes that are asked for of a partition: at first, later, and at least."""
+"""Bytes to fetch from a partition: at first, later, and at least."""
 _TRIES = 4
-"""Answers without records, or from a broker that does not lead, one after the other before a partition is given up."""
+"""Consecutive answers without records, or from a broker that does not lead, after which kac gives up a partition."""
 _MOVED = frozenset(
     {
         ErrorCode.not_leader_or_follower,
@@ -64,9 +64,9 @@ _MOVED = frozenset(
 async def read_records(link: Link, query: RecordsQuery, wanted: Wanted | None = None) -> RecordsRead:
     """Return the records of a topic or of one of its partitions, read from the leaders; never changes anything.
 
-    wanted: only these records, called in a thread of its own; what is read is bounded all the same.
-    Partitions that can't be read are `problems`. Raises AdminError if the topic or the group can't be read, and the
-    first failure if no partition can be.
+    wanted: predicate for records, called in its own thread; the limits hold for all records read.
+    The failures of partitions are in `problems`. Raises AdminError if the topic or the group can't be read, or the
+    first failure if no partition can be read.
     """
     topic = await _topic(link, query)
     numbers = _numbers(topic, query)
@@ -127,7 +127,7 @@ def _numbers(topic: Topic, query: RecordsQuery) -> list[int]:
 
 
 class _Ranges(NamedTuple):
-    """Partition -> its log's start and end; partition -> where to begin; what differs from what was asked for."""
+    """The log's start and end by partition, the start position by partition, and the differences from the query."""
 
     ranges: Mapping[int, tuple[int, int]]
     begin: Mapping[int, int]
@@ -136,7 +136,7 @@ class _Ranges(NamedTuple):
 
 
 async def _ranges(link: Link, query: RecordsQuery, numbers: Sequence[int]) -> _Ranges:
-    """Return the logs, and where reading begins in each."""
+    """Return the logs' ranges, and the start position in each."""
     places = [(query.topic, number) for number in numbers]
     latest = dict.fromkeys(places, LATEST)
     (starts, no_start), (ends, no_end), (begin, notes, no_begin) = await asyncio.gather(
@@ -144,13 +144,13 @@ async def _ranges(link: Link, query: RecordsQuery, numbers: Sequence[int]) -> _R
     )
     held = ""
     if query.committed:
-        # After the end: what lies behind a later last stable offset then does so because of an open transaction.
+        # Read after the end, so that an offset behind a later last stable offset is held back by an open transaction.
         stable, no_end = await list_offsets(link, latest, stable=True)
         held = _held_back({n: (stable[t, n], ends[t, n]) for t, n in places if (t, n) in stable and (t, n) in ends})
         ends = stable
     ranges = {n: (starts[t, n], ends[t, n]) for t, n in places if (t, n) in starts and (t, n) in ends}
     if isinstance(query.start, OfGroup | FromTime):
-        # Without a committed offset, or where the time could not be looked up, there is nowhere to begin.
+        # Without a committed offset or an offset for the time there is no start position.
         ranges = {number: span for number, span in ranges.items() if number in begin}
     out = []
     for number, at in begin.items():
@@ -169,8 +169,9 @@ async def _ranges(link: Link, query: RecordsQuery, numbers: Sequence[int]) -> _R
 
 
 def _held_back(ends: Mapping[int, tuple[int, int]]) -> str:
-    """Return which partitions have records that open transactions hold back, by their last stable offset and their
-    end."""
+    """Return a note about the partitions with records that open transactions hold back. ends: partition -> (last stable
+    offset, end).
+    """
     held = {number: span for number, span in ends.items() if span[0] < span[1]}
     if not held:
         return ""
@@ -181,12 +182,12 @@ def _held_back(ends: Mapping[int, tuple[int, int]]) -> str:
 
 
 _NONE_LATER = 2**63 - 1
-"""Where to begin for a time after which there is no record: behind every end."""
+"""The start position for a time after the last record: behind every end."""
 _Begin = tuple[Mapping[int, int], Sequence[str], Sequence[Failure]]
 
 
 async def _begin(link: Link, query: RecordsQuery, places: Sequence[Place]) -> _Begin:
-    """Return partition -> the offset that was asked for, with notes and failures."""
+    """Return partition -> its start position, with notes and failures."""
     match query.start:
         case Last(before=before):
             return before or {}, (), ()
@@ -196,7 +197,7 @@ async def _begin(link: Link, query: RecordsQuery, places: Sequence[Place]) -> _B
             return offsets, (), ()
         case FromTime(timestamp=timestamp):
             at, problems = await list_offsets(link, dict.fromkeys(places, timestamp))
-            # Nothing that new: at the end, whatever that is.
+            # No record at or after the time: start at the end, wherever it is.
             return {number: offset if offset >= 0 else _NONE_LATER for (_, number), offset in at.items()}, (), problems
         case OfGroup(group=group):
             position = await group_position(link, group)
@@ -216,7 +217,7 @@ async def _begin(link: Link, query: RecordsQuery, places: Sequence[Place]) -> _B
 
 
 class _Reading:
-    """One answer while it is made."""
+    """The state of one read."""
 
     def __init__(self, link: Link, topic: Topic, query: RecordsQuery, wanted: Wanted | None) -> None:
         clock = asyncio.get_running_loop().time
@@ -233,7 +234,7 @@ class _Reading:
         self.notes: list[str] = []
 
     async def run(self, scans: Sequence[Scan]) -> list[Failure]:
-        """Fetch until every scan has what it wants, or a limit is reached. Returns the failures of partitions."""
+        """Fetch until every scan is complete or a limit is reached. Return the failures of partitions."""
         waits = delays()
         while not self.budget.is_over():
             active = [scan for scan in scans if scan.number not in self.failed and scan.wants(self._count)]
@@ -247,7 +248,7 @@ class _Reading:
         return list(self.failed.values())
 
     async def _round(self, active: Sequence[Scan]) -> None:
-        """Send one Fetch to each leader, at once."""
+        """Send one Fetch to each leader, concurrently."""
         by_leader: dict[int, list[Scan]] = {}
         for scan in active:
             leader = self._leaders[scan.number]
@@ -276,7 +277,7 @@ class _Reading:
         """Return partition -> its part of the leader's answer; or the answer's error code, or the failure of the
         request."""
         share = max(_LEAST_BYTES, self.budget.bytes_left // partitions)
-        # A partition that got nothing the last time comes first: the answer's limit is used up in this order.
+        # Partitions without records in the last answer come first: brokers spend the answer's limit in this order.
         order = sorted(scans, key=lambda scan: -self._tries.get(scan.number, 0))
 
         def build(kio: ModuleType) -> Any:
@@ -327,11 +328,11 @@ class _Reading:
         self.budget.bytes += len(data)
         position = scan.position
         aborted = [(each.producer_id, each.first_offset) for each in answer.aborted_transactions or ()]
-        # Other requests of the client go on meanwhile.
+        # In a thread, so that other requests of the client continue.
         try:
             await asyncio.to_thread(take, scan, self._topic.name, data, aborted, self._count, self._wanted, self.budget)
         except asyncio.CancelledError:
-            self.budget.stopped = "time"  # the thread looks at it, and is not waited for without end
+            self.budget.stopped = "time"  # the thread checks it, so the wait for it ends
             raise
         if scan.position > position or scan.broken:
             self._tries.pop(scan.number, None)
@@ -345,7 +346,7 @@ class _Reading:
             self.failed[scan.number] = self._failure(scan, code)
 
     async def _again(self, scan: Scan, code: int) -> None:
-        """Count an answer that brought nothing. The leader is looked up again; after some the partition is given up."""
+        """Count an answer without records. Look up the leader again; give up the partition after some tries."""
         tries = self._tries[scan.number] = self._tries.get(scan.number, 0) + 1
         if tries > _TRIES:
             self.failed[scan.number] = self._failure(scan, code) if code else self._silent(scan)
@@ -354,7 +355,7 @@ class _Reading:
             self._leaders.update((partition.number, partition.leader) for partition in self._topic.partitions)
 
     async def _deleted(self, scan: Scan) -> None:
-        """Go on where the log begins now: it was cut while it was read."""
+        """Continue at the log's new start: records were deleted during the read."""
         place = (self._topic.name, scan.number)
         starts, problems = await list_offsets(self._link, {place: EARLIEST})
         start = starts.get(place, -1)
@@ -380,28 +381,28 @@ class _Reading:
         )
 
 
-# Partitions while their records are looked at: stretches of offsets, bounds, aborted transactions. No I/O.
+# Scans of partitions: ranges of offsets, limits, aborted transactions. No I/O.
 
 FIRST_STRETCH, GROWTH = 200, 4
-"""Offsets that are read first for the newest records, and by how much the stretch before them is longer."""
+"""Offsets of the first range for the newest records, and the factor by which each earlier range is longer."""
 MOST_KEPT = 64 << 20
-"""Most bytes of keys, values and headers of the records that are kept."""
+"""Most bytes of keys, values and headers in the records kept."""
 MOST_LINES = 100
-"""Most lines of a partition about batches that can't be decoded."""
+"""Most lines about batches of a partition that can't be decoded."""
 
 Wanted = Callable[[Record], bool]
-"""Whether a record is part of the answer; raises EndOfLook."""
+"""Predicate for the records to return; raises EndOfLook."""
 
 
 class EndOfLook(Exception):
-    """No more records are to be looked at. The text says why."""
+    """Ends the read. The text has the reason."""
 
 
 class Scan:
-    """One partition that is read from an offset on.
+    """A partition that is read forwards from an offset.
 
-    start, end: its log. first: where reading began. position: the next offset to look at. until: where to stop
-    (excluded). broken: nothing more can be read from it.
+    start, end: range of its log. first: offset at which reading began. position: next offset to read. until: offset at
+    which to stop (excluded). broken: whether the rest can't be read.
     """
 
     def __init__(self, number: int, start: int, end: int, at: int) -> None:
@@ -414,39 +415,43 @@ class Scan:
         self.broken = False
 
     def wants(self, count: int) -> bool:
-        """Return whether there is more to read for so many records."""
+        """Return whether the scan has to read more to find so many records."""
         return not self.broken and self.position < self.until and not self.is_full(count)
 
     def is_full(self, count: int) -> bool:
-        """Return whether the rest of a batch may be left alone."""
+        """Return whether the rest of a batch can be skipped."""
         return len(self.found) >= count
 
     def keep(self, record: Record, _count: int) -> None:
-        """Add a record that was found."""
+        """Add a matching record."""
         self.found.append(record)
 
     def result(self) -> list[Record]:
-        """Return what was found, by offset."""
+        """Return the records found, by offset."""
         return self.found
 
     def scanned(self) -> Scanned:
-        """Return how far it was read."""
+        """Return the range that was read."""
         return Scanned(self.number, self.first, self.position, self.start, self.end)
 
     def further(self, cut: Sequence[Record]) -> int | None:
-        """Return where to read further, None at the end of the log. cut: what was found and is not in the answer."""
+        """Return the offset for the next read; None at the end of the log. cut: records found but left out of the
+        answer.
+        """
         at = min((record.offset for record in cut), default=self.position)
         return at if at < self.end and not self.broken else None
 
     def gap(self) -> str:
-        """Return what was not read although later records are in the answer, ``""`` for nothing."""
+        """Return the offsets that were skipped although later records are in the answer, as text; ``""`` if there are
+        none.
+        """
         return ""
 
 
 class BackwardScan(Scan):
-    """The newest records before an offset: stretch by stretch, each read forwards, the later ones first.
+    """The newest records before an offset: ranges from last to first, each read forwards.
 
-    before: the end of the last stretch (excluded). first: the beginning of the stretch that is read now.
+    before: end of the last range (excluded). first: start of the current range.
     """
 
     def __init__(self, number: int, start: int, end: int, before: int, count: int) -> None:
@@ -458,7 +463,7 @@ class BackwardScan(Scan):
         self.first = self.position = max(start, self.until - self._size)
 
     def wants(self, count: int) -> bool:
-        """Return the same. A complete stretch is followed by the one before it, as long as records are missing."""
+        """Return the same. After a complete range, continue with the one before it as long as records are missing."""
         while not self.broken and self.position >= self.until:
             self._later, self.found = [*self.found, *self._later], []
             if len(self._later) >= count or self.first <= self.start:
@@ -473,28 +478,28 @@ class BackwardScan(Scan):
         return False
 
     def keep(self, record: Record, count: int) -> None:
-        """Add a record; older ones that are too many go."""
+        """Add a record; drop the oldest if there are too many."""
         self.found.append(record)
         if len(self.found) > 2 * count:
             self._forgotten = self.found[-count - 1].offset + 1
             del self.found[:-count]
 
     def result(self) -> list[Record]:
-        """Return what was found, by offset."""
+        """Return the records found, by offset."""
         return [*self.found, *self._later]
 
     def scanned(self) -> Scanned:
-        """Return how far it was read, without the rest of a stretch that was not completed."""
+        """Return the range that was read, without the rest of an incomplete range."""
         last = self.before if self._later or self.position >= self.until else self.position
         return Scanned(self.number, self.first, last, self.start, self.end)
 
     def further(self, cut: Sequence[Record]) -> int | None:
-        """Return where the records before these end, None at the start of the log."""
+        """Return the end of the records before these; None at the start of the log."""
         at = max((record.offset + 1 for record in cut), default=max(self.first, self._forgotten))
         return at if at > self.start and not self.broken else None
 
     def gap(self) -> str:
-        """Return the rest of a stretch that was not completed."""
+        """Return the rest of an incomplete range, as text."""
         if self.position >= self.until:
             return ""
         span = f"{self.position}..{self.until - 1}"
@@ -502,8 +507,9 @@ class BackwardScan(Scan):
 
 
 class Budget:
-    """What one answer may take. stopped: which limit ended it: ``records``, ``bytes``, ``time``, another as a text, or
-    ``""``."""
+    """The limits of one read. stopped: the limit that ended it: ``records``, ``bytes``, ``time``, another text, or
+    ``""``.
+    """
 
     def __init__(self, deadline: float, clock: Callable[[], float]) -> None:
         self._deadline = deadline
@@ -520,11 +526,11 @@ class Budget:
 
     @property
     def bytes_left(self) -> int:
-        """Bytes to fetch."""
+        """Bytes left to fetch."""
         return MOST_BYTES - self.bytes
 
     def keep(self, record: Record) -> None:
-        """Count a record that was found."""
+        """Count a record found."""
         headers = sum(len(key) + len(value or b"") for key, value in record.headers)
         self.kept += len(record.key or b"") + len(record.value or b"") + headers
 
@@ -549,9 +555,9 @@ def take(
     wanted: Wanted | None,
     budget: Budget,
 ) -> None:
-    """Look at the batches of an answer from the scan's position on, and move the position.
+    """Process the batches of an answer from the scan's position on, and move the position.
 
-    aborted: producer id and first offset of each transaction that was aborted in this stretch (read_committed only).
+    aborted: producer id and first offset of each aborted transaction in this range (read_committed only).
     """
     from console.wire.record_batches import BatchDamage, OutOfTime, batches, records
 
@@ -605,8 +611,9 @@ def _add_undecodable(scan: Scan, topic: str, first: int, last: int, why: str) ->
 
 
 def merged(scans: Sequence[Scan], query: RecordsQuery) -> tuple[tuple[Record, ...], Start | None]:
-    """Return the records of all partitions by time, then partition and offset, at most as many as asked for; and where
-    to read further, None for nowhere."""
+    """Return the records of all partitions by time, then partition and offset, at most the number requested; and the
+    start for the next read, None if no record is left.
+    """
     count = min(max(query.count, 1), MOST_RECORDS)
     found = sorted(
         (record for scan in scans for record in scan.result()),
@@ -624,14 +631,15 @@ def merged(scans: Sequence[Scan], query: RecordsQuery) -> tuple[tuple[Record, ..
     if not places:
         return tuple(kept), None
     if newest:
-        # A partition that was read to its start has nothing before it.
+        # A partition that was read to its start has no earlier records.
         return tuple(kept), Last({scan.number: places.get(scan.number, scan.start) for scan in scans})
     return tuple(kept), FromOffsets({scan.number: places.get(scan.number, scan.end) for scan in scans})
 
 
 def scan_of(query: RecordsQuery, number: int, start: int, end: int, at: int | None) -> Scan:
-    """Return the scan of a partition. at: where to begin; for the newest records, where they end (excluded), None: the
-    end."""
+    """Return the scan of a partition. at: start offset; for the newest records, their end (excluded), None for the
+    log's end.
+    """
     if isinstance(query.start, Last):
         return BackwardScan(number, start, end, end if at is None else at, min(max(query.count, 1), MOST_RECORDS))
     return Scan(number, start, end, start if isinstance(query.start, First) or at is None else at)

@@ -1,4 +1,4 @@
-"""Replicas: what they hold (the ends and sizes of their logs), which may lead (KIP-966), and moves between the log
+"""Replicas: the ends and sizes of their logs, their eligibility as leader (KIP-966), and moves between the log
 directories of their broker (KIP-113).
 """
 
@@ -22,17 +22,17 @@ from console.model.cluster import LogDir, ReplicaLogs
 from console.model.failure import Failure
 
 MOST = 1_000
-"""Partitions that are asked for at once, and of one page of DescribeTopicPartitions."""
+"""Most partitions in one read, and in one page of DescribeTopicPartitions."""
 
 Eligible = tuple[tuple[int, ...], tuple[int, ...]]
 """The eligible leader replicas of a partition, and the last known ones."""
 
 
 async def replica_logs(link: Link, replicas: Mapping[Place, Sequence[int]]) -> dict[Place, ReplicaLogs]:
-    """Return what each partition's replicas hold, by the answers of their brokers; what was not answered is missing.
+    """Return the logs of each partition's replicas, from their brokers' answers; unanswered ones are missing.
 
-    replicas: the brokers of each partition; of more than `MOST` partitions the rest is left out. Sizes need DESCRIBE on
-    the cluster, ends DESCRIBE on the topic. Raises AdminError if the cluster is lost.
+    replicas: the brokers of each partition; partitions after the first `MOST` are left out. Sizes need DESCRIBE on the
+    cluster, ends DESCRIBE on the topic. Raises AdminError if the connection to the cluster is lost.
     """
     wanted = dict(list(replicas.items())[:MOST])
     alive = (await link.refresh()).brokers.keys()
@@ -66,7 +66,7 @@ async def _ends(link: Link, broker_id: int, places: Iterable[Place]) -> dict[Pla
 
 
 async def _eligible(link: Link, places: Iterable[Place]) -> dict[Place, Eligible]:
-    """Return the replicas that may lead; nothing where brokers lack the API (before 3.7) or refuse."""
+    """Return the replicas that may lead; empty if brokers lack the API (before 3.7) or refuse."""
     wanted = frozenset(places)
 
     async def ask(some: Sequence[str]) -> Mapping[str, dict[Place, Eligible] | Failure]:
@@ -82,8 +82,9 @@ async def _eligible(link: Link, places: Iterable[Place]) -> dict[Place, Eligible
 async def _pages(
     link: Link, topics: Sequence[str], wanted: Collection[Place]
 ) -> dict[str, dict[Place, Eligible] | Failure]:
-    """Return topic -> what is said of its partitions, or why there is nothing; page by page. A broker that names the
-    same page again, or an empty one, is asked no further. Raises AdminError."""
+    """Return topic -> the replicas by partition, or its failure; read page by page. If a broker returns the same cursor
+    again, or an empty page, the read ends. Raises AdminError.
+    """
     found: dict[str, dict[Place, Eligible] | Failure] = {name: {} for name in topics}
     left = list(topics)
     cursor: Place | None = None
@@ -132,11 +133,11 @@ _EXPLAINED: Mapping[int, str] = {
     ErrorCode.not_leader_or_follower: "the broker has no replica of it; one that it gets later goes there",
     ErrorCode.invalid_replica_assignment: "the log directory is cordoned: it takes no new replicas",
 }
-"""What brokers leave out: their answers have no texts."""
+"""Messages for error codes that brokers return without a text."""
 
 
 class _ToDirectories(Sender[AlterReplicaDirs, ReplicaTarget]):
-    """The broker answers once it has begun to copy, and goes on by itself."""
+    """Moves replicas between directories. The broker answers once the copy has begun; the copy continues."""
 
     of = "paths"
 
@@ -185,7 +186,7 @@ SENDERS: Senders = {AlterReplicaDirs: _ToDirectories}
 
 
 def _placed(target: ReplicaTarget, path: str, dirs: Sequence[LogDir] | None) -> Status:
-    """Return whether a replica is in a directory, or is copied into it. dirs: None if they are unknown."""
+    """Return whether a replica is in a directory, or is being copied into it. dirs: None if unknown."""
     if dirs is None:
         return Status.UNKNOWN
     places = {

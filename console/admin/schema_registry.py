@@ -1,8 +1,8 @@
 """A schema registry with Confluent's API (Confluent's own, Karapace, Apicurio's ccompat): schemas by their id.
 
-It is asked on the client's loop, so by the same SSH host as the brokers, and never while something waits for an answer
-to be drawn. Each answer is bounded in bytes and time; no redirect is followed, so that a login goes to the configured
-host alone. An id never stands for another schema: what was found is kept, within bounds, and parsed once.
+Requests run on the client's loop, so they use the same SSH host as the brokers, and never while a caller waits to draw.
+Each response is bounded in bytes and time; redirects are not followed, so that a login goes only to the configured
+host. An id never changes its schema, so schemas are cached, within bounds, and parsed once.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from console.model.foreign_json import json_as
 from console.model.record_masks import NO_ALIASES
 
 SECONDS = 5.0
-"""For one answer, from the connection on."""
+"""Seconds for one response, from the connection on."""
 ALL_SECONDS = 20.0
-"""For one schema with what it refers to, compiled."""
+"""Seconds for one schema with its references, compiled."""
 LARGEST_ANSWER = 2 << 20
-"""Bytes of an answer."""
+"""Most bytes of a response."""
 MOST_REFERENCES, DEEPEST_REFERENCE = 100, 20
 MOST_TEXT = 8 << 20
-"""Characters of a schema with what it refers to."""
+"""Most characters of a schema with its references."""
 MOST_KEPT, MOST_KEPT_BYTES = 1_000, 64 << 20
-"""Schemas that are kept, and about what they take."""
+"""Most schemas in the cache, and their approximate bytes."""
 WEIGHT = 8
-"""Bytes that a schema takes for each character of its text, about."""
+"""Approximate bytes of a schema in memory for each character of its text."""
 FAILED_SECONDS = 30.0
-"""After which a schema is asked for again that was not to be had."""
+"""Seconds after which kac requests a missing schema again."""
 AT_ONCE = 4
-"""Requests at one time."""
+"""Concurrent requests."""
 
 _CCOMPAT, _APICURIO = "/apis/ccompat/", "/apis/registry/v2"
-"""Apicurio's API that is Confluent's, and its own, which its releases 2 and 3 have."""
+"""Apicurio's API that is compatible with Confluent's, and its own API, which its releases 2 and 3 have."""
 _ID_NAMES = {schemas.GLOBAL_ID: "globalId", schemas.CONTENT_ID: "contentId"}
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ log = logging.getLogger(__name__)
 
 
 class _Reference(Struct, frozen=True):
-    """What a schema refers to: under a name, the version of a subject."""
+    """A reference of a schema: a name for the version of a subject."""
 
     name: str
     subject: str
@@ -67,19 +67,19 @@ class _Reference(Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """Where its schema is."""
+        """The path of its schema."""
         return f"/subjects/{quote(self.subject, safe='')}/versions/{quote(str(self.version), safe='')}"
 
 
 class _ApicuriosReference(_Reference, frozen=True):
-    """The same by Apicurio's own API."""
+    """A reference in Apicurio's own API."""
 
     subject: str = field(name="artifactId")
     group: str | None = field(name="groupId", default=None)
 
     @property
     def path(self) -> str:
-        """Where its schema is by that API."""
+        """The path of its schema in that API."""
         group, artifact, version = (
             quote(each, safe="") for each in (self.group or "default", self.subject, str(self.version))
         )
@@ -87,10 +87,10 @@ class _ApicuriosReference(_Reference, frozen=True):
 
 
 class _Answer(Struct, frozen=True):
-    """A schema as the API has it (`GET /schemas/ids/ID`)."""
+    """A schema in the API's form (`GET /schemas/ids/ID`)."""
 
     schema: str
-    schemaType: str | None = None  # noqa: N815 the API's own name; Avro where it is missing
+    schemaType: str | None = None  # noqa: N815 the API's own name; Avro if it is missing
     references: Sequence[_Reference] | None = None
     id: int = 0
     subject: str = ""
@@ -107,26 +107,26 @@ class _Artifact(Struct, frozen=True):
 
 
 class _Artifacts(Struct, frozen=True):
-    """What has a schema by Apicurio's own API: the names of artifacts are the subjects of Confluent's."""
+    """The artifacts with a schema in Apicurio's own API; an artifact's name is the subject of Confluent's API."""
 
     artifacts: list[_Artifact] = field(default_factory=list)
 
 
 class _Problem(Struct, frozen=True):
-    """What the API answers in place of a schema."""
+    """The API's error response."""
 
     message: str = ""
 
 
 class Missing(Struct, frozen=True):
-    """Why a schema is not to be had. until: by the monotonic clock, when it may be asked for again."""
+    """The reason why a schema is missing. until: time of the next attempt, on the monotonic clock."""
 
     why: str
     until: float
 
 
 class SchemaRegistry:
-    """A registry, and what is kept of its answers. `look_up` is for the client's loop, `known` for any thread."""
+    """A client of one registry with a cache. Call `look_up` on the client's loop; `known` is thread-safe."""
 
     def __init__(self, settings: RegistrySettings, clock: Callable[[], float] = time.monotonic) -> None:
         self._settings = settings
@@ -134,14 +134,14 @@ class SchemaRegistry:
         self._kept: OrderedDict[schemas.SchemaKey, schemas.Schema] = OrderedDict()
         self._weight = 0
         self._newest: dict[schemas.SchemaKey, float] = {}
-        """A subject -> when it is asked again which schema is its newest."""
+        """Subject -> the time to request its newest schema again."""
         self._missing: dict[schemas.SchemaKey, Missing] = {}
         self._asked: dict[schemas.SchemaKey, asyncio.Future[None]] = {}
         self._slots: asyncio.Semaphore | None = None
         self._tls: ssl.SSLContext | None = None
 
     def known(self, key: schemas.SchemaKey) -> schemas.Schema | Missing | None:
-        """Return a schema or why there is none; None where it has to be asked for."""
+        """Return a schema, or the reason why it is missing; None if it was not requested yet."""
         found = self._kept.get(key)
         if found is not None and (not key.subject or self._clock() < self._newest[key]):
             return found
@@ -149,17 +149,17 @@ class SchemaRegistry:
         return missing if missing is not None and self._clock() < missing.until else None
 
     async def look_up(self, keys: Iterable[schemas.SchemaKey]) -> None:
-        """Ask for the schemas that are not known, each once however many want it. What fails is kept as `Missing`."""
+        """Request the unknown schemas; concurrent callers share one request. A failure is kept as `Missing`."""
         wanted = [key for key in keys if self.known(key) is None]
         for key in wanted:
             if key not in self._asked:
                 self._asked[key] = asyncio.ensure_future(self._ask(key))
         if wanted:
-            # Another caller may want what this one gives up.
+            # Not cancelled with this caller: another one may wait for the same schema.
             await asyncio.wait([self._asked[key] for key in wanted])
 
     async def kinds(self) -> list[str]:
-        """Return the kinds of schemas that the registry has. Raises NotDecoded: it is not reached, or refuses."""
+        """Return the kinds of schemas that the registry supports. Raises NotDecoded if it is unreachable or refuses."""
         return await self._answer("/schemas/types", list[str])
 
     async def _ask(self, key: schemas.SchemaKey) -> None:
@@ -170,7 +170,7 @@ class SchemaRegistry:
             self._fail(key, f"no answer within {ALL_SECONDS:g} s")
         except schemas.NotDecoded as problem:
             self._fail(key, str(problem))
-        except Exception as error:  # a task that fails unseen would be asked for without end
+        except Exception as error:  # a task that fails unseen would be started again without end
             log.exception("schema %s", key)
             self._fail(key, f"{type(error).__name__} {error}"[:200])
         finally:
@@ -211,7 +211,7 @@ class SchemaRegistry:
         return await _made(schemas.SchemaKey(answer.id) if key.subject else key, text, named)
 
     async def _subjects(self, key: schemas.SchemaKey) -> list[_Subject]:
-        """Return the subjects that a schema has, with its version there, as far as the registry says."""
+        """Return the subjects of a schema with its version in each, as far as the registry lists them."""
         if key.guid:
             return []
         try:
@@ -220,10 +220,10 @@ class SchemaRegistry:
             return []
 
     async def _by_apicurios_id(self, key: schemas.SchemaKey) -> schemas.Schema:
-        """Return a schema by an id of Apicurio's own: by Confluent's API it may be another schema's.
+        """Return the schema of one of Apicurio's own ids: in Confluent's API the id may belong to another schema.
 
         Raises:
-            NotDecoded: the registry is not Apicurio's, or has none.
+            NotDecoded: the registry is not Apicurio's, or lacks the schema.
         """
         before, is_apicurio, _ = self._settings.path.partition(_CCOMPAT)
         if not is_apicurio:
@@ -258,10 +258,10 @@ class SchemaRegistry:
         return schemas.SchemaText(kind_of(answer.schema, None), answer.schema, references=references)
 
     async def _answer(self, path: str, form: type[T], api: str | None = None) -> T:
-        """Return a decoded answer. api: the path before it, None for the configured one.
+        """Return a decoded response. api: the path before it, None for the configured one.
 
         Raises:
-            NotDecoded: there is none, or another one.
+            NotDecoded: the request failed, or the response has another form.
         """
         try:
             return json_as(await self._got(path, api), form)
@@ -269,7 +269,7 @@ class SchemaRegistry:
             raise schemas.NotDecoded(f"{self._settings} is no schema registry: its answer has another form") from None
 
     async def _got(self, path: str, api: str | None = None) -> bytes:
-        """Return the body of an answer. Raises NotDecoded: there is none."""
+        """Return the body of a response. Raises NotDecoded if the request failed."""
         path = quote(self._settings.path if api is None else api) + path
         self._slots = self._slots or asyncio.Semaphore(AT_ONCE)
         async with self._slots:
@@ -279,10 +279,10 @@ class SchemaRegistry:
         return body
 
     async def _get(self, path: str) -> tuple[int, bytes]:
-        """Return status and body of one answer.
+        """Return status and body of one response.
 
         Raises:
-            NotDecoded: the registry is not reached, too slow, answers too much, or elsewhere.
+            NotDecoded: the registry is unreachable or too slow, its response is too large, or it redirects.
         """
         try:
             async with asyncio.timeout(SECONDS):
@@ -340,14 +340,14 @@ class SchemaRegistry:
 
 
 def _unused_proxy(settings: RegistrySettings) -> str:
-    """Return a note about a proxy of the environment, which others may reach the registry by; ``""`` for none."""
+    """Return a note about a proxy in the environment that other tools may use for the registry; ``""`` without one."""
     wanted = "http_proxy" if settings.tls is None else "https_proxy"
     name = next((each for each in (wanted, wanted.upper()) if os.environ.get(each)), None)
     return f" ({name} is not used: a login goes to no proxy; via leads there by SSH)" if name else ""
 
 
 async def look_up(_link: Link, registry: SchemaRegistry, keys: Iterable[schemas.SchemaKey]) -> None:
-    """Ask a registry on the client's loop; see `SchemaRegistry.look_up`."""
+    """Look up schemas in a registry on the client's loop; see `SchemaRegistry.look_up`."""
     await registry.look_up(keys)
 
 
@@ -355,9 +355,9 @@ _OF_JSON_SCHEMA = ("object", "integer", "number")
 
 
 def kind_of(text: str, told: str | None) -> str:
-    """Return the kind of a schema: what the registry says, else what the text is.
+    """Return the kind of a schema: the one that the registry names, else the one that the text shows.
 
-    By Confluent's API a kind that is left out is Avro; Apicurio leaves out others, too.
+    In Confluent's API a schema without a kind is Avro; Apicurio also leaves out other kinds.
     """
     if told:
         return told
@@ -371,11 +371,11 @@ def kind_of(text: str, told: str | None) -> str:
 
 
 def decoder_of(schema: schemas.SchemaText) -> Callable[..., bytes]:
-    """Return what decodes payloads of a schema as JSON: a function of payload, indexes, and what may be spent. Blocks:
-    Protobuf's compiler runs, and the process that decodes.
+    """Return the decoder of a schema's payloads to JSON: a function of payload, indexes and allowance. Blocks: runs
+    Protobuf's compiler and the decoding process.
 
     Raises:
-        NotDecoded: it can't be used; what to install where a package is missing.
+        NotDecoded: the schema is unusable; for a missing package, the text says what to install.
     """
     match schema.kind:
         case "AVRO":
@@ -397,7 +397,7 @@ def decoder_of(schema: schemas.SchemaText) -> Callable[..., bytes]:
 
 
 async def _made(key: schemas.SchemaKey, text: schemas.SchemaText, named: Sequence[_Subject]) -> schemas.Schema:
-    """Return a schema that decodes. Raises NotDecoded: it can't be used."""
+    """Return a schema with its decoder. Raises NotDecoded if it is unusable."""
     decode = await asyncio.to_thread(decoder_of, text)
     name, aliases = "", NO_ALIASES
     if text.kind == schemas.AVRO:
@@ -427,8 +427,9 @@ def _as_it_is(payload: bytes, _indexes: bytes | None, allowance: schemas.Allowan
 
 
 class _References(Struct):
-    """What a schema refers to, read once each. read: a path -> the schema there. seen: name -> its text, in the order
-    in which they stand on each other."""
+    """The references of a schema, each read once. read: function that reads the schema at a path. seen: name -> its
+    text, each after its own references.
+    """
 
     read: Callable[[str], Awaitable[_Answer]]
     seen: dict[str, schemas.SchemaText] = field(default_factory=dict)
@@ -436,10 +437,10 @@ class _References(Struct):
     open: set[str] = field(default_factory=set)
 
     async def of(self, answer: _Answer) -> tuple[schemas.SchemaText, ...]:
-        """Return what a schema refers to, each after those that it stands on.
+        """Return the references of a schema, each after its own references.
 
         Raises:
-            NotDecoded: they are too many, too large, too deep, in a circle, or not to be had.
+            NotDecoded: they are too many, too large, too deep, circular, or missing.
         """
         await self._gather(answer, 0)
         return tuple(self.seen.values())
@@ -468,10 +469,10 @@ class _References(Struct):
 
 
 class _Received(BytesIO):
-    """Bytes that were received, as http.client wants a socket."""
+    """Received bytes, in the form of the socket that http.client expects."""
 
     def makefile(self, *_: Any, **__: Any) -> BytesIO:
-        """Return what is read from."""
+        """Return the file to read from."""
         return self
 
 
@@ -486,7 +487,7 @@ def _tls_context(settings: RegistrySettings) -> ssl.SSLContext:
 
 
 def _header_safe(token: str) -> str:
-    """Return a token that can stand in a header.
+    """Return a token that is valid in a header.
 
     Raises:
         NotDecoded: it has other characters, which would end the header.
@@ -498,7 +499,7 @@ def _header_safe(token: str) -> str:
 
 
 def _said(body: bytes) -> str:
-    """Return what an answer that is no schema says, made printable."""
+    """Return the message of an error response, made printable."""
     try:
         text = json_as(body, _Problem).message
     except ValueError:

@@ -28,7 +28,7 @@ DESCRIBE = "DESCRIBE"
 
 
 async def describe_scram(link: Link, users: Sequence[str] | None = None) -> ScramListing:
-    """Return the credentials of all SCRAM users, or of those named; a user without any is missing.
+    """Return the credentials of all SCRAM users, or of the named ones; a user without credentials is missing.
 
     Raises BrokerError if the broker refuses, Unsupported before Kafka 2.7, and other AdminErrors.
     """
@@ -50,7 +50,7 @@ async def describe_scram(link: Link, users: Sequence[str] | None = None) -> Scra
 async def _require_describe(link: Link) -> None:
     """Raise BrokerError if the principal may not describe the cluster.
 
-    Brokers up to 4.3 never answer a request for all users then (DescribeUserScramCredentialsRequest.getErrorResponse
+    Brokers up to 4.3 then never answer a request for all users (DescribeUserScramCredentialsRequest.getErrorResponse
     fails on the missing names), so it must not be sent.
     """
     operations = (await describe_cluster(link)).operations
@@ -59,8 +59,9 @@ async def _require_describe(link: Link) -> None:
 
 
 def scram_listing(response: Any) -> ScramListing:
-    """Return what a DescribeUserScramCredentials response says, sorted by user and mechanism: each user has an error of
-    its own (KIP-554)."""
+    """Return the listing in a DescribeUserScramCredentials response, sorted by user and mechanism: each user has its
+    own error (KIP-554).
+    """
     refused = (
         each for each in response.results if each.error_code not in (ErrorCode.none, ErrorCode.resource_not_found)
     )
@@ -82,13 +83,14 @@ def _credentials(response: Any) -> dict[str, tuple[ScramCredential, ...]]:
 
 SALT_BYTES = 24
 DESCRIBED_WITHIN = 5.0
-"""Seconds in which brokers describe a new credential, usually."""
+"""Seconds in which brokers usually describe a new credential."""
 _DIGESTS: Mapping[int, str] = {1: "sha256", 2: "sha512"}
 
 
 class _Alteration(Sender[AlterScram, ScramUser]):
-    """Brokers accept each user once in a request: a user's second mechanism is sent in a second one. They describe only
-    the iterations, so the outcome of an upsert whose answer was lost may stay unknown."""
+    """Alters credentials. Brokers accept each user once in a request, so a user's second mechanism is sent in a second
+    one. They describe only the iterations, so the outcome of an upsert without an answer may stay unknown.
+    """
 
     needs = "2.7, in KRaft mode 3.5"
     _salted: dict[ScramUser, tuple[bytes, bytes]]
@@ -166,7 +168,7 @@ async def _until_described(link: Link, upserted: Mapping[ScramUser, int]) -> Non
 
 
 def by_rounds(users: Sequence[ScramUser]) -> list[list[ScramUser]]:
-    """Return the credentials in the fewest parts in which no user occurs twice."""
+    """Return the credentials in the fewest batches in which no user occurs twice."""
     parts: list[list[ScramUser]] = []
     for user in users:
         for part in parts:
@@ -179,8 +181,9 @@ def by_rounds(users: Sequence[ScramUser]) -> list[list[ScramUser]]:
 
 
 def scram_verdict(wanted: int | None, before: int | None, now: int | None) -> Status:
-    """Tell what became of a change. wanted: iterations of an upsert, None for a deletion. before, now: of the
-    credential, None if missing."""
+    """Return the outcome of a change. wanted: iterations of an upsert, None for a deletion. before, now: iterations of
+    the credential, None if it is missing.
+    """
     if now != wanted:
         return Status.NOT_APPLIED
     if wanted is None or before != wanted:
@@ -189,7 +192,7 @@ def scram_verdict(wanted: int | None, before: int | None, now: int | None) -> St
 
 
 def salt_password(mechanism: ScramMechanism, iterations: int, password: Secret) -> tuple[bytes, bytes]:
-    """Return a new salt and the salted password (RFC 5802's Hi; like ScramFormatter, of the password's UTF-8)."""
+    """Return a new salt and the salted password (RFC 5802's Hi; of the password's UTF-8, like ScramFormatter)."""
     new = secrets.token_bytes(SALT_BYTES)
     return new, hashlib.pbkdf2_hmac(_DIGESTS[mechanism], password.reveal().encode(), new, iterations)
 
@@ -219,7 +222,8 @@ async def _iterations_before(
     link: Link, users: Sequence[ScramUser], assumed: dict[ScramUser, int]
 ) -> dict[ScramUser, int]:
     """Return the iterations of credentials before the change; `assumed` if the principal may alter but not describe, so
-    that nothing is concluded from them."""
+    that no outcome depends on them.
+    """
     try:
         return await _iterations(link, users)
     except BrokerError:
@@ -228,7 +232,7 @@ async def _iterations_before(
 
 async def _iterations(link: Link, users: Sequence[ScramUser]) -> dict[ScramUser, int]:
     known = await describe_scram(link, [user.user for user in users])
-    for why in known.failures.values():  # of who could not be described nothing is concluded
+    for why in known.failures.values():  # a user without a description allows no conclusion
         raise BrokerError(why)
     return {
         ScramUser(name, credential.mechanism): credential.iterations

@@ -14,7 +14,7 @@ Address = tuple[str, int]
 
 
 def show_address(address: Address) -> str:
-    """Return ``host:port``, an IPv6 address in brackets."""
+    """Return ``host:port``, with an IPv6 address in brackets."""
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -23,7 +23,7 @@ CLIENT_ID = "kac"
 REQUEST_TIMEOUT = 30.0
 CONNECT_TIMEOUT = 10.0
 LOST_ANSWER_TIMEOUT = 5.0
-"""Brokers apply what the controller wrote within milliseconds."""
+"""Default of `lost_answer_timeout` in seconds: brokers apply the controller's records within milliseconds."""
 VISIBLE_TIMEOUT = 2.0
 
 
@@ -42,7 +42,7 @@ class TlsSettings(Struct, frozen=True):
     trust: None for the system's authorities. verify_host: False only if the file says so
     (``ssl.endpoint.identification.algorithm=``). verify_chain: False only if another tool's file says so
     (``insecure``); then any certificate is accepted. key_store: certificate chain and private key for mTLS. key_file:
-    the private key if it is in a file of its own.
+    the private key if it is in a separate file.
     """
 
     trust: Store | None = None
@@ -54,27 +54,30 @@ class TlsSettings(Struct, frozen=True):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The paths of the stores that are files."""
+        """The paths of the stores in files."""
         stores = (self.trust, self.key_store, self.key_file)
         return tuple(store.path for store in stores if store is not None and store.path is not None)
 
 
 class SaslSettings(Struct, frozen=True):
-    """SASL. mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI or AWS_MSK_IAM. options: further
-    settings of the mechanism, not secret.
+    """SASL.
 
-    SCRAM: ``tokenauth`` is true for a delegation token (KIP-48): its id and its HMAC as username and password.
-    OAUTHBEARER: options have ``token.endpoint.url`` (https, or a ``file:`` whose content is the token), perhaps
+    mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI or AWS_MSK_IAM. options: other settings of the
+    mechanism, not secret.
+
+    SCRAM: ``tokenauth`` is true for a delegation token (KIP-48), with its id and its HMAC as username and password.
+    OAUTHBEARER: options have ``token.endpoint.url`` (https, or a ``file:`` that contains the token), and optionally
     ``scope``, ``audience``, ``header.urlencode``, ``connect.timeout.ms``, ``read.timeout.ms``, and ``extension_NAME``
     for each SASL extension; username and password are the client's id and secret, and endpoint_tls is for the token
-    endpoint. With ``assertion`` (``client`` or ``grant``) an assertion takes the place of the secret or of the grant:
-    further options ``assertion.…`` as in Kafka, paths absolute, and the password opens the private key.
-    Or ``token.command``: a command line that writes a token, run in ``token.command.folder``. Without these the
-    password is the token itself, or, without a password, the token is an unsecured one for username.
-    AWS_MSK_IAM, and OAUTHBEARER with AWS' tokens: ``aws``, perhaps ``aws.profile``; ``aws.role.arn`` for a role that is
-    assumed with those credentials, with ``aws.role.session``, ``aws.role.external.id`` and ``aws.role.region``.
-    GSSAPI: ``kerberos.service.name``; ``kerberos.keytab`` or ``kerberos.ticket.cache``, paths, for other tickets than
-    those of the default cache; username is the principal, None for the default one."""
+    endpoint. With ``assertion`` (``client`` or ``grant``) an assertion replaces the secret or the grant: the other
+    options ``assertion.…`` are Kafka's, with absolute paths, and the password decrypts the private key. Or
+    ``token.command``: a command line that prints a token, run in ``token.command.folder``. Without these the password
+    is the token itself; without a password, the token is an unsecured one for username.
+    AWS_MSK_IAM, and OAUTHBEARER with AWS tokens: ``aws``, optionally ``aws.profile``; ``aws.role.arn`` for a role to
+    assume with those credentials, with ``aws.role.session``, ``aws.role.external.id`` and ``aws.role.region``.
+    GSSAPI: ``kerberos.service.name``; ``kerberos.keytab`` or ``kerberos.ticket.cache``, paths, for tickets outside of
+    the default cache; username is the principal, None for the default one.
+    """
 
     mechanism: str
     username: str | None = None
@@ -84,7 +87,7 @@ class SaslSettings(Struct, frozen=True):
 
 
 class SshHost(Struct, frozen=True):
-    """A host that all connections go through by SSH. port, user: None for what ssh's own configuration says."""
+    """An SSH host for all connections. port, user: None for the values in ssh's own configuration."""
 
     host: str
     port: int | None = None
@@ -96,14 +99,15 @@ class SshHost(Struct, frozen=True):
 
     @property
     def as_argument(self) -> str:
-        """The arguments of an ssh typed by hand."""
+        """The arguments of ssh, as typed by hand."""
         to = self.host if self.user is None else f"{self.user}@{self.host}"
         return to if self.port is None else f"-p {self.port} {to}"
 
 
 class RegistrySettings(Struct, frozen=True):
-    """A schema registry with Confluent's API. host, port, path: of its URL; tls: None for http. username, password: of
-    a login by Basic; token: of one by Bearer."""
+    """A schema registry with Confluent's API. host, port, path: parts of its URL; tls: None for http. username,
+    password: for Basic authentication; token: for Bearer authentication.
+    """
 
     host: str
     port: int
@@ -118,12 +122,13 @@ class RegistrySettings(Struct, frozen=True):
 
 
 class ConnectionSettings(Struct, frozen=True):
-    """Everything that a client needs to connect. Times in seconds.
+    """All settings of a client. Times in seconds.
 
-    request_timeout: for a call with its retries. read_only: the link refuses to send changes. lost_answer_timeout: for
-    finding out whether a change whose answer was lost was applied. visible_timeout: for brokers to describe an applied
-    change. via: the SSH host that connects to all addresses, also to those that brokers advertise; None: this one.
-    controllers: whether `bootstrap` is listeners of controllers, which answer what concerns themselves (KIP-919).
+    request_timeout: for a call with its retries. read_only: whether the link refuses to send changes.
+    lost_answer_timeout: to find out whether a change without an answer was applied. visible_timeout: for brokers to
+    describe an applied change. via: the SSH host that connects to all addresses, also to those that brokers advertise;
+    None: this host. controllers: whether `bootstrap` has controllers' listeners, which answer requests about
+    themselves (KIP-919).
     """
 
     bootstrap: tuple[tuple[str, int], ...]
@@ -141,12 +146,12 @@ class ConnectionSettings(Struct, frozen=True):
 
     @property
     def asked(self) -> str:
-        """What the addresses are of, in a word for messages: brokers or controllers."""
+        """The word for the nodes at the addresses in messages: broker or controller."""
         return "controller" if self.controllers else "broker"
 
     @property
     def exposures(self) -> tuple[str, ...]:
-        """Risks to the credentials and the data, a line each, with what to do instead."""
+        """Risks to the credentials and the data, a line each, with the remedy."""
         found = []
         if self.sasl is not None and self.security_protocol == "SASL_PLAINTEXT":
             found += _in_the_clear(self.sasl)
@@ -164,7 +169,7 @@ _UNCHECKED = (
 
 
 def _host_unchecked(tls: TlsSettings) -> bool:
-    # If the chain is not checked either, the file's own warning says so.
+    # If the chain is not checked either, the file's own warning covers this.
     return tls.verify_chain and not tls.verify_host
 
 

@@ -1,11 +1,10 @@
-"""Connections by way of an SSH host: one `ssh` of the system's for each host, and a channel of it for each connection.
+"""Connections by an SSH host: one system `ssh` process for each host, and one of its channels for each connection.
 
-ssh runs as the master of its own multiplexing. Each connection asks it for a channel and hands over one end of a socket
-pair (PROTOCOL.mux of OpenSSH, MUX_C_NEW_STDIO_FWD: what `ssh -W` does, without a process for each connection). So the
-far side resolves the names, the answer says whether the connection was made (`ssh -D` accepts a SOCKS request before it
-knows), and there is no port here that other users could connect to. The configuration, the keys, the agent and the jump
-hosts are ssh's own. Where the user has an open master to that host (ControlMaster), channels are that one's: no second
-login, and it is never ended from here.
+ssh runs as the master of its own multiplexing. Each connection requests a channel and passes one end of a socket pair
+(PROTOCOL.mux of OpenSSH, MUX_C_NEW_STDIO_FWD: like `ssh -W`, without a process for each connection). So the far side
+resolves the names, the reply says whether the connection opened (`ssh -D` accepts a SOCKS request before it knows), and
+no local port is open to other users. The configuration, the keys, the agent and the jump hosts are ssh's own. If the
+user has an open master to that host (ControlMaster), kac uses it, without a second login, and never ends it.
 """
 
 from __future__ import annotations
@@ -33,29 +32,31 @@ from console.programs import finished, home_folder, of_user, started
 from console.safe_files import UntrustedPath
 
 IDLE_SECONDS = 30
-"""ssh ends so long after its last channel: also if this process was killed."""
+"""Seconds after its last channel at which ssh ends, also if this process was killed."""
 ALIVE_SECONDS, ALIVE_COUNT = 10, 3
-"""A host that has answered nothing for so many intervals is given up, and the next connection starts ssh again."""
+"""Seconds between keepalives, and the number without a reply after which ssh gives up; the next connection starts it
+again."""
 START_SECONDS = 8
-"""For connecting and logging in without questions; less than the time-out of a connection, so that ssh's own reason is
-what is reported."""
+"""Seconds for connecting and logging in without prompts; less than a connection's timeout, so that ssh's own reason is
+reported."""
 HOLD_SECONDS = 30.0
-"""A refused login is not tried again for so long: hosts block addresses that fail often."""
+"""Seconds for which a refused login is not retried: hosts block addresses that fail often."""
 CONFIG_SECONDS = 3.0
-"""For ssh to tell its configuration."""
+"""Seconds for ssh to print its configuration."""
 END_SECONDS = 1.0
 LEFT_SECONDS = 3600.0
-"""A folder without a socket belongs to an ssh that has ended, or to one that asks for a password meanwhile."""
+"""Age in seconds of a leftover folder. A younger one without a socket may belong to an ssh that asks for a password."""
 MAX_LOG = 1 << 18
-"""Bytes that are read of ssh's log, from its end."""
+"""Bytes of ssh's log to read, from its end."""
 LONGEST_PLACE = 70
-"""Bytes of the path in which the folder is made: a socket's path has at most 107 (unix(7)), of which the folder and the
-socket take 19, and ssh 17 for a temporary name."""
+"""Bytes of the longest path for the folder: a socket's path has at most 107 (unix(7)), of which the folder and the
+socket take 19, and ssh takes 17 for a temporary name."""
 
 _PEER: int | None = getattr(socket, "SO_PEERCRED", None)
-"""Linux's way to the user behind a socket. Our own is in a folder of ours, the user's may be anywhere."""
+"""Linux's socket option for the user of the peer process. kac's own socket is in a private folder; the user's may be
+anywhere."""
 
-# Of PROTOCOL.mux, version 4.
+# From PROTOCOL.mux, version 4.
 _VERSION, _REQUEST = 4, 1
 _HELLO, _NEW_STDIO_FORWARD, _TERMINATE = 0x00000001, 0x10000008, 0x10000005
 _OPENED = 0x80000006
@@ -67,18 +68,18 @@ _REFUSED = re.compile(r"^channel (\d+): open failed: (.*)$")
 
 
 class Channel(socket.socket):
-    """One end of a connection through SSH. It ends with the connection to the master that asked for it."""
+    """One end of a connection through SSH. It ends with the connection to the master that requested it."""
 
     control: socket.socket
 
     def close(self) -> None:
-        """Close both."""
+        """Close the channel and its connection to the master."""
         self.control.close()
         super().close()
 
 
 class SshWay:
-    """The way through one SSH host. Its methods may be called from any thread and any loop."""
+    """The connection to one SSH host. Thread-safe, and usable from any event loop."""
 
     def __init__(self, host: SshHost) -> None:
         self._host = host
@@ -91,9 +92,9 @@ class SshWay:
         self._owner = os.getpid()
 
     def start(self, *, ask: bool) -> None:
-        """Log in unless that is done. ask: whether ssh may ask on the terminal, for as long as that takes.
+        """Log in if necessary. ask: whether ssh may prompt on the terminal, for as long as that takes.
 
-        Blocks. Raises SshFailed; a refused login is not tried again for HOLD_SECONDS.
+        Blocks. Raises SshFailed; a refused login is not retried for HOLD_SECONDS.
         """
         with self._starting:
             if self._answers():
@@ -112,9 +113,10 @@ class SshWay:
                 raise
 
     async def open(self, host: str, port: int) -> Channel:
-        """Return a connection from the SSH host to this address. Logs in where that is not done. Raises AdminError."""
+        """Return a connection from the SSH host to this address. Log in if necessary. Raises AdminError."""
         if not 0 < port < 65536:
-            # A cluster says where its brokers are, and to ssh a port of -2 is the path of a socket of the SSH host.
+            # The cluster names its brokers' addresses, and ssh reads a port of -2 as the path of a socket on the SSH
+            # host.
             raise Unreachable.of(f"{host} port {port} is not an address", "See the listeners.")
         control = await self._control()
         try:
@@ -123,7 +125,7 @@ class SshWay:
             raise _ended(self._host) from error
 
     def close(self) -> None:
-        """End ssh and remove its folder. May be called twice; does nothing in a forked child."""
+        """End ssh and remove its folder. Idempotent; does nothing in a forked child."""
         if self._owner != os.getpid() or self._folder is None:
             return
         if self._process is not None and self._process.poll() is None:
@@ -142,7 +144,7 @@ class SshWay:
         return _is_answered(self._socket())
 
     def _socket(self) -> Path:
-        """Return the master's: the user's own, else ours."""
+        """Return the master's socket: the user's own, else kac's."""
         return self._users or self._paths() / "s"
 
     def _paths(self) -> Path:
@@ -164,7 +166,7 @@ class SshWay:
         return self._folder
 
     def _run(self, *, ask: bool) -> None:
-        """Run ssh until it is logged in, when it goes on in the background and its first process ends with 0."""
+        """Run ssh until it is logged in; then it continues in the background and its first process ends with 0."""
         folder = self._paths()
         log = folder / "log"
         environ = dict(os.environ)
@@ -176,7 +178,7 @@ class SshWay:
         self._log_start = log.stat().st_size
         with log.open("ab") as output, _uninterrupted(ask):
             try:
-                # In a session of its own there is no terminal to ask on, for ssh itself and for those to jump hosts.
+                # A session of its own has no terminal for prompts, also for the ssh processes to jump hosts.
                 self._process = started(
                     of_user(command(self._host, folder, ask=ask), environ, home_folder()),
                     stdin=subprocess.DEVNULL,
@@ -198,7 +200,7 @@ class SshWay:
             raise ssh_failed(self._host, self._log(), in_time=code != -1, asked=ask)
 
     async def _control(self) -> socket.socket:
-        """Return a connection to the master, which is started where there is none."""
+        """Return a connection to the master; start the master if necessary."""
         loop = asyncio.get_running_loop()
         for attempt in (1, 2):
             control = socket.socket(socket.AF_UNIX)
@@ -219,7 +221,7 @@ class SshWay:
         raise _ended(self._host)
 
     async def _start_elsewhere(self) -> None:
-        """Do as `start` without questions, in a daemon thread: a pool's would be waited for at exit."""
+        """Do as `start` without prompts, in a daemon thread: the exit would wait for a pool's thread."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[AdminError | None] = loop.create_future()
 
@@ -242,7 +244,7 @@ class SshWay:
             raise error
 
     async def _channel(self, control: socket.socket, host: str, port: int) -> Channel:
-        """Ask the master behind `control` for a channel, and close both where there is none."""
+        """Request a channel from the master behind `control`; close both sockets if it refuses."""
         loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         channel = Channel(fileno=ours.detach())
@@ -266,7 +268,7 @@ class SshWay:
         return channel
 
     def _log(self) -> str:
-        """Return the end of what ssh has logged since it was started last; nothing where it is the user's own."""
+        """Return the end of ssh's log since its last start; empty for the user's own master."""
         if self._users is not None:
             return ""
         with (self._paths() / "log").open("rb") as log:
@@ -275,8 +277,7 @@ class SshWay:
 
 
 def users_master(host: SshHost) -> Path | None:
-    """Return the socket of an open master of this user's to the host, by ssh's own configuration; None if there is
-    none."""
+    """Return the socket of the user's open master to the host, by ssh's own configuration; None without one."""
     if _PEER is None:
         return None
     asked = ["ssh", "-G", *_destination(host)]
@@ -294,7 +295,7 @@ def users_master(host: SshHost) -> Path | None:
 
 
 def _is_answered(path: Path) -> bool:
-    """Return whether a process of this user's listens at the socket."""
+    """Return whether a process of this user listens at the socket."""
     with suppress(OSError), socket.socket(socket.AF_UNIX) as control:
         control.connect(str(path))
         _require_own(control)
@@ -303,7 +304,7 @@ def _is_answered(path: Path) -> bool:
 
 
 def _require_own(control: socket.socket) -> None:
-    """Raise PermissionError where another user's process is behind a socket: it would read what is sent."""
+    """Raise PermissionError if another user's process is behind a socket: it would read the data."""
     if _PEER is None:
         return
     _, user, _ = struct.unpack("3i", control.getsockopt(socket.SOL_SOCKET, _PEER, struct.calcsize("3i")))
@@ -312,7 +313,7 @@ def _require_own(control: socket.socket) -> None:
 
 
 def _remove_left(place: Path) -> None:
-    """Remove our folders that a killed kac left: ssh has ended, and with it its socket, and logged nothing since."""
+    """Remove kac's leftover folders of killed processes: without a socket ssh has ended, and its log is old."""
     for folder in place.glob("kac-ssh-*"):
         with suppress(OSError):
             if folder.stat().st_uid != os.getuid() or (folder / "s").exists():
@@ -326,19 +327,20 @@ _WAYS_LOCK = threading.Lock()
 
 
 def way(host: SshHost) -> SshWay:
-    """Return the way through this host, one for all clients of the process: logging in may have taken a password."""
+    """Return the connection to this host, shared by all clients of the process: the login may have taken a password."""
     with _WAYS_LOCK:
         return _WAYS.setdefault(host, SshWay(host))
 
 
 def command(host: SshHost, folder: Path, *, ask: bool) -> list[str]:
-    """Return ssh's command line; socket and log are in `folder`. The user's own configuration is over its defaults,
-    these options are over both."""
+    """Return ssh's command line, with socket and log in `folder`. These options override the user's configuration,
+    which overrides ssh's defaults.
+    """
     options = {
         "BatchMode": "no" if ask else "yes",
         "ControlMaster": "yes",
         "ControlPersist": str(IDLE_SECONDS),
-        # Ports that the user has configured to be forwarded are for a shell on that host.
+        # The user's port forwards are for a shell on that host.
         "ClearAllForwardings": "yes",
         "PermitLocalCommand": "no",
         "ConnectTimeout": str(START_SECONDS),
@@ -358,8 +360,9 @@ def _destination(host: SshHost) -> list[str]:
 
 @contextmanager
 def _uninterrupted(ask: bool) -> Iterator[None]:
-    """Make processes that start inside that ignore Ctrl-C: ssh to a jump host stays in this terminal's group, and has
-    to outlive a command that is interrupted."""
+    """Make processes started inside ignore Ctrl-C: ssh to a jump host stays in this terminal's process group, and has
+    to outlive an interrupted command.
+    """
     if not ask or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -370,7 +373,7 @@ def _uninterrupted(ask: bool) -> Iterator[None]:
         signal.signal(signal.SIGINT, former)
 
 
-# Messages to the master: a length, a type, numbers of 32 bits and texts with their length.
+# Messages to the master: a length, a type, 32-bit numbers and length-prefixed texts.
 
 
 def _number(value: int) -> bytes:
@@ -386,7 +389,7 @@ def _packet(kind: int, body: bytes) -> bytes:
 
 
 async def _answer(control: socket.socket) -> int:
-    """Return the type of the master's next message. Raises OSError at the end, and for other bytes."""
+    """Return the type of the master's next message. Raises OSError at the end, and for invalid bytes."""
     (size,) = struct.unpack(">I", await _exactly(control, 4))
     if not 4 <= size <= _MAX_MESSAGE:
         raise OSError("not a message of ssh's multiplexing")
@@ -404,7 +407,7 @@ async def _exactly(control: socket.socket, size: int) -> bytes:
     return received
 
 
-# What ssh logs, as errors for an operator.
+# Errors for an operator, from ssh's log.
 
 REFUSED = "SSH_REFUSED"
 _DENIED = re.compile(r"^(\S+): Permission denied \((.*)\)", re.MULTILINE)
@@ -414,7 +417,7 @@ _JUMP_REFUSED = re.compile(r"^channel \d+: open failed: (.*)$", re.MULTILINE)
 
 
 def open_failures(log: str) -> Mapping[tuple[str, int], str]:
-    """Return address -> why the SSH host did not connect to it, the last time."""
+    """Return address -> the last reason why the SSH host did not connect to it."""
     failures: dict[tuple[str, int], str] = {}
     asked: tuple[str, int] | None = None
     channels: dict[str, tuple[str, int]] = {}
@@ -429,7 +432,9 @@ def open_failures(log: str) -> Mapping[tuple[str, int], str]:
 
 
 def not_forwarded(host: SshHost, address: tuple[str, int], why: str) -> Unreachable:
-    """Return the error for an address that the SSH host did not connect to. why: of its answer, "" if unknown."""
+    """Return the error for an address to which the SSH host did not connect. why: the reason in its reply, "" if
+    unknown.
+    """
     where, through = show_address(address), f"from {host.host}, by ssh"
     if "administratively prohibited" in why or "unknown channel type" in why:
         remedy = "Its sshd has to allow it: AllowTcpForwarding, PermitOpen, or permitopen of the key."
@@ -443,7 +448,7 @@ def not_forwarded(host: SshHost, address: tuple[str, int], why: str) -> Unreacha
 
 
 def ssh_failed(host: SshHost, log: str, *, in_time: bool, asked: bool) -> SshFailed:
-    """Return the error for an ssh that ended before it was logged in. asked: whether it could ask on a terminal."""
+    """Return the error for an ssh that ended before the login. asked: whether it could prompt on a terminal."""
     lines = [line.strip() for line in log.splitlines() if line.strip() and not line.startswith("debug")]
     text = "\n".join(lines)
     by_jump = ", or to a jump host before it" if "UNKNOWN port 65535" in text else ""

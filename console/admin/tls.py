@@ -24,25 +24,25 @@ from console.admin.errors import TlsFailed
 from console.admin.settings import ConnectionSettings, Store, TlsSettings
 from console.model.secret import Secret
 
-# PEM, read as leniently as Kafka's DefaultSslEngineFactory does: blanks are ignored.
+# PEM, parsed as leniently as Kafka's DefaultSslEngineFactory does: blanks are ignored.
 
 _PEM_BEGIN = re.compile(r"-----BEGIN ([A-Z0-9 ]{1,64}+)-----")
 _CERTIFICATE_LABELS = ("CERTIFICATE", "TRUSTED CERTIFICATE", "X509 CERTIFICATE")
 LARGEST_STORE = 64 << 20
-"""Bytes of a key or trust store."""
+"""Most bytes of a key or trust store."""
 _KEY_LABELS = ("PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY", "DSA PRIVATE KEY")
 
 
 @dataclass(frozen=True, slots=True)
 class PemBlock:
-    """One block: its label, and its whole text with line breaks as OpenSSL needs them."""
+    """One PEM block: its label, and its whole text with the line breaks that OpenSSL needs."""
 
     label: str
     text: str = field(repr=False)
 
     @property
     def encrypted(self) -> bool:
-        """Whether a key needs a password, in PKCS#8 or in the traditional format."""
+        """Whether the key needs a password, in PKCS#8 or in the traditional format."""
         return self.label.startswith("ENCRYPTED") or "Proc-Type: 4,ENCRYPTED" in self.text
 
 
@@ -57,7 +57,7 @@ def pem_private_key(text: str) -> PemBlock | None:
 
 
 def _pem_blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Label and body of each block. One without an end is left out; it is looked for once."""
+    """Yield label and body of each block. A block without an end is skipped; its end is searched for once."""
     endless: set[str] = set()
     at = 0
     while begin := _PEM_BEGIN.search(text, at):
@@ -72,7 +72,7 @@ def _pem_blocks(text: str) -> Iterator[tuple[str, str]]:
 
 
 def pem_block(label: str, der: bytes) -> PemBlock:
-    """Return a block of these bytes."""
+    """Return a block with these bytes."""
     return _pem_block(label, binascii.b2a_base64(der, newline=False).decode("ascii"))
 
 
@@ -99,7 +99,7 @@ _TRUSTED_CERTIFICATE = 2
 _DIGEST_SIZE = 20
 _WHITENER = b"Mighty Aphrodite"
 _KEY_PROTECTOR = bytes.fromhex("2b060104012a02110101")
-"""The object identifier 1.3.6.1.4.1.42.2.17.1.1, encoded."""
+"""The encoded object identifier 1.3.6.1.4.1.42.2.17.1.1."""
 _SEQUENCE = 0x30
 _OBJECT_IDENTIFIER = 0x06
 _OCTET_STRING = 0x04
@@ -115,7 +115,7 @@ class JksPasswordError(JksError):
 
 @dataclass(frozen=True, slots=True)
 class JksKey:
-    """A private key, still encrypted, and its certificates (DER), its own first."""
+    """A private key, still encrypted, and its certificate chain (DER), its own first."""
 
     alias: str
     protected: bytes = field(repr=False)
@@ -185,11 +185,11 @@ def _store_digest(content: bytes, password: str) -> bytes:
 
 
 def _sha1(data: bytes) -> bytes:
-    return hashlib.sha1(data, usedforsecurity=False).digest()  # as the format has it
+    return hashlib.sha1(data, usedforsecurity=False).digest()  # the format requires SHA-1
 
 
 class _JavaData:
-    """Java's DataInputStream over bytes. Raises JksError at the end of the bytes."""
+    """A reader of bytes like Java's DataInputStream. Raises JksError at the end of the bytes."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -222,7 +222,7 @@ class _JavaData:
 
 
 class _Der:
-    """The elements of a DER encoding, one after the other. Raises JksError if an element has another tag."""
+    """A reader of the elements of a DER encoding. Raises JksError if an element has another tag."""
 
     def __init__(self, data: bytes) -> None:
         self._reader = _JavaData(data)
@@ -239,7 +239,8 @@ class _Der:
         return self._reader.take(size if size < 0x80 else self._reader.number(size & 0x7F))
 
 
-# Why a PKCS12 store does not open, which no library says: its checksum fits the password (RFC 7292, 4 and B.2), or not.
+# Reasons why a PKCS12 store does not open, which no library reports: whether its checksum matches the password (RFC
+# 7292, 4 and B.2).
 
 _LEGACY = {
     bytes.fromhex(f"060a2a864886f70d010c01{number:02x}"): name
@@ -255,7 +256,8 @@ _LEGACY = {
         (11, "SHA1-RC2"),
     )
 }
-"""Object identifiers, encoded, of encryptions of PKCS#12 and PKCS#5 that OpenSSL 3 has in its legacy provider only."""
+"""Encoded object identifiers of the encryptions of PKCS#12 and PKCS#5 that OpenSSL 3 has only in its legacy provider.
+"""
 _HASHES = {
     bytes.fromhex("2b0e03021a"): "sha1",
     **{bytes.fromhex(f"60864801650304020{n}"): name for n, name in ((1, "sha256"), (2, "sha384"), (3, "sha512"))},
@@ -265,7 +267,7 @@ _MOST_ROUNDS = 10_000_000
 
 
 def _why_closed(data: bytes, password: Secret | None, role: _StoreRole) -> tuple[str, str]:
-    """Return why a PKCS12 store does not open, and what to do."""
+    """Return the reason why a PKCS12 store does not open, and the remedy."""
     remedy = f"Set {role.prefix}.password to the store's password."
     try:
         fits = _checksum_fits(data, password.reveal() if password else "")
@@ -285,13 +287,13 @@ def _why_closed(data: bytes, password: Secret | None, role: _StoreRole) -> tuple
 
 
 def _legacy(der: bytes) -> str:
-    """Return the encryptions that are named in a store or a key and that OpenSSL may lack."""
+    """Return the encryptions in a store or a key that OpenSSL may lack, as text."""
     return " and ".join(name for identifier, name in _LEGACY.items() if identifier in der)
 
 
 def _checksum_fits(data: bytes, password: str) -> bool | None:
-    """Return whether the store's checksum is that of the password; None where it has no checksum, or an unknown one.
-    JksError: it is not encoded correctly.
+    """Return whether the store's checksum matches the password; None if its checksum is missing or unknown. Raises
+    JksError for an incorrect encoding.
     """
     store = _Der(_Der(data).take(_SEQUENCE))
     store.take(_INTEGER)
@@ -345,7 +347,7 @@ _KEY_STORE = _StoreRole("key store", "ssl.keystore")
 
 @dataclass(frozen=True, slots=True)
 class ClientIdentity:
-    """Certificates, the client's own first, and its key, both PEM. password: of the key, if it is encrypted."""
+    """A certificate chain, the client's own first, and its key, both PEM. password: the key's, if it is encrypted."""
 
     chain: str
     key: str = field(repr=False)
@@ -363,7 +365,7 @@ def trusted_certificates(store: Store) -> str:
 
 
 def client_identity(tls: TlsSettings) -> ClientIdentity | None:
-    """Return the client's certificate and key, None without a key store. Raises TlsFailed."""
+    """Return the client's certificate and key; None without a key store. Raises TlsFailed."""
     store = tls.key_store
     if store is None:
         return None
@@ -386,7 +388,9 @@ def client_identity(tls: TlsSettings) -> ClientIdentity | None:
 
 
 def own_certificate_end(tls: TlsSettings) -> datetime | None:
-    """Return when the client's certificate ends, UTC; None without one, or if it can't be read. Reads files."""
+    """Return the expiry of the client's certificate, UTC; None without a certificate, or if it can't be read. Reads
+    files.
+    """
     from cryptography import x509
 
     try:
@@ -397,7 +401,7 @@ def own_certificate_end(tls: TlsSettings) -> datetime | None:
 
 
 class _StoreContent(NamedTuple):
-    """certificates: all. chain: of the key, its own first."""
+    """The content of a store. certificates: all of them. chain: the key's certificates, its own first."""
 
     certificates: tuple[PemBlock, ...]
     chain: tuple[PemBlock, ...] = ()
@@ -411,7 +415,7 @@ def _open_store(store: Store, role: _StoreRole, key_password: Secret | None) -> 
         raise _unusable(store, role, "it is a JCEKS store, which can't be read", _CONVERT)
     if kind is None:
         raise _unusable(store, role, f"it is not a {PEM}, {JKS} or {PKCS12} store", "Is it the right file?")
-    # Java accepts JKS and PKCS12 for each other too (keystore.type.compat).
+    # Java also accepts JKS and PKCS12 for each other (keystore.type.compat).
     if (kind == PEM) != (store.kind == PEM):
         raise _unusable(store, role, f"it is {kind}, not {store.kind} as configured", f"Set {role.prefix}.type={kind}.")
     try:
@@ -490,13 +494,13 @@ def _unusable(store: Store, role: _StoreRole, what: str, remedy: str) -> TlsFail
     return TlsFailed.of(f"{where}: {what}", remedy)
 
 
-# The SSL context of a client: at least TLS 1.2, the broker's certificate and host name checked.
+# The SSL context of a client: at least TLS 1.2, with checks of the broker's certificate and host name.
 
 _OPEN_FILES = Path("/proc/self/fd")
 
 
 def ssl_context(settings: ConnectionSettings) -> ssl.SSLContext | None:
-    """Return the context for these settings, None for a protocol without TLS. Reads files. Raises TlsFailed."""
+    """Return the context for these settings; None for a protocol without TLS. Reads files. Raises TlsFailed."""
     if not settings.security_protocol.endswith("SSL"):
         return None
     return client_context(settings.tls or TlsSettings())
@@ -512,7 +516,7 @@ def client_context(tls: TlsSettings) -> ssl.SSLContext:
     if tls.trust is None:
         context.load_default_certs(ssl.Purpose.SERVER_AUTH)
     else:
-        # As in Java, each certificate of a trust store is trusted, not only an authority's.
+        # As in Java, each certificate of a trust store is trusted, not only those of authorities.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         try:
             context.load_verify_locations(cadata=trusted_certificates(tls.trust))
@@ -531,7 +535,7 @@ def _load(context: ssl.SSLContext, identity: ClientIdentity, tls: TlsSettings) -
     password = identity.password.reveal() if identity.password else ""
     with _private_file((identity.chain + identity.key).encode("ascii")) as path:
         try:
-            # A password is always given: without one OpenSSL would ask on the terminal.
+            # Always pass a password: without one OpenSSL would prompt on the terminal.
             context.load_cert_chain(path, password=lambda: password)
         except ssl.SSLError as error:
             if error.reason == "KEY_VALUES_MISMATCH":
@@ -544,7 +548,7 @@ def _load(context: ssl.SSLContext, identity: ClientIdentity, tls: TlsSettings) -
 
 
 def _why_locked(key: str) -> str:
-    """Return why a key (PEM) is not decrypted: OpenSSL does not say it."""
+    """Return the reason why a key (PEM) is not decrypted, which OpenSSL does not report."""
     body = "".join(line for line in key.splitlines() if ":" not in line and not line.startswith("-----"))
     legacy = _legacy(binascii.a2b_base64(body))
     other = f": the password is wrong, or OpenSSL does not have {legacy} here" if legacy else ""
@@ -553,10 +557,10 @@ def _why_locked(key: str) -> str:
 
 @contextmanager
 def _private_file(content: bytes) -> Iterator[str]:
-    """Give a temporary path with this content.
+    """Yield a temporary path with this content.
 
     OpenSSL reads a certificate chain only from a path. On Linux it is a file in memory, so that a decrypted key is
-    never on a disk; elsewhere a file that only this user may read, removed at once.
+    never on a disk; elsewhere it is a file that only this user can read, removed afterwards.
     """
     if hasattr(os, "memfd_create") and _OPEN_FILES.is_dir():
         descriptor, path = os.memfd_create("kac-key", os.MFD_CLOEXEC), None

@@ -1,7 +1,7 @@
-"""Delegation tokens (KIP-48): described without what proves them, made, renewed and expired.
+"""Delegation tokens (KIP-48): described without their secrets, created, renewed and expired.
 
-Brokers return the HMAC of each token with its description, and know a token by it: it is read again right before a
-token is renewed or expired, and kept nowhere. Only that of a new token is handed on, with its outcome.
+Brokers return the HMAC of each token with its description, and identify a token by it: kac reads it again right before
+it renews or expires a token, and does not store it. Only the HMAC of a new token is returned, in its outcome.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from console.wire.fields import for_version
 
 DESCRIBE = "describe_delegation_token"
 OWNER_SINCE = 3
-"""The first version of CreateDelegationToken that makes a token of another owner (KIP-373)."""
+"""The first version of CreateDelegationToken that creates a token for another owner (KIP-373)."""
 GONE = Failure("DELEGATION_TOKEN_NOT_FOUND", "", "The token is gone: it was cancelled or has expired. Make a new one.")
 
 
 async def describe_tokens(link: Link) -> dict[str, DelegationToken]:
     """Return the tokens that the principal may see, by id: its own, those that it may renew, and others for which it
-    has Describe on DELEGATION_TOKEN. Raises BrokerError where tokens are off, or the connection has no login of its
-    own, and other AdminErrors."""
+    has Describe on DELEGATION_TOKEN. Raises BrokerError if tokens are off, or if the connection has no login, and other
+    AdminErrors.
+    """
     return {token.id: token for token, _ in await _described(link)}
 
 
@@ -49,7 +50,7 @@ async def _described(link: Link, to: Route = ANY) -> list[tuple[DelegationToken,
 
 def _token(described: Any) -> DelegationToken:
     owner = _principal(described.principal_type, described.principal_name)
-    # Before version 3 the principal that asks for a token is its owner.
+    # Before version 3 the requester of a token is its owner.
     requester = getattr(described, "token_requester_principal_name", "")
     return DelegationToken(
         described.token_id,
@@ -70,8 +71,9 @@ def _principal(type_: str, name: str) -> str:
 
 
 class _Making(Sender[changes.CreateToken, changes.NewToken]):
-    """Its outcome has the id and the HMAC, which is not read again. Where the answer is lost, whether a token was made
-    stays unknown: it may be another of the same owner."""
+    """Creates a token. The outcome has the id and the HMAC, which is not read again. If the answer is lost, the
+    creation stays unknown: a token in the description may be another one of the same owner.
+    """
 
     _made: changes.MadeToken | None = None
 
@@ -115,7 +117,7 @@ K = TypeVar("K", bound=changes.RenewToken | changes.ExpireToken)
 
 
 class _OfToken(Sender[K, changes.TokenTarget]):
-    """Has a token expire a period from now on."""
+    """Makes a token expire a period from now."""
 
     _known: tuple[DelegationToken, bytes] | None = None
     _expires: int | None = None
@@ -151,7 +153,7 @@ class _OfToken(Sender[K, changes.TokenTarget]):
         return dict.fromkeys(targets, self.verdict((await describe_tokens(self.link)).get(self.request.id)))
 
     def verdict(self, now: DelegationToken | None) -> changes.Status:
-        """Return what became of the change, from the token as it is now."""
+        """Return the outcome of the change, from the token's present state."""
         if now is None or self._known is None:
             return changes.Status.UNKNOWN
         if self._expires is not None:  # the answer was not lost
@@ -160,7 +162,7 @@ class _OfToken(Sender[K, changes.TokenTarget]):
 
 
 class _Renewal(_OfToken[changes.RenewToken]):
-    """At most to the end of the token's lifetime."""
+    """Renews a token, at most to the end of its lifetime."""
 
     def built(self, kio: ModuleType, hmac: bytes, period: timedelta) -> Any:
         return kio.RenewDelegationTokenRequest(hmac=hmac, renew_period=period)

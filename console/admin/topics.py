@@ -1,4 +1,4 @@
-"""Topics: described, created, deleted and grown (KIP-4, KIP-195, KIP-599), and the wait for their leaders."""
+"""Topics: description, creation, deletion and growth (KIP-4, KIP-195, KIP-599), and the wait for their leaders."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from console.model.secret import Secret
 from console.wire.fields import for_version
 
 IDS_AT_ONCE = 1_000
-"""Topics of one Metadata request that names them by id; so many ids take 17 kB."""
+"""Topics of one Metadata request by id; their ids take 17 kB."""
 
 _FIRST_POLL = 0.02
 _LONGEST_POLL = 0.5
@@ -46,9 +46,9 @@ async def describe_topics(
     to: admin_link.Route = admin_link.ANY,
     within: float | None = None,
 ) -> TopicListing:
-    """Return all topics, or those named, each with its partitions or its failure. Never creates a topic.
+    """Return all topics, or the named ones, each with its partitions or its failure. Never creates a topic.
 
-    to: who is asked: brokers answer with what they know. within: seconds. Raises AdminError.
+    to: destination; each broker answers from its own metadata. within: seconds. Raises AdminError.
     """
     if names is None:
         return await _listed(link, None, to, within)
@@ -65,7 +65,7 @@ async def describe_topics(
 async def _listed(
     link: admin_link.Link, names: Sequence[str] | None, to: admin_link.Route, within: float | None
 ) -> TopicListing:
-    """Read one answer."""
+    """Send one Metadata request."""
 
     def build(kio: ModuleType) -> Any:
         def named(name: str) -> Any:
@@ -99,7 +99,7 @@ def _import_decoder(_api: str, _version: int) -> None:
 
 
 async def topics_by_id(link: admin_link.Link, topic_ids: Iterable[UUID]) -> dict[UUID, Topic]:
-    """Return topic id -> topic (KIP-516). A deleted one is missing. Raises AdminError."""
+    """Return topic id -> topic (KIP-516). A deleted topic is missing. Raises AdminError."""
     found: dict[UUID, Topic] = {}
     ids = sorted(topic_ids, key=lambda each: each.bytes)
     for start in range(0, len(ids), IDS_AT_ONCE):
@@ -170,9 +170,9 @@ async def wait_for_leaders(
 ) -> LeaderWait:
     """Wait until each of these topics has all its partitions, each with a leader.
 
-    names: topic -> its number of partitions, None if the broker chose it. timeout: seconds for all.
-    on_progress: called with (partitions with a leader, all partitions) whenever that changes.
-    A failed read is retried until the time is up.
+    names: topic -> its number of partitions; None if the broker chose it. timeout: seconds for all.
+    on_progress: callback with (partitions with a leader, all partitions) at each change.
+    A failed read is retried until the timeout.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout
@@ -214,8 +214,9 @@ R = TypeVar("R", bound=changes.CreateTopics | changes.DeleteTopics | changes.Cre
 
 
 class _OfTopics(delivery.Sender[R, changes.TopicTarget]):
-    """Topics refused by a controller_mutation_rate quota were not applied (KIP-599): they are sent again within the
-    request's own time."""
+    """A change to topics. Topics refused by a controller_mutation_rate quota were not applied (KIP-599), so they are
+    sent again within the request's own timeout.
+    """
 
     def __init__(self, link: admin_link.Link, request: R, validate_only: bool) -> None:
         super().__init__(link, request, validate_only)
@@ -224,7 +225,7 @@ class _OfTopics(delivery.Sender[R, changes.TopicTarget]):
 
     @property
     def within(self) -> float:
-        """The request's own time, seconds."""
+        """The request's own timeout in seconds."""
         limit_ms: int = self.request.timeout_ms
         return limit_ms / 1000
 
@@ -251,7 +252,7 @@ class _OfTopics(delivery.Sender[R, changes.TopicTarget]):
             getattr(response, field) for field in ("topics", "results", "responses") if hasattr(response, field)
         )
         for result in results:
-            if not result.error_code and (topic_id := getattr(result, "topic_id", None)):  # from KIP-516 on
+            if not result.error_code and (topic_id := getattr(result, "topic_id", None)):  # since KIP-516
                 self._topic_ids[result.name] = uuid_text(topic_id)
         return {
             changes.TopicTarget(result.name): (result.error_code, getattr(result, "error_message", None))
@@ -261,8 +262,9 @@ class _OfTopics(delivery.Sender[R, changes.TopicTarget]):
     async def with_leaders(
         self, outcomes: dict[changes.TopicTarget, changes.Outcome], counts: Mapping[str, int | None]
     ) -> dict[changes.TopicTarget, changes.Outcome]:
-        """Wait until all partitions have a leader. Returns the outcomes, applied ones with a failure if some have none
-        when the time is up."""
+        """Wait until all partitions have a leader. Return the outcomes; an applied one has a failure if some partitions
+        still have no leader at the timeout.
+        """
         applied = _names(target for target, outcome in outcomes.items() if outcome.status is changes.Status.APPLIED)
         if self.validate_only or not applied:
             return outcomes
@@ -371,7 +373,7 @@ def _names(targets: Iterable[changes.TopicTarget]) -> list[str]:
 
 
 def created(wanted: changes.NewTopic, listing: TopicListing) -> changes.Status:
-    """Return whether the topic exists as requested. One with other partitions or replicas existed before."""
+    """Return whether the topic exists as requested. A topic with other partitions or replicas existed before."""
     topic = listing.topics.get(wanted.name)
     if topic is None:
         return changes.Status.NOT_APPLIED if _is_gone(wanted.name, listing) else changes.Status.UNKNOWN
@@ -391,7 +393,9 @@ def deleted(name: str, listing: TopicListing) -> changes.Status:
 
 
 def grown(count: int, topic: Topic | None) -> changes.Status:
-    """Return whether the topic has the new count. More partitions: another client has grown it since, so UNKNOWN."""
+    """Return whether the topic has the new count. More partitions mean that another client has grown it since:
+    UNKNOWN.
+    """
     if topic is None or len(topic.partitions) > count:
         return changes.Status.UNKNOWN
     return delivery.applied_if(len(topic.partitions) == count)
@@ -403,7 +407,7 @@ def _is_gone(name: str, listing: TopicListing) -> bool:
 
 
 def _wanted_partitions(topic: changes.NewTopic) -> int | None:
-    """Return the number of partitions of a new topic, None if the broker chooses it."""
+    """Return the number of partitions of a new topic; None if the broker chooses it."""
     return len(topic.assignments) or (topic.partitions if topic.partitions > 0 else None)
 
 

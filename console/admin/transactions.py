@@ -1,5 +1,5 @@
-"""Transactions (KIP-98, KIP-664): those that are open, as leaders and coordinators say, with what can't be seen; one
-that hangs ended; and all, listed and described.
+"""Transactions (KIP-98, KIP-664): the open ones, by leaders and coordinators, with the gaps in these reads; the end of
+a hanging one; and the listing and description of all.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from console.model.failure import Failure
 from console.wire.fields import for_version
 
 MAX_PATTERNS = 1_000
-"""Names in ACLs on transactional ids that are tried, each on each broker, before all ids count as describable."""
+"""Most names in ACLs on transactional ids to try, each on each broker; with more, hidden ids can't be excluded."""
 
 OFFSETS_AT_ONCE = 5_000
-"""Partitions whose offsets are asked for at once."""
+"""Partitions whose offsets are read in one round."""
 MOST_RUNNING = 1_000
-"""Unfinished transactions that are described though no partition has records of them."""
+"""Most unfinished transactions to describe although no partition has records of them."""
 
 _ABORT_RIGHT = "Ask an administrator of the cluster for an ACL: ALTER or CLUSTER_ACTION on CLUSTER kafka-cluster."
 _MAX_TIMEOUT = "transaction.max.timeout.ms"
@@ -45,10 +45,10 @@ _MAX_TIMEOUT = "transaction.max.timeout.ms"
 async def stable_offsets(
     link: Link, places: Iterable[transactions.Place]
 ) -> tuple[dict[transactions.Place, transactions.StableOffsets], dict[transactions.Place, Failure]]:
-    """Return the last stable offset and the high watermark of each partition, or its failure. Two requests to each
-    leader for each `OFFSETS_AT_ONCE` partitions.
+    """Return the last stable offset and the high watermark of each partition, or its failure. Sends two requests to
+    each leader for each `OFFSETS_AT_ONCE` partitions.
 
-    The stable ones are read first: where they are behind, they were behind already before the others were read.
+    The stable ones are read first: if they are behind, they were behind already before the others were read.
     """
     found: dict[transactions.Place, transactions.StableOffsets] = {}
     failures: dict[transactions.Place, Failure] = {}
@@ -66,12 +66,11 @@ async def stable_offsets(
 
 
 async def poll_transactions(link: Link, places: Iterable[transactions.Place]) -> transactions.Transactions:
-    """Return the open transactions of these partitions, with what says whether they hang
-    (`model.transactions.verdict`).
+    """Return the open transactions of these partitions, with the facts that `model.transactions.verdict` needs.
 
-    An open transaction holds the last stable offset below the high watermark, so producers are described only where it
-    is there. They are described again once the coordinators have answered: a transaction that was the same both times
-    was open all the while. Raises Unsupported before Kafka 3.0, and AdminError if the cluster can't be reached.
+    An open transaction holds the last stable offset below the high watermark, so only the producers of such partitions
+    are described. They are described again after the coordinators have answered: a transaction that was the same both
+    times was open in between. Raises Unsupported before Kafka 3.0, and AdminError if the cluster is unreachable.
     """
     offsets, failures = await stable_offsets(link, places)
     waiting = [place for place, each in offsets.items() if each.waiting]
@@ -118,8 +117,7 @@ def _is_kept(each: transactions.OpenTransaction, listing: transactions.Transacti
 async def _asked(
     link: Link, waiting: Sequence[transactions.Place]
 ) -> tuple[transactions.ProducerListing, tuple[transactions.TransactionListing, tuple[Failure, ...]]]:
-    """Return the producers of the partitions, and after them what the coordinators know, with what they may have left
-    out."""
+    """Return the producers of the partitions, and then the coordinators' transactions with their possible gaps."""
     producers = await describe_producers(link, waiting)
     ids = {each.producer.id for each in _open(producers)}
     before = await _coordinators(link)
@@ -140,7 +138,7 @@ async def _asked(
 
 
 async def _coordinators(link: Link) -> Mapping[int, tuple[int, int]] | Failure:
-    """Return partition of the transaction log -> its leader and leader epoch; empty if there is no such topic."""
+    """Return partition of the transaction log -> its leader and leader epoch; empty if the topic does not exist."""
     listing = await describe_topics(link, [TRANSACTIONS])
     topic = listing.topics.get(TRANSACTIONS)
     if topic is not None:
@@ -152,7 +150,7 @@ async def _coordinators(link: Link) -> Mapping[int, tuple[int, int]] | Failure:
 def _unled(
     before: Mapping[int, tuple[int, int]] | Failure, after: Mapping[int, tuple[int, int]] | Failure
 ) -> list[Failure]:
-    """Return why some coordinator may not have been asked."""
+    """Return the reasons why some coordinator may be missing from the listing."""
     if isinstance(before, Failure) or isinstance(after, Failure):
         why = before if isinstance(before, Failure) else after
         assert isinstance(why, Failure)
@@ -168,13 +166,14 @@ def _unled(
 
 
 async def _hidden(link: Link) -> list[Failure]:
-    """Return why brokers may have left out transactional ids that this principal may not describe; empty if it may all.
+    """Return the reasons why brokers may have hidden transactional ids from this principal; empty if it may describe
+    all.
 
-    Brokers don't say what they leave out, so it is tried. The ACLs on transactional ids divide all ids into classes,
-    which an authorizer treats alike by Kafka's rules (StandardAuthorizer, AclAuthorizer): each name that an ACL has,
-    the other ids below each of its prefixes, and all others. DescribeTransactions of one id of each class says whether
-    it may be described, creates nothing, and is answered by any broker, so each broker is asked: one that allows all
-    of them allows every id.
+    Brokers do not report hidden ids, so kac tries. The ACLs on transactional ids divide all ids into classes, which an
+    authorizer treats alike by Kafka's rules (StandardAuthorizer, AclAuthorizer): each name in an ACL, the other ids
+    below each of its prefixes, and all others. DescribeTransactions of one id of each class shows whether the principal
+    may describe it, creates nothing, and gets an answer from any broker. So kac sends it to each broker: one that
+    allows all of them allows every id.
     """
     try:
         acls = await describe_acls(link, AclFilter(resource_type=AclResourceType.parse("TRANSACTIONAL_ID")))
@@ -201,8 +200,9 @@ async def _hidden(link: Link) -> list[Failure]:
 
 
 def _no_ones(names: Collection[str]) -> str:
-    """Return an id that no ACL names, and below no prefix that one has. Always the same one where there is none like
-    it, so that a record has the answer that its replay asks for."""
+    """Return an id that no ACL names or covers by a prefix. It is always the same one if possible, so that a replay
+    sends the request that the record has.
+    """
     free = (each for each in transactions.NO_ONES if not any(name.startswith(each[0]) for name in names))
     return next(free, secrets.token_hex(16))
 
@@ -214,7 +214,7 @@ _HOW_TO_KNOW = (
 
 
 async def _refused(link: Link, broker_id: int, ids: Sequence[str]) -> bool | Failure:
-    """Return whether the broker refuses to describe one of the ids to this principal."""
+    """Return whether the broker refuses this principal the description of one of the ids."""
     for chunk in parts(ids, IDS_AT_ONCE):
         try:
             response = await describe_ids(link, broker_id, chunk)
@@ -227,7 +227,9 @@ async def _refused(link: Link, broker_id: int, ids: Sequence[str]) -> bool | Fai
 
 
 async def _max_timeout(link: Link) -> int | None:
-    """Return the highest transaction.max.timeout.ms of the brokers, milliseconds; None if a broker does not say."""
+    """Return the highest transaction.max.timeout.ms of the brokers, milliseconds; None if a broker does not return
+    it.
+    """
     brokers = sorted((await link.nodes()).brokers)
     try:
         listing = await describe_configs(link, map(broker_resource, brokers), keys=[_MAX_TIMEOUT], synonyms=False)
@@ -239,15 +241,15 @@ async def _max_timeout(link: Link) -> int | None:
     return max((int(value) for value in values if value is not None), default=None)
 
 
-# Ending one.
+# The end of a transaction.
 
 
 class _Abort(Sender[AbortTransaction, ProducerTarget]):
-    """Has an abort marker for the producer's open transaction written into the partition, by its leader.
+    """Makes a partition's leader write an abort marker for the producer's open transaction.
 
-    It is looked at right before, for a check too, and nothing is sent unless it is the transaction that was meant and
-    hangs. The marker has the producer's epoch and the coordinator's as the leader knows them (0 for -1, as Kafka's
-    command sends), and transaction version 0. Needs Alter or ClusterAction on the cluster, and Kafka 3.0.
+    The transaction is described right before, also for a check, and nothing is sent unless it is the expected one and
+    hangs. The marker has the producer's and the coordinator's epoch in the leader's state (0 for -1, as Kafka's command
+    sends), and transaction version 0. Needs Alter or ClusterAction on the cluster, and Kafka 3.0.
     """
 
     def targets(self) -> tuple[ProducerTarget]:
@@ -299,7 +301,7 @@ SENDERS: Senders = {AbortTransaction: _Abort}
 
 
 def _kept_back(request: AbortTransaction, seen: transactions.Transactions) -> Outcome | None:
-    """Return why the marker must not be written; None if it may."""
+    """Return the outcome that refuses the marker; None if it may be written."""
     target = request.target
     place = target.topic, target.number
     if place in seen.failures:
@@ -315,7 +317,9 @@ def _kept_back(request: AbortTransaction, seen: transactions.Transactions) -> Ou
 
 
 def ended(request: AbortTransaction, listing: transactions.ProducerListing) -> Status:
-    """Return whether the transaction is no longer open. A producer that the leader has forgotten has none."""
+    """Return whether the transaction is no longer open. A producer that the leader has forgotten has no open
+    transaction.
+    """
     target = request.target
     producers = listing.producers.get((target.topic, target.number))
     if producers is None:
@@ -325,7 +329,7 @@ def ended(request: AbortTransaction, listing: transactions.ProducerListing) -> S
 
 
 def with_right_named(outcome: Outcome) -> Outcome:
-    """Return the outcome, with the right that is missing where the broker refused for want of one."""
+    """Return the outcome; if the broker refused it for lack of a right, the failure names the right."""
     problem = outcome.failure
     if problem is None or problem.name != "CLUSTER_AUTHORIZATION_FAILED":
         return outcome
@@ -333,23 +337,21 @@ def with_right_named(outcome: Outcome) -> Outcome:
 
 
 PARTITIONS_AT_ONCE = 500
-"""Partitions in one DescribeProducers, as many as Kafka's own command asks for."""
+"""Partitions in one DescribeProducers, the number that Kafka's own command sends."""
 IDS_AT_ONCE = 500
 """Transactional ids in one FindCoordinator and in one DescribeTransactions."""
 
 _NEEDS = "3.0"
-# Producers, as partitions' leaders know them.
+# Producers in the state of partition leaders.
 
 
 async def describe_producers(
     link: Link, places: Iterable[transactions.Place], replica: int | None = None
 ) -> transactions.ProducerListing:
-    """Return the producers of each partition, as its leader knows them, or its failure (KIP-664). Needs Read on the
-    topic.
+    """Return the producers of each partition in its leader's state, or its failure (KIP-664). Needs Read on the topic.
 
-    replica: the broker to ask instead of the leaders. At most `PARTITIONS_AT_ONCE` partitions go into one request; a
-    broker gets one request after the other. Raises Unsupported before Kafka 3.0, and AdminError if the cluster can't be
-    reached.
+    replica: broker to use instead of the leaders. One request has at most `PARTITIONS_AT_ONCE` partitions; a broker
+    gets one request after the other. Raises Unsupported before Kafka 3.0, and AdminError if the cluster is unreachable.
     """
     wanted = tuple(dict.fromkeys(places))
     if not wanted:
@@ -420,20 +422,20 @@ def _producer(state: Any) -> transactions.Producer:
     )
 
 
-# What coordinators know.
+# The state of coordinators.
 
 
 async def list_transactions(
     link: Link, longer_than_ms: int = -1, pattern: str | None = None
 ) -> transactions.TransactionListing:
-    """Return all transactions of all brokers, not described. A broker that can't be reached is the failure ``broker
+    """Return all transactions of all brokers, not described. The failure of an unreachable broker has the key ``broker
     N``.
 
-    longer_than_ms: only those that have run longer, Kafka 3.8 and newer. pattern: only ids that match this regular
-    expression (RE2), Kafka 4.1 and newer.
-
-    **What the principal may not DESCRIBE is left out silently.** Raises Unsupported if a filter is, before Kafka 3.0,
-    AdminError if the cluster can't be reached, and the first broker's error if no broker can list.
+    longer_than_ms: minimum age in milliseconds, Kafka 3.8 and newer. pattern: regular expression (RE2) for ids, Kafka
+    4.1 and newer.
+    **Brokers silently omit transactions that the principal may not DESCRIBE.** Raises Unsupported before Kafka 3.0 or
+    for an unsupported filter, AdminError if the cluster is unreachable, or the first broker's error if no broker can
+    list.
     """
     least, needs = (2, "4.1") if pattern else (1, "3.8") if longer_than_ms >= 0 else (0, _NEEDS)
     await link.require("list_transactions", least, needs)
@@ -484,9 +486,9 @@ OF_TRANSACTIONS = CoordinatorsOf(1, TRANSACTIONS, ErrorCode.transactional_id_not
 
 
 async def describe_transactions(link: Link, ids: Iterable[str]) -> transactions.TransactionListing:
-    """Return each transactional id as its coordinator knows it, or its failure. Needs Describe on the transactional id.
+    """Return each transactional id in its coordinator's state, or its failure. Needs Describe on the transactional id.
 
-    Raises Unsupported before Kafka 3.0, and AdminError if the cluster can't be reached.
+    Raises Unsupported before Kafka 3.0, and AdminError if the cluster is unreachable.
     """
     await link.require("describe_transactions", 0, _NEEDS)
     found: dict[str, transactions.Transaction] = {}
@@ -525,7 +527,7 @@ async def _described_at(link: Link, broker_id: int, ids: Sequence[str]) -> trans
 
 
 def describe_ids(link: Link, broker_id: int, ids: Sequence[str]) -> Awaitable[Any]:
-    """Return the answer of one broker to DescribeTransactions for these ids."""
+    """Return one broker's response to DescribeTransactions for these ids."""
     return link.call(
         "describe_transactions",
         lambda kio: kio.DescribeTransactionsRequest(transactional_ids=tuple(ids)),

@@ -1,4 +1,4 @@
-"""Voters of the quorum: one is added or removed (KIP-853)."""
+"""Voters of the quorum: their addition and removal (KIP-853)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ class _OfVoter(Sender[V, VoterTarget]):
 
 
 class _Joining(_OfVoter[AddVoter]):
-    """The leader answers once the new voter has caught up and the new voters have committed it."""
+    """Adds a voter. The leader answers once the new voter has caught up and the new voters have committed the
+    change.
+    """
 
     joins = True
 
@@ -58,7 +60,7 @@ class _Joining(_OfVoter[AddVoter]):
 
 
 class _Leaving(_OfVoter[RemoveVoter]):
-    """The leader answers once the voters that are left have committed it."""
+    """Removes a voter. The leader answers once the remaining voters have committed the change."""
 
     joins = False
 

@@ -1,1 +1,3 @@
-"""What was changed by whom, one file for a cluster: written before a change is sent, and again once it is answered."""
+"""The history of changes and their authors, one file for a cluster: written before a change is sent, and again after
+its answer.
+"""

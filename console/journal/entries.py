@@ -1,4 +1,4 @@
-"""The journal's records, and their lines of JSON; the format itself is `model.journal_lines`."""
+"""The journal's records, and their JSON lines; `model.journal_lines` has the format itself."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from console.model.failure import Failure
 from console.plan.edit_json import edit_json, edit_of, was_json, was_of
 from console.plan.staged import Staged
 
-# What the journal holds, as values. Times are UTC. And who this process is in it.
+# The journal's contents as values, with times in UTC, and this process in it.
 
 
 class Entry(Struct, frozen=True):
     """An edit of a change.
 
-    staged: the edit upon what was there right before it was sent, and the topic that it was bound to; a secret in it
-    is written as set, and is not read back. until: when it is to be taken back. reverts: the edit of another change
-    that it takes back. overridden: whether it overwrote what another client had changed. overrides: of a
-    topic that is deleted. secret: whether it holds a value that is not written down."""
+    staged: the edit, based on the state right before it was sent, and the topic that it was bound to; a secret is
+    written as set, and is not read back. until: time of its reversal. reverts: the edit of another change that it
+    reverts. overridden: whether it overwrote another client's change. overrides: those of a deleted topic. secret:
+    whether it has a value that is not written.
+    """
 
     staged: Staged
     until: datetime | None = None
@@ -39,7 +40,7 @@ class Entry(Struct, frozen=True):
 
 
 class Intent(Struct, frozen=True):
-    """A change that is about to be sent, all of it. operation: the number of the operation of which it is a step."""
+    """A change that is about to be sent, as a whole. operation: number of the operation that it is a step of."""
 
     at: datetime
     context: str
@@ -51,7 +52,7 @@ class Intent(Struct, frozen=True):
 
 
 class Ended(NamedTuple):
-    """How it went for an edit. topic_id: of the topic that it created, None if unknown."""
+    """The outcome of an edit. topic_id: id of the topic that it created; None if unknown."""
 
     status: Status
     failure: Failure | None = None
@@ -59,7 +60,7 @@ class Ended(NamedTuple):
 
 
 class Answered(Struct, frozen=True):
-    """How a request of a change went, for each of its edits by their places."""
+    """The outcome of a request of a change, by the places of its edits."""
 
     change: int
     request: int
@@ -77,14 +78,14 @@ Note = (
     | journal_lines.Mended
     | journal_lines.OperationLine
 )
-"""What is written beside the intents."""
+"""The records other than intents."""
 
 
 # -- this process ------------------------------------------------------------------------------------------------------
 
 
 def this_operator(principal: str, environ: Mapping[str, str]) -> journal_lines.Who:
-    """Return the operator. principal: who the brokers take us for."""
+    """Return the operator. principal: the brokers' name for the user."""
     uid = os.geteuid()
     try:
         os_user = pwd.getpwuid(uid).pw_name
@@ -95,14 +96,15 @@ def this_operator(principal: str, environ: Mapping[str, str]) -> journal_lines.W
 
 
 def this_process(front_end: str) -> journal_lines.Origin:
-    """Return this process on this host."""
+    """Return the identity of this process on this host."""
     pid = os.getpid()
     return journal_lines.Origin(socket.gethostname(), front_end, pid, _started(pid))
 
 
 def still_runs(origin: journal_lines.Origin, *, elsewhere: bool = False) -> bool:
-    """Return whether the process that wrote a record still runs, as far as this host can tell: it may be about to write
-    how it went. elsewhere: what a process on another host is taken for, since that is not known."""
+    """Return whether the process that wrote a record still runs, and so may still write the outcome. elsewhere: the
+    answer for a process on another host, which is unknown.
+    """
     if origin.host != socket.gethostname():
         return elsewhere
     try:
@@ -115,7 +117,7 @@ def still_runs(origin: journal_lines.Origin, *, elsewhere: bool = False) -> bool
 
 
 def _started(pid: int) -> str:
-    """Return when a process started, by the kernel's count, for a number that is given to another process later."""
+    """Return the kernel's start time of a process, which distinguishes processes with the same id."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -124,11 +126,11 @@ def _started(pid: int) -> str:
     return f"{boot[:8]}-{stat.rpartition(')')[2].split()[19]}"
 
 
-# The records as lines, and back: `console.model.journal_lines` has the format, `plan.edit_json` that of edits.
+# The records to lines and back: `console.model.journal_lines` has the format, `plan.edit_json` that of edits.
 
 
 class Numbered(NamedTuple):
-    """An intent and the number under which it was written."""
+    """An intent and its number."""
 
     number: int
     intent: Intent
@@ -146,7 +148,7 @@ def intent_line(number: int, intent: Intent) -> bytes:
 
 
 def note_line(note: Note) -> bytes:
-    """Return the line of anything else."""
+    """Return the line of any other record."""
     match note:
         case Answered(change, request, at, edits):
             return journal_lines.encoded(
@@ -159,7 +161,7 @@ def note_line(note: Note) -> bytes:
 
 
 def record(line: bytes) -> Numbered | Note:
-    """Return what a line says. Raises BadLine."""
+    """Return the record in a line. Raises BadLine."""
     return journal_lines.read_line(line, _record)
 
 
@@ -191,12 +193,14 @@ def _entry(line: journal_lines.EditLine) -> Entry:
 
 
 MOST_MESSAGE = 500
-"""Characters of a broker's message that are kept: with those of 10,000 edits a line stays below `LONGEST_LINE`."""
+"""Most characters of a broker's message: with those of 10,000 edits a line stays below `LONGEST_LINE`."""
 
 
 @lru_cache(64)
 def _kept(message: str) -> str:
-    """Return what is kept of a broker's message, without secrets. Most of a plan's edits fail with the same one."""
+    """Return a broker's message, shortened and without secrets. Cached, since most of a plan's edits fail with the same
+    one.
+    """
     return without_secrets(message[: 2 * MOST_MESSAGE], "…")[:MOST_MESSAGE]
 
 

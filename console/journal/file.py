@@ -1,8 +1,8 @@
-"""A cluster's journal on the disk: appended to under a lock and on the disk before a call returns; read as far as it is
-whole. `segments` says where its lines are.
+"""A cluster's journal on the disk: appends are locked and synced before a call returns; reads return all whole lines.
+`segments` locates the lines.
 
-A start reads the open changes alone. How far they are known stands beside the journal in ``open.json``, with the places
-of their lines: what follows is read again, and where that file is missing, old or wrong, the whole journal is.
+A start reads only the open changes. A checkpoint next to the journal, ``open.json``, has the places of their lines up
+to a position; the lines after it are read again. If that file is missing, outdated or wrong, the whole journal is read.
 """
 
 from __future__ import annotations
@@ -52,37 +52,37 @@ from console.safe_files import PRIVATE, open_private, private_folder, read_regul
 log = logging.getLogger(__name__)
 
 LOCK_SECONDS = 3.0
-"""How long another console may hold the journal: it does for one record."""
+"""Seconds that another console may hold the lock: it does for one record."""
 LOCK_STEP = 0.02
 LONGEST_NAME = 126
-"""Characters of a file's name."""
+"""Most characters of a file's name."""
 CHECKPOINT_BYTES = 1 << 18
-"""The open changes are written down where so many bytes were read to find them."""
+"""Bytes read to find the open changes, from which on a checkpoint is written."""
 LARGEST_CHECKPOINT = 256 << 20
-"""Bytes of what was written down of the open changes."""
+"""Most bytes of a checkpoint."""
 CHECKED = 4096
-"""Bytes before the place up to which they are known, by which it is known again."""
+"""Bytes before a checkpoint's position that its checksum covers."""
 MOST_PROBLEMS = 20
 CHECKPOINT_VERSION = 1
 BEGINNING = Where(0, 0)
 _CHANGE = re.compile(rb'\{"v":\s*\d+,\s*"kind":\s*"(?P<kind>\w+)",\s*"(?:change|place)":\s*\[?(?P<number>\d{1,18})')
-"""A line's kind and the number of its change, in lines of other versions too: none is given away twice."""
+"""The kind and the change number of a line, also of other versions, so that no number is assigned twice."""
 MEND = "kac history --mend"
 NO_JOURNAL = "or change without a record with --no-journal"
 
 
 class Contents(Struct, frozen=True):
-    """What a journal has, in its order, and what in it can't be read: a line for an operator each."""
+    """The records of a journal in order, and the unreadable lines, as one text for an operator each."""
 
     records: tuple[entries.Numbered | entries.Note, ...] = ()
     problems: tuple[str, ...] = ()
 
 
 class Problems:
-    """Lines of a journal that can't be read.
+    """The unreadable lines of a journal.
 
-    found: why, by segment and number in it, of the first `MOST_PROBLEMS`; more: how many others there are. cut: the
-    place of a line without an end, the last of its segment.
+    found: (segment, line number) -> reason, for the first `MOST_PROBLEMS`; more: count of the others. cut: position of
+    a line without an end, the last of its segment.
     """
 
     def __init__(self, found: dict[tuple[int, int], str] | None = None, more: int = 0) -> None:
@@ -91,7 +91,7 @@ class Problems:
         self.cut: tuple[int, int] | None = None
 
     def whole(self, line: Line) -> bytes:
-        """Return the line's data. Raises BadLine for one that was cut or is too long."""
+        """Return the line's data. Raises BadLine for a line that was cut or is too long."""
         try:
             return line.raw.whole
         except CutLine:
@@ -99,7 +99,7 @@ class Problems:
             raise
 
     def add(self, line: Line, why: BadLine) -> None:
-        """Note that a line is no record."""
+        """Add a line that is not a record."""
         place = line.segment, line.number
         if place == self.cut:
             return
@@ -109,11 +109,11 @@ class Problems:
             self.more += 1
 
     def mended(self, line: Line) -> None:
-        """Note that this line says that the one before was ended by hand."""
+        """Note that this line marks the previous one as ended by hand."""
         self.found.pop((line.segment, line.number - 1), None)
 
     def told(self, first: Path) -> tuple[str, ...]:
-        """Return a line for an operator for each. first: the journal's first segment."""
+        """Return one text for an operator for each problem. first: path of the journal's first segment."""
         said = [
             f"line {number} of {segment_path(first, segment)} can't be read: {why}"
             for (segment, number), why in self.found.items()
@@ -128,7 +128,7 @@ class Problems:
 
 @dataclass(slots=True)
 class Known:
-    """The open changes of a journal up to a place, and how many lines of its segment stand before that."""
+    """The open changes of a journal up to a position, and the number of lines before it in its segment."""
 
     changes: OpenChanges[Where]
     problems: Problems
@@ -137,7 +137,7 @@ class Known:
 
 
 def journal_path(state: Path, cluster_id: str) -> Path:
-    """Return where a cluster's journal is. Raises JournalError for an id that no file can be called by."""
+    """Return the path of a cluster's journal. Raises JournalError for an id that is not valid in a file name."""
     name = journal_name(cluster_id)
     if not cluster_id or len(name) > LONGEST_NAME:
         raise JournalError(
@@ -151,8 +151,9 @@ def journal_path(state: Path, cluster_id: str) -> Path:
 
 
 class JournalFile:
-    """One cluster's journal. path: of its first segment. Several processes may have the same journal open; each call
-    locks it for itself."""
+    """One cluster's journal. path: of its first segment. Several processes may open the same journal; each call takes
+    the lock.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -160,11 +161,11 @@ class JournalFile:
         self._last = 0
 
     def begin(self, intent: entries.Intent) -> int:
-        """Write a change down before it is sent; its number. Raises JournalError: then nothing may be sent."""
+        """Write a change before it is sent; return its number. Raises JournalError: then nothing may be sent."""
         return self._numbered(lambda number: entries.intent_line(number, intent))
 
     def begin_operation(self, at: datetime, data: Json) -> int:
-        """Write down that an operation begins; its number. Raises JournalError."""
+        """Write the start of an operation; return its number. Raises JournalError."""
         return self._numbered(lambda number: entries.note_line(OperationLine(number, "operation", at, data)))
 
     def _numbered(self, line: Callable[[int], bytes]) -> int:
@@ -178,18 +179,20 @@ class JournalFile:
                     f"Apply it in parts; {NO_JOURNAL}.",
                 )
             _write(self.path, descriptor, data)
-        if len(all_) > 1 and all_[-1].size == 0:  # a new segment: what a start has to read stays short
+        if len(all_) > 1 and all_[-1].size == 0:  # a new segment, so that a start reads little
             with suppress(OSError):
                 self._scan(all_)
         return number
 
     def note(self, note: entries.Note) -> None:
-        """Write down what happened. Raises JournalError."""
+        """Write a note. Raises JournalError."""
         with self._writable(None) as (descriptor, _):
             _write(self.path, descriptor, entries.note_line(note))
 
     def mend(self, mended: Mended) -> bool:
-        """End a line that was cut, and say so in the journal; False where none is. Raises JournalError."""
+        """End a line that was cut, and record that in the journal; return False if no line was cut. Raises
+        JournalError.
+        """
         if not self._segments():
             return False
         with self._locked(write=True) as (descriptor, _):
@@ -199,7 +202,7 @@ class JournalFile:
         return True
 
     def read(self) -> Contents:
-        """Return everything that can be read. Raises JournalError where the journal is there and can't be opened."""
+        """Return all readable records. Raises JournalError if the journal exists but can't be opened."""
         records: list[entries.Numbered | entries.Note] = []
         problems = Problems()
         with self._reading():
@@ -215,8 +218,9 @@ class JournalFile:
         return Contents(tuple(records), problems.told(self.path))
 
     def open(self) -> Contents:
-        """Return the records of the changes that are open, and of those that count with them; see `open_changes`.
-        Raises JournalError as `read` does."""
+        """Return the records of the open changes and of the changes that affect them; see `open_changes`. Raises
+        JournalError as `read` does.
+        """
         with self._reading():
             all_ = self._known_segments()
             known = self._scan(all_)
@@ -229,7 +233,7 @@ class JournalFile:
         return Contents(tuple(records), known.problems.told(self.path))
 
     def latest(self) -> Iterator[entries.Numbered | entries.Note]:
-        """Yield all records that can be read, the last one first. Raises JournalError as `read` does."""
+        """Yield all readable records, the last one first. Raises JournalError as `read` does."""
         with self._reading():
             for line in lines_backward(self._known_segments()):
                 with suppress(BadLine):
@@ -237,7 +241,8 @@ class JournalFile:
 
     def around(self, number: int) -> Contents:
         """Return the records of a change, and of the later ones that touch the same places. Raises JournalError as
-        `read` does."""
+        `read` does.
+        """
         wanted, touches = {number}, Touches(())
         found = []
         with self._reading():
@@ -258,16 +263,18 @@ class JournalFile:
         return Contents(tuple(found))
 
     def numbers(self) -> tuple[int, int] | None:
-        """Return the first and the last number of a change; None without any. Raises JournalError as `read` does."""
+        """Return the first and the last change number; None without changes. Raises JournalError as `read` does."""
         with self._reading():
             all_ = self._known_segments()
             first = next((n for segment in all_ if (n := _first_number(segment)) is not None), None)
             return None if first is None else (first, self._last_number(all_))
 
-    # -- what is known of the open changes -----------------------------------------------------------------------------
+    # -- the open changes ----------------------------------------------------------------------------------------------
 
     def _scan(self, all_: Sequence[Segment]) -> Known:
-        """Return the open changes, from what is written of them and what follows; written again where that was much."""
+        """Return the open changes, from the checkpoint and the lines after it; write a new checkpoint if these were
+        many.
+        """
         known = self._checkpoint(all_) or Known(OpenChanges(), Problems(), BEGINNING, 0)
         read = 0
         for line in lines(all_, known.through, known.read):
@@ -276,7 +283,7 @@ class JournalFile:
                     known.problems.mended(line)
             except BadLine as error:
                 known.problems.add(line, error)
-                # It may have a number, which is not given away twice.
+                # The line may have a change number, which must not be assigned twice.
                 known.changes.last = max(known.changes.last, _number(line))
             if line.raw.is_ended:
                 read += line.raw.size
@@ -291,7 +298,7 @@ class JournalFile:
         return segment_folder(self.path) / "open.json"
 
     def _checkpoint(self, all_: Sequence[Segment]) -> Known | None:
-        """Return what was written of the open changes; None where it does not fit the journal."""
+        """Return the checkpoint of the open changes; None if it does not match the journal."""
         try:
             data = json_of(read_regular(self._checkpoint_path, LARGEST_CHECKPOINT))
             through = Where(*data["through"])
@@ -306,8 +313,9 @@ class JournalFile:
             return None
 
     def _write_checkpoint(self, all_: Sequence[Segment], known: Known) -> None:
-        """Write the open changes down, whole or not at all, and never needed: a journal that can only be read is read
-        without it."""
+        """Write the checkpoint of the open changes, atomically. Failures are ignored: a read-only journal works without
+        a checkpoint.
+        """
         problems = [(*place, why) for place, why in known.problems.found.items() if place[1] <= known.read]
         data = {
             "v": CHECKPOINT_VERSION,
@@ -327,7 +335,7 @@ class JournalFile:
             log.info("the open changes are not written down: %s", error)
 
     def _last_number(self, all_: Sequence[Segment]) -> int:
-        """Return the highest number that is given away; only what was written since the last call is read."""
+        """Return the highest assigned number; read only the lines since the last call."""
         if self._read_to == BEGINNING and (known := self._checkpoint(all_)) is not None:
             self._last, self._read_to = known.changes.last, known.through
         for line in lines(all_, self._read_to):
@@ -345,7 +353,7 @@ class JournalFile:
             raise _failed(self.path, "opened", error) from error
 
     def _known_segments(self) -> list[Segment]:
-        """Return the segments as they are while the last one is locked, or was: what is added since is not in them."""
+        """Return the segments as of now, listed under the lock; lines added later are not in them."""
         if not self._segments():
             return []
         with self._locked(write=False) as (_, all_):
@@ -360,7 +368,7 @@ class JournalFile:
 
     @contextmanager
     def _writable(self, full: int | None) -> Iterator[tuple[int, list[Segment]]]:
-        """Give the last segment, locked and whole; a new one where it has `full` bytes."""
+        """Yield the last segment, locked and whole; a new one if it has `full` bytes."""
         while True:
             with self._locked(write=True) as (descriptor, all_):
                 if not _whole(descriptor):
@@ -376,7 +384,7 @@ class JournalFile:
 
     @contextmanager
     def _locked(self, *, write: bool) -> Iterator[tuple[int, list[Segment]]]:
-        """Give the last segment, locked, and all segments as they are then."""
+        """Yield the last segment, locked, and all segments as they are then."""
         while True:
             all_ = self._segments()
             path = all_[-1].path if all_ else self.path
@@ -394,7 +402,7 @@ class JournalFile:
                 os.close(descriptor)
 
 
-# -- the disk: `journal` is the first segment, in whose folder the others are ------------------------------------------
+# -- the disk: `journal` is the first segment; the others are in its folder --------------------------------------------
 
 
 def _open(journal: Path, path: Path, write: bool) -> int:
@@ -408,7 +416,7 @@ def _open(journal: Path, path: Path, write: bool) -> int:
 
 
 def _create(journal: Path, path: Path) -> None:
-    """Make an empty segment, on the disk; another console may have been first. Raises JournalError."""
+    """Create an empty segment and sync it; another console may have created it first. Raises JournalError."""
     try:
         for folder in dict.fromkeys((journal.parent.parent, journal.parent, path.parent)):
             private_folder(folder)
@@ -424,8 +432,7 @@ def _create(journal: Path, path: Path) -> None:
 
 
 def _write(journal: Path, descriptor: int, data: bytes) -> None:
-    """Write all of it to the disk, or nothing: what was written of a record that does not fit is taken away
-    again."""
+    """Write and sync all of it, or nothing: a record that does not fit is truncated again."""
     size = os.fstat(descriptor).st_size
     try:
         written = 0
@@ -433,7 +440,7 @@ def _write(journal: Path, descriptor: int, data: bytes) -> None:
             written += os.write(descriptor, data[written:])
         os.fsync(descriptor)
     except OSError as error:
-        with suppress(OSError):  # else the next one to write finds the line cut, and says so
+        with suppress(OSError):  # else the next writer finds the cut line and reports it
             os.ftruncate(descriptor, size)
         raise _failed(journal, "written", error) from error
 
@@ -467,19 +474,19 @@ def _failed(journal: Path, done: str, error: OSError) -> JournalError:
 
 
 def _whole(descriptor: int) -> bool:
-    """Return whether the last line was ended."""
+    """Return whether the last line has its end."""
     size = os.fstat(descriptor).st_size
     return size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"
 
 
 def _number(line: Line) -> int:
-    """Return the number of a line's change, 0 for none."""
+    """Return the change number of a line; 0 without one."""
     found = _CHANGE.match(line.raw.data)
     return int(found["number"]) if found else 0
 
 
 def _first_number(segment: Segment) -> int | None:
-    """Return the number of the first change that begins in a segment; None where none does."""
+    """Return the number of the first change that begins in a segment; None if none begins there."""
     for line in lines([segment], Where(segment.number, 0)):
         if (found := _CHANGE.match(line.raw.data)) and found["kind"] == b"intent":
             return int(found["number"])
@@ -487,7 +494,7 @@ def _first_number(segment: Segment) -> int | None:
 
 
 def _segment_of(all_: Sequence[Segment], number: int) -> int:
-    """Return the segment in which a change begins; a later one begins in none before."""
+    """Return the segment in which a change begins; later changes begin in no earlier segment."""
     for segment in reversed(all_):
         first = _first_number(segment)
         if first is not None and first <= number:
@@ -496,8 +503,9 @@ def _segment_of(all_: Sequence[Segment], number: int) -> int:
 
 
 def _check(all_: Sequence[Segment], through: Where) -> list[int] | None:
-    """Return by what a place in a journal is known again: the bytes of the segments before, and a checksum of those
-    right before it; None where there is no such place."""
+    """Return the checksum of a position in a journal: the bytes and the count of the segments before it, and a CRC of
+    the bytes right before it; None if the position does not exist.
+    """
     before = [segment.size for segment in all_ if segment.number < through.segment]
     segment = next((each for each in all_ if each.number == through.segment), None)
     if segment is None or segment.size < through.byte:

@@ -1,4 +1,4 @@
-"""What a journal's records come to: each change with how every edit of it ended, and what is due. Pure."""
+"""The changes in a journal's records: the outcome of each edit, and what is due. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from console.plan.edits import Slot
 
 
 class State(StrEnum):
-    """How an edit of a change stands."""
+    """The state of an edit of a change."""
 
     APPLIED = "applied"
     FAILED = "failed"
@@ -43,7 +43,7 @@ class State(StrEnum):
 
 
 class Decision(NamedTuple):
-    """What an operator said of an edit whose outcome was unknown: who, when and why."""
+    """An operator's decision about an edit with an unknown outcome: who, when and why."""
 
     who: Who
     at: datetime
@@ -51,14 +51,15 @@ class Decision(NamedTuple):
 
 
 class Change(Struct, frozen=True):
-    """A change and what is known of it.
+    """A change and its known results.
 
-    ended: how the brokers' answers, or a check after a lost one, had it, by the edit's place. found: what a later check
-    or an operator said of edits whose outcome was unknown. decided: the operator's part of that. topic_ids: of the
-    topics that its edits created, where known. told: an operator has seen that it ended in the middle. sent: the
-    requests that went out, or were about to. closed: edits that are not to be taken back any more, and why. undone:
-    the edits of later changes that took one back. alive: the process that sends it still runs. last_sent: when a
-    request went out last. request_of: the request that an edit is in."""
+    ended: outcomes by the edit's place, from brokers' answers or from the check after a lost one. found: results of
+    later checks, or of operators' decisions, for edits with an unknown outcome. decided: the operators' decisions.
+    topic_ids: ids of the topics that its edits created, if known. told: whether an operator has seen the interruption.
+    sent: requests that were sent, or about to be. closed: edits that must not be reverted any more, and why. undone:
+    edits of later changes that reverted one. alive: whether the process that sends it still runs. last_sent: time of
+    the last request. request_of: edit -> its request.
+    """
 
     number: int
     intent: journal_entries.Intent
@@ -76,7 +77,7 @@ class Change(Struct, frozen=True):
     request_of: Mapping[int, int] = field(default_factory=dict)
 
     def state(self, place: int) -> State:
-        """Return how an edit stands."""
+        """Return the state of an edit."""
         ended = self.ended.get(place)
         status = None if ended is None else ended.status
         found = final_status(status, self.found.get(place), sent=self.request_of.get(place) in self.sent)
@@ -85,27 +86,27 @@ class Change(Struct, frozen=True):
         return State.NOT_SENT if found is None else State(found)
 
     def failure(self, place: int) -> Failure | None:
-        """Return why an edit failed, if known."""
+        """Return the failure of an edit, if known."""
         ended = self.ended.get(place)
         return ended.failure if ended is not None else None
 
     @property
     def interrupted(self) -> bool:
-        """Whether it ended in the middle: a request of it was neither answered nor kept back."""
+        """Whether the change was interrupted: a request of it was neither answered nor withheld."""
         return not self.alive and len(self.answered) < len(self.intent.requests)
 
     @property
     def entries(self) -> tuple[journal_entries.Entry, ...]:
-        """Its edits."""
+        """The edits of the change."""
         return self.intent.entries
 
     def in_state(self, *states: State) -> tuple[int, ...]:
-        """Return the places of the edits that stand so."""
+        """Return the places of the edits in these states."""
         return tuple(place for place in range(len(self.entries)) if self.state(place) in states)
 
 
 class Due(NamedTuple):
-    """An edit that was to hold for a time, and until when."""
+    """An edit with an expiry time."""
 
     place: Place
     entry: journal_entries.Entry
@@ -113,8 +114,9 @@ class Due(NamedTuple):
 
 
 class History(Struct, frozen=True):
-    """Changes by their number, in order, and a line for each part of the journal that can't be read. Of all changes, or
-    of those alone that count for what is asked."""
+    """Changes by number, in order, and a text for each unreadable part of the journal. Contains all changes, or only
+    those that a question needs.
+    """
 
     changes: Mapping[int, Change]
     problems: tuple[str, ...] = ()
@@ -124,12 +126,13 @@ class History(Struct, frozen=True):
         return tuple(change for change in self.changes.values() if change.in_state(State.UNKNOWN))
 
     def untold(self) -> tuple[Change, ...]:
-        """Return the changes that ended in the middle and that no operator has seen since."""
+        """Return the interrupted changes that no operator has seen yet."""
         return tuple(change for change in self.changes.values() if change.interrupted and not change.told)
 
     def touched_later(self, number: int, slot: Slot) -> Change | None:
-        """Return the first change after this one that may have changed the same place, and was neither taken back
-        nor takes a later one back; None if none."""
+        """Return the first later change that may have changed the same place, and was neither reverted nor reverts a
+        later one; None without one.
+        """
         for change in self.changes.values():
             if change.number > number:
                 for place in change.in_state(State.APPLIED, State.UNKNOWN, State.UNDER_WAY):
@@ -141,9 +144,9 @@ class History(Struct, frozen=True):
         return None
 
     def expiring(self) -> tuple[Due, ...]:
-        """Return what was set for a time and is still to be taken back, the first to be due first.
+        """Return the expiring edits that are still in effect, the first to expire first.
 
-        A later change of the same place is the operator's last word, unless it was taken back itself.
+        A later change of the same place overrides the expiry, unless it was reverted.
         """
         later: dict[Slot, int] = {}
         found = []
@@ -165,7 +168,9 @@ def history(
     problems: Iterable[str] = (),
     at_work: Callable[[Origin], bool] = lambda _: False,
 ) -> History:
-    """Put the records together. at_work: whether the process that wrote a record still runs."""
+    """Combine the records into changes. at_work: function that returns whether the process that wrote a record still
+    runs.
+    """
     intents: dict[int, journal_entries.Intent] = {}
     notes: dict[int, list[_OfChange]] = {}
     said = list(problems)
@@ -188,8 +193,9 @@ def latest_changes(
     records: Iterable[journal_entries.Numbered | journal_entries.Note],
     at_work: Callable[[Origin], bool] = lambda _: False,
 ) -> Iterator[Change]:
-    """Yield the changes of a journal, the latest first, as `history` has them. records: the last one first. Only what
-    was said of changes that did not come yet is held."""
+    """Yield the changes of a journal, the latest first, as `history` makes them. records: the last one first. Memory
+    holds only the notes of changes that are still to come.
+    """
     notes: dict[int, list[_OfChange]] = {}
     undone: dict[int, dict[int, Place]] = {}
     for each in records:

@@ -1,9 +1,9 @@
-"""Which changes and operations of a journal are open: those that a start has to look at. They are found without
-decoding the others. Pure.
+"""The open changes and operations of a journal: those that a start has to read. They are found without decoding the
+others. Pure.
 
-A change is open while an edit's outcome is unknown, while a request of it is unanswered and no operator was told, or
-while an edit holds for a time. With it are kept the later changes of the same places, and those that take it back: what
-`history` makes of the open changes alone is what it makes of the whole journal.
+A change is open while an edit's outcome is unknown, while a request of it is unanswered and no operator has seen that,
+or until an expiring edit is closed. Later changes of the same places, and those that revert it, are kept as well: so
+`history` makes the same of the open changes alone as of the whole journal.
 """
 
 from __future__ import annotations
@@ -20,19 +20,21 @@ from console.plan.edit_json import edit_of, slot_json
 from console.plan.edits import Slot
 
 Where = TypeVar("Where")
-"""The place of a line, by which it is found again."""
+"""The position of a line, for reading it again."""
 
 _STRAGGLES = timedelta(days=1)
-"""How long a change that ended in the middle is kept once an operator was told: a process of another host, which was
-taken for dead, may still write to it."""
+"""Time for which an interrupted change is kept after an operator has seen it: a process of another host, taken for
+dead, may still write its records."""
 PRUNE_EVERY = 2_000
 MOST_WORDS = 50
 
 
 @dataclass(slots=True)
 class _Change(Generic[Where]):
-    """What counts of a change. slots: of its edits. requests: their edits. lasting: edits that hold for a time and were
-    not closed. reverts: edits of other changes that its edits take back, by its edit."""
+    """The facts of a change that decide whether it is open. slots: those of its edits. requests: the edits of each
+    request. lasting: expiring edits that were not closed. reverts: its edit -> the edit of another change that it
+    reverts.
+    """
 
     at: datetime
     slots: tuple[Slot, ...]
@@ -47,22 +49,24 @@ class _Change(Generic[Where]):
     told: bool = False
 
     def status(self, place: int) -> str:
-        """Return how an edit ended; ``"unknown"`` where it may have been sent, ``""`` where it was not."""
+        """Return the outcome of an edit; ``"unknown"`` if it may have been sent, ``""`` if it was not."""
         sent = any(place in self.requests[n] for n in self.sent)
         return journal_lines.final_status(self.ended.get(place), self.found.get(place), sent) or ""
 
     def unknown(self) -> list[int]:
-        """Return the edits whose outcome is unknown."""
+        """Return the edits with an unknown outcome."""
         return [place for place in range(len(self.slots)) if self.status(place) == journal_lines.UNKNOWN]
 
     def is_unheard(self, latest: datetime) -> bool:
-        """Return whether it ended in the middle and no operator was told. latest: the time of the latest change."""
+        """Return whether the change was interrupted and no operator has seen that. latest: time of the latest
+        change.
+        """
         return len(self.answered) < len(self.requests) and (not self.told or latest - self.at < _STRAGGLES)
 
 
 @dataclass(slots=True)
 class _Operation(Generic[Where]):
-    """An operation that is open. lines: but those of its progress. progress: the last of these alone."""
+    """An open operation. lines: all but those of its progress. progress: the last of these only."""
 
     lines: list[Where] = field(default_factory=list)
     progress: Where | None = None
@@ -78,7 +82,7 @@ class _Operation(Generic[Where]):
 
 
 class OpenChanges(Generic[Where]):
-    """Takes the lines of a journal in their order. last: the highest number of a change."""
+    """A collector of the open changes from a journal's lines in order. last: the highest change number."""
 
     def __init__(self, last: int = 0) -> None:
         self.last = last
@@ -88,16 +92,17 @@ class OpenChanges(Generic[Where]):
         self._since = 0
 
     def take(self, line: bytes, where: Where) -> bool:
-        """Take a line; whether it says that the one before was ended by hand. Raises BadLine."""
+        """Take a line; return whether it marks the previous one as ended by hand. Raises BadLine."""
         return journal_lines.read_line(line, lambda data: self._take(data, where), self._see)
 
     def _see(self, data: journal_lines.Json) -> None:
-        if data.get("kind") in ("intent", "operation"):  # of a later version too: no number is given twice
+        if data.get("kind") in ("intent", "operation"):  # also of a later version: no number is assigned twice
             self.last = max(self.last, int(data["change"]))
 
     def open(self) -> dict[int, list[Where]]:
-        """Return the places of the lines of every open change and operation, and of what counts with it, by its
-        number."""
+        """Return the positions of the lines of every open change and operation, and of the changes that affect them, by
+        number.
+        """
         self._prune()
         changes = {number: change.lines for number, change in self._changes.items()}
         operations = {number: operation.places() for number, operation in self._operations.items()}
@@ -149,7 +154,7 @@ class OpenChanges(Generic[Where]):
             self._prune()
 
     def _prune(self) -> None:
-        """Drop every change that no start has to look at. What is dropped can't become open again."""
+        """Drop every change that no start has to read. A dropped change can't become open again."""
         self._since = 0
         if self._latest is None:
             return
@@ -176,7 +181,7 @@ class OpenChanges(Generic[Where]):
 
 
 def slots_of(line: bytes) -> frozenset[Slot]:
-    """Return the places that the change of an intent's line touches; none where it can't be read."""
+    """Return the places that the change of an intent's line touches; empty for an unreadable line."""
     try:
         return frozenset(edit_of(entry["edit"]).slot for entry in json_of(line)["edits"])
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -184,16 +189,16 @@ def slots_of(line: bytes) -> frozenset[Slot]:
 
 
 class Touches:
-    """Whether an intent's line touches one of these places."""
+    """A predicate for intent lines that touch one of these places."""
 
     def __init__(self, slots: Iterable[Slot]) -> None:
         self._slots = frozenset(slots)
-        # A line that does not hold the longest word of any of them need not be decoded.
+        # Only lines with the longest word of a slot have to be decoded.
         words = [max(_words(slot_json(slot)), key=len) for slot in self._slots]
         self._words = [json_text(word).encode("ascii") for word in dict.fromkeys(words)]
 
     def __call__(self, line: bytes) -> bool:
-        """Return whether a line is of one of the slots; one that can't be read is of none."""
+        """Return whether a line touches one of the slots; False for an unreadable line."""
         if len(self._words) < MOST_WORDS and not any(word in line for word in self._words):
             return False
         return not self._slots.isdisjoint(slots_of(line))

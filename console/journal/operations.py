@@ -1,8 +1,8 @@
-"""Operations in the journal: their lines, what these come to, and who works on them.
+"""Operations in the journal: their lines, the operations that these make, and the lease for working on them.
 
 Lines of an operation carry its number in ``change``: ``operation`` (it begins), ``step`` (a change of it is about to be
-sent, with the throttles that become its own), ``progress``, ``asked`` (of an operator, by any process) and ``ended``.
-One process works on a cluster's operations at a time, by a lease beside the journal.
+sent, with the throttles that it takes over), ``progress``, ``asked`` (an operator's request, from any process) and
+``ended``. One process works on a cluster's operations at a time, by a lease next to the journal.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from console.operations.operation import Operation, Progress, State, Step
 from console.safe_files import open_private, private_folder, read_regular
 
 LEASE = timedelta(seconds=60)
-"""How long a lease holds unless it is renewed."""
+"""Time for which a lease holds unless it is renewed."""
 LARGEST_LEASE = 4096
-"""Bytes of its file."""
+"""Most bytes of the lease's file."""
 BELIEVED = timedelta(minutes=10)
-"""How far another host's clock may be ahead of this one's."""
+"""Longest time by which another host's clock may be ahead of this one's."""
 T = TypeVar("T")
 
 
 class Begun(Struct, frozen=True):
-    """An operation begins."""
+    """The start of an operation."""
 
     context: str
     who: journal_lines.Who
@@ -46,8 +46,9 @@ class Begun(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True):
-    """What an operator asks of an operation. cancel: to cancel it. throttle: bytes per second, 0 for no throttle, None
-    to leave it as it is. give_up: to leave its throttles on brokers that do not answer."""
+    """An operator's request to an operation. cancel: whether to cancel it. throttle: bytes per second, 0 for no
+    throttle, None to keep it. give_up: whether to leave its throttles on brokers that do not answer.
+    """
 
     who: journal_lines.Who
     cancel: bool = False
@@ -56,18 +57,18 @@ class Asked(Struct, frozen=True):
 
 
 class Over(Struct, frozen=True):
-    """It is over: DONE or CANCELLED."""
+    """The end of an operation: DONE or CANCELLED."""
 
     state: State
 
 
 def begun_json(begun: Begun) -> journal_lines.Json:
-    """Return it as the line of its beginning has it."""
+    """Return the JSON for the line that starts an operation."""
     return _json(begun)
 
 
 def operation_line(number: int, at: datetime, what: Step | Progress | Asked | Over) -> journal_lines.OperationLine:
-    """Return a line of an operation that has begun."""
+    """Return a line of an operation in progress."""
     kinds = {Step: "step", Progress: "progress", Asked: "asked", Over: "ended"}
     return journal_lines.OperationLine(number, kinds[type(what)], at, _json(what))
 
@@ -78,8 +79,7 @@ def _json(value: object) -> journal_lines.Json:
 
 
 def operations(records: Iterable[Numbered | Note]) -> Mapping[int, Operation]:
-    """Return the operations among records in their order, by number. A line that is not in the form of this release is
-    left out: then the operation shows what the others say."""
+    """Return the operations among records in order, by number. Lines in another release's form are skipped."""
     found: dict[int, Operation] = {}
     for each in records:
         if not isinstance(each, journal_lines.OperationLine):
@@ -118,20 +118,20 @@ def _with(operation: Operation, line: journal_lines.OperationLine) -> Operation:
             return replace(operation, ended=line.at, progress=Progress(line.at, state))
 
 
-# -- who works on them -------------------------------------------------------------------------------------------------
+# -- the lease ---------------------------------------------------------------------------------------------------------
 
 
 class Holder(NamedTuple):
-    """The process that works on a cluster's operations, and until when its lease holds, UTC."""
+    """The process that works on a cluster's operations. until: end of its lease, UTC."""
 
     by: journal_lines.Origin
     until: datetime
 
 
 class Lease:
-    """The right to work on a cluster's operations. journal: of its first segment.
+    """The lease for working on a cluster's operations. journal: path of its first segment.
 
-    It ends when it is not renewed in time, and with its process where that ran on this host. All calls raise OSError.
+    It ends if it is not renewed in time, or with its process if that ran on this host. All calls raise OSError.
     """
 
     def __init__(self, journal: Path, mine: journal_lines.Origin) -> None:
@@ -139,7 +139,7 @@ class Lease:
         self._mine = mine
 
     def take(self, now: datetime) -> Holder | None:
-        """Take or renew it. Returns None, or who holds it."""
+        """Take or renew the lease. Return None, or the other holder."""
         descriptor = self._locked()
         try:
             holder = _holder(os.pread(descriptor, LARGEST_LEASE, 0))
@@ -151,7 +151,7 @@ class Lease:
             os.close(descriptor)
 
     def free(self) -> None:
-        """Give it back, if it is ours."""
+        """Release the lease, if this process holds it."""
         descriptor = self._locked()
         try:
             holder = _holder(os.pread(descriptor, LARGEST_LEASE, 0))
@@ -161,7 +161,7 @@ class Lease:
             os.close(descriptor)
 
     def holder(self, now: datetime) -> Holder | None:
-        """Return who holds it, without taking it."""
+        """Return the holder of the lease, without taking it."""
         try:
             found = _holder(read_regular(self._path, LARGEST_LEASE))
         except FileNotFoundError:
@@ -185,13 +185,14 @@ class Lease:
 
 
 def is_held(holder: Holder, now: datetime) -> bool:
-    """Return whether a lease still holds: its time is not over, nor did its process end on this host. A clock that is
-    further ahead than `BELIEVED` is not believed: its lease would never end."""
+    """Return whether a lease still holds: its time has not passed, and its process has not ended on this host. A clock
+    that is further ahead than `BELIEVED` is ignored: its lease would never end.
+    """
     return now < holder.until <= now + LEASE + BELIEVED and still_runs(holder.by, elsewhere=True)
 
 
 def _holder(data: bytes) -> Holder | None:
-    """Return the holder, None where no process holds it, or the file is torn: its writer died."""
+    """Return the holder; None if no process holds the lease, or if the file is torn because its writer died."""
     try:
         found = json_of(data)
         return Holder(msgspec.convert(found["by"], journal_lines.Origin), journal_lines.time_of(found["until"]))

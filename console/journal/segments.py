@@ -1,8 +1,8 @@
 """A journal's bytes: its segments in order, their lines forward and backward, and the error for a journal that fails.
 
 ``CLUSTER-ID.jsonl`` is the first segment, and the whole journal while it is short. Others are
-``CLUSTER-ID.segments/00000002.jsonl`` and so on. Lines are only added, and only to the last segment; a segment that has
-a successor never changes. A change's lines may stand in several segments.
+``CLUSTER-ID.segments/00000002.jsonl`` and so on. Lines are only appended, and only to the last segment; a segment with
+a successor never changes. A change's lines may be in several segments.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from console.model.journal_lines import LONGEST_LINE, RawLine, raw_lines, segmen
 
 
 class JournalError(Exception):
-    """What is wrong with the journal, where, and what to do."""
+    """A failure of the journal: the problem, its place, and the remedy."""
 
     def __init__(self, name: str, message: str, remedy: str) -> None:
         self.failure = Failure(name, message, remedy)
@@ -26,19 +26,19 @@ class JournalError(Exception):
 
 
 SEGMENT_BYTES = 1 << 20
-"""A change that begins where the last segment has so many bytes begins a new one."""
+"""Bytes of the last segment from which on the next change begins a new one."""
 BLOCK = 1 << 18
 
 
 class Where(NamedTuple):
-    """The place of a line: its segment's number, and the byte at which it begins."""
+    """The position of a line: its segment's number, and the offset of its first byte."""
 
     segment: int
     byte: int
 
 
 class Line(NamedTuple):
-    """A line and its segment. number: in its segment, from 1."""
+    """A line and its segment. number: line number in the segment, from 1."""
 
     segment: int
     number: int
@@ -46,17 +46,17 @@ class Line(NamedTuple):
 
     @property
     def where(self) -> Where:
-        """Where it begins."""
+        """The position of the line."""
         return Where(self.segment, self.raw.at)
 
     @property
     def after(self) -> Where:
-        """Where the next one begins."""
+        """The position of the next line."""
         return Where(self.segment, self.raw.at + self.raw.size)
 
 
 class Segment(NamedTuple):
-    """A segment, and how many of its bytes are read."""
+    """A segment. size: bytes of it to read."""
 
     number: int
     path: Path
@@ -64,8 +64,9 @@ class Segment(NamedTuple):
 
 
 def segments(first: Path) -> list[Segment]:
-    """Return the segments that there are, with their sizes. Raises OSError, also for what is no plain file: it would
-    not return from open, or never end."""
+    """Return the existing segments with their sizes. Raises OSError, also for anything but a plain file: reading it
+    might block or never end.
+    """
     numbers = [1] if first.exists() else []
     try:
         names = [path.name for path in segment_folder(first).iterdir()]
@@ -84,7 +85,9 @@ def _size(path: Path) -> int:
 
 
 def lines(all_: Sequence[Segment], start: Where, read: int = 0) -> Iterator[Line]:
-    """Yield every line from a place on. read: how many lines of its segment stand before that place. Raises OSError."""
+    """Yield every line from a position on. read: number of lines before that position in its segment. Raises
+    OSError.
+    """
     for segment in all_:
         if segment.number < start.segment:
             continue
@@ -97,11 +100,11 @@ def lines(all_: Sequence[Segment], start: Where, read: int = 0) -> Iterator[Line
 
 
 def lines_backward(all_: Sequence[Segment]) -> Iterator[bytes]:
-    """Yield every whole line without its end, the last one first; without those that are too long. Raises OSError."""
+    """Yield every whole line without its end, the last one first; skip those that are too long. Raises OSError."""
     for segment in reversed(all_):
         with segment.path.open("rb") as file:
             left, whole = segment.size, False
-            # Of the line whose beginning was not found yet: its parts, the last one first, and its bytes.
+            # The line whose start was not found yet: its parts, the last one first, and its bytes.
             parts: list[bytes] = []
             length = 0
             while left:
@@ -113,7 +116,7 @@ def lines_backward(all_: Sequence[Segment]) -> Iterator[bytes]:
                     *between, last = others
                     if whole and length + len(last) < LONGEST_LINE:
                         yield from _joined([*parts, last])
-                    whole = True  # what follows the last line's end is being written, or was cut
+                    whole = True  # the text after the last line's end is being written, or was cut
                     yield from (line for line in reversed(between) if line)
                     parts, length = [], 0
                 length += len(first)
@@ -128,8 +131,9 @@ def _joined(parts: Sequence[bytes]) -> Iterator[bytes]:
 
 
 def line_at(all_: Sequence[Segment], where: Where) -> bytes:
-    """Return the line at a place, without its end; ``b""`` where the segment is gone or the line is too long. Raises
-    OSError."""
+    """Return the line at a position, without its end; ``b""`` if the segment is gone or the line is too long. Raises
+    OSError.
+    """
     for segment in all_:
         if segment.number == where.segment:
             with segment.path.open("rb") as file:

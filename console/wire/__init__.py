@@ -1,1 +1,1 @@
-"""The protocol: kio's messages, frames, decoders of our own for large answers, and aiokafka's connections."""
+"""The protocol: kio's messages, frames, kac's own decoders for large answers, and aiokafka's connections."""

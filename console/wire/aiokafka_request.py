@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kio.static.protocol import RequestPayload
 
 Build = Callable[[ModuleType], Any]
-"""Makes the request payload from kio's module of one version."""
+"""Function that builds the request payload from kio's module of one version."""
 
 
 THROTTLE_FIRST = {
@@ -31,7 +31,7 @@ THROTTLE_FIRST = {
     **dict.fromkeys(("metadata", "offset_fetch"), 3),
     "fetch": 4,
 }
-"""APIs of which much is asked -> the first version whose answers begin with the time for which they are throttled."""
+"""Frequently called APIs -> the first version whose responses begin with the throttle time."""
 
 READS = frozenset(
     {
@@ -43,7 +43,7 @@ READS = frozenset(
         *("offset_fetch", "offset_for_leader_epoch", "share_group_describe", "streams_group_describe"),
     }
 )
-"""APIs that change nothing. FindCoordinator makes the coordinator's topic where there is none: see
+"""APIs that change nothing. FindCoordinator creates the coordinators' topic if it is missing: see
 `admin.groups.find_coordinators`."""
 
 
@@ -56,14 +56,13 @@ class RawResponse(NamedTuple):
 
     @property
     def is_throttled(self) -> bool:
-        """Whether it says that the client has to wait, since it is above its quota; False also where it is not
-        known."""
+        """Whether the response makes the client wait, since it is above its quota; False if unknown."""
         first = THROTTLE_FIRST.get(self.api)
         return first is not None and self.version >= first and int.from_bytes(self.body[:4], signed=True) > 0
 
 
 class Exchange(NamedTuple):
-    """One request and its answer as bytes, without their lengths."""
+    """One request and its response as bytes, without their lengths."""
 
     key: int
     version: int
@@ -79,10 +78,10 @@ class _Encoded(NamedTuple):
 
 
 class AiokafkaRequest:
-    """One request at one version, encoded. `sent` turns True right before its bytes are written.
+    """An encoded request at one version. `sent` turns True right before its bytes are written.
 
-    It takes the place of aiokafka's ``Request`` and ``RequestStruct``. Its text is the API alone, since aiokafka logs
-    requests. The constructor raises what `build` raises, and Unencodable.
+    It replaces aiokafka's ``Request`` and ``RequestStruct``. Its text is only the API, since aiokafka logs requests.
+    The constructor raises the errors of `build`, and Unencodable.
     """
 
     def __init__(
@@ -93,7 +92,7 @@ class AiokafkaRequest:
         record: Callable[[Exchange], None] | None = None,
         encode: Callable[[RequestPayload], bytes] = encode_payload,
     ) -> None:
-        """Make one. encode: makes the bytes of the payload, as `encode_payload`."""
+        """Make a request. encode: function that encodes the payload, as `encode_payload` does."""
         self.api = api
         self.version = version
         self.sent = False
@@ -105,12 +104,13 @@ class AiokafkaRequest:
 
     @property
     def body(self) -> bytes:
-        """The payload, encoded, without header."""
+        """The encoded payload, without header."""
         return self._body
 
     def may_change(self) -> bool:
-        """Return whether a broker that gets these bytes may change something: they are of an API that is not among
-        `READS`, and do not say that it is a check. Metadata makes the topics that it names, unless it forbids that."""
+        """Return whether the request may change something at a broker: its API is not among `READS`, and its bytes do
+        not mark it as validate-only. Metadata creates the topics that it names, unless it forbids that.
+        """
         sent: Any = self._payload
         api = api_name(sent.__api_key__)
         if api == "metadata":
@@ -121,23 +121,23 @@ class AiokafkaRequest:
         return f"<{self.api} v{self.version}>"
 
     def prepare(self, _versions: object) -> AiokafkaRequest:
-        """Return itself: the version is chosen already."""
+        """Return the request itself: its version is already chosen."""
         return self
 
     def build_request_header(self, correlation_id: int, client_id: str) -> _Encoded:
-        """Return the header, encoded."""
+        """Return the encoded header."""
         self._header = encode_header(self._payload, correlation_id, client_id)
         return _Encoded(self._header)
 
     def encode(self) -> bytes:
-        """Return the payload, encoded. aiokafka writes it at once."""
+        """Return the encoded payload. aiokafka writes it at once."""
         self.sent = True
         return self._body
 
     def response(self, frame: memoryview) -> tuple[int, RawResponse]:
         """Return the correlation id of a response frame and the response, which does not share the frame's memory.
 
-        The body is decoded by the caller, so that a malformed body can't break the connection.
+        The caller decodes the body, so that a malformed body can't break the connection.
         Raises MalformedFrame.
         """
         correlation_id, body = split_frame(frame, flexible=self._is_flexible)

@@ -1,6 +1,6 @@
-"""What an answer says of each thing that was asked for, and answers put together again from such parts.
+"""Answers split into parts, one for each requested item, and answers assembled from such parts.
 
-So that one topic is found in an answer for all, and a list in other lists, in another order or cut otherwise.
+So a replay finds one topic in an answer for all, and a list in lists with another order or other boundaries.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from console.wire.frames import decode_body, decode_request, encode_body
 from console.wire.schemas import api_key, messages
 
 Part = Hashable
-"""What is asked for: one item of a request, with what else in the request changes its answer."""
+"""A requested item, with the fields of the request that affect its answer."""
 
 
 class _Lists(NamedTuple):
-    """The lists of an API. asked, answered: their fields in request and answer. name: of an item in either, the same if
-    they belong together. flags: fields of the request that change what is answered of each item. all:
-    whether a request without a list asks for everything; its items are then asked by their names. inside: the same of
-    the lists in the items: partitions in topics."""
+    """The lists of an API. asked, answered: their fields in request and answer. name: function that returns an item's
+    name, equal for a request's item and its answer. flags: fields of the request that affect the answer of each item.
+    all: whether a request without a list requests everything; its parts then have only the names of its items. inside:
+    the same for the lists in the items, such as partitions in topics.
+    """
 
     asked: str
     answered: str
@@ -40,7 +41,9 @@ class _Inside(NamedTuple):
 
 
 def _of(*fields: str) -> Callable[[Any], Hashable]:
-    """Return the first of these fields that an item has; of an item that is a plain value, the value."""
+    """Return a function that returns the first of these fields that an item has, or the item itself if it is a plain
+    value.
+    """
 
     def named(item: Any) -> Hashable:
         name: Hashable = next((getattr(item, field) for field in fields if hasattr(item, field)), item)
@@ -82,11 +85,11 @@ _LISTS: Mapping[str, _Lists] = {
     ),
 }
 _PASSING = frozenset({"timeout", "client_software_name", "client_software_version", "include_documentation"})
-"""Fields of requests that change nothing in what is answered, or only how much is said of it."""
+"""Fields of requests that do not affect the answer, or only its level of detail."""
 
 
 def _request(key: int, version: int, body: bytes) -> tuple[str, Any] | None:
-    """Return the API and the decoded request, None for one that is unknown or can't be read."""
+    """Return the API and the decoded request; None for an unknown or unreadable one."""
     from console.wire.bounds_check import MalformedFrame
 
     known = messages(key, version)
@@ -100,8 +103,9 @@ def _request(key: int, version: int, body: bytes) -> tuple[str, Any] | None:
 
 @cache
 def likeness(key: int, version: int, body: bytes) -> Hashable:
-    """Return what is equal for requests that ask for the same: time-outs and the client's name set aside, lists in any
-    order."""
+    """Return a key that is equal for equivalent requests: without timeouts and the client's name, with lists in any
+    order.
+    """
     found = _request(key, version, body)
     if found is None:
         return key, version, body
@@ -119,8 +123,7 @@ def _sorted(value: Any) -> Hashable:
 
 @cache
 def asked_parts(key: int, version: int, body: bytes) -> tuple[Part, ...] | None:
-    """Return what a request asks for, in its order; None for one that can't be taken apart, and where it asks for
-    everything."""
+    """Return the parts of a request, in order; None if it can't be split, or if it requests everything."""
     found = _request(key, version, body)
     lists = _LISTS.get(found[0]) if found is not None else None
     if found is None or lists is None or not hasattr(found[1], lists.asked):
@@ -132,7 +135,7 @@ def asked_parts(key: int, version: int, body: bytes) -> tuple[Part, ...] | None:
 
 
 def _asked(request: Any, items: Iterable[Any], lists: _Lists) -> Iterable[tuple[Part, Hashable]]:
-    """Yield each part with the name under which it is answered."""
+    """Yield each part with the name of its answer."""
     flags = tuple(getattr(request, name, None) for name in lists.flags)
     for item in items:
         name = lists.name(item)
@@ -151,15 +154,14 @@ def named_topics(version: int, body: bytes) -> tuple[str, ...]:
 
 
 class Answered(NamedTuple):
-    """An answer taken apart. response: as decoded. parts: what was asked -> its item, and the item that it lies in."""
+    """A split answer. response: the decoded one. parts: part -> its item, and the item that contains it."""
 
     response: Any
     parts: Mapping[Part, tuple[Any, Any]]
 
 
 def answered_parts(key: int, version: int, request: bytes, body: bytes) -> Answered | None:
-    """Return an answer taken apart, None where that can't be done. Raises MalformedFrame for a body that can't be
-    read."""
+    """Return a split answer; None if it can't be split. Raises MalformedFrame for an unreadable body."""
     known, found = messages(key, version), _request(key, version, request)
     lists = _LISTS.get(found[0]) if found is not None else None
     if known is None or found is None or lists is None or not hasattr(found[1], lists.asked):
@@ -182,7 +184,7 @@ def answered_parts(key: int, version: int, request: bytes, body: bytes) -> Answe
 
 
 def put_together(key: int, version: int, envelope: Any, items: Iterable[tuple[Any, Any]]) -> bytes:
-    """Return the body of an answer with these items. envelope: an answer with what stands around them."""
+    """Return the body of an answer with these items. envelope: an answer with the other fields."""
     known = messages(key, version)
     assert known is not None
     lists = _LISTS[known.api]

@@ -1,5 +1,6 @@
-"""The bytes that members of a classic group exchange: subscriptions, and what the leader assigns. Brokers do not read
-them."""
+"""The bytes that members of a classic group exchange: subscriptions, and the leader's assignments. Brokers do not parse
+them.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ log = logging.getLogger(__name__)
 
 
 def consumer_assignment(data: bytes) -> tuple[tuple[str, int], ...]:
-    """Return the partitions (topic, partition) that are assigned to a member, sorted.
+    """Return the partitions (topic, partition) assigned to a member, sorted.
 
-    The bytes may be anything. Those that are not an assignment give no partitions.
+    The bytes may be anything; for other bytes than an assignment, return no partitions.
     """
     from kio.schema.consumer_protocol_assignment.v0.data import ConsumerProtocolAssignment
 
@@ -27,8 +28,9 @@ def consumer_assignment(data: bytes) -> tuple[tuple[str, int], ...]:
 
 
 def consumer_subscription(data: bytes) -> tuple[str, ...]:
-    """Return the topics that a member of a classic group subscribed to, sorted; none of bytes that are no
-    subscription."""
+    """Return the topics that a member of a classic group subscribed to, sorted; empty for other bytes than a
+    subscription.
+    """
     from kio.schema.consumer_protocol_subscription.v0.data import ConsumerProtocolSubscription
 
     found = _read(ConsumerProtocolSubscription, data)
@@ -36,7 +38,7 @@ def consumer_subscription(data: bytes) -> tuple[str, ...]:
 
 
 def _read(entity: Any, data: bytes) -> Any:
-    """Return what a client wrote for others in this format; None of bytes that are something else."""
+    """Return the entity that a client encoded in this format; None for other bytes."""
     from kio.serial import entity_reader
 
     from console.wire.bounds_check import check_message
@@ -47,14 +49,14 @@ def _read(entity: Any, data: bytes) -> Any:
         # Later versions only append fields, so version 0 reads them all.
         check_message(entity, data, _VERSION_SIZE)
         found, _ = entity_reader(entity)(data, _VERSION_SIZE)
-    except Exception:  # noqa: BLE001 kio raises several kinds
+    except Exception:  # noqa: BLE001 kio raises several classes
         log.info("%d bytes of a member are no %s", len(data), entity.__name__)
         return None
     return found
 
 
 def assignment_bytes(partitions: Mapping[str, Sequence[int]]) -> bytes:
-    """Return the assignment of one member in version 0. partitions: by topic."""
+    """Return the assignment of one member in version 0. partitions: topic -> partition numbers."""
     from kio.schema.consumer_protocol_assignment.v0.data import ConsumerProtocolAssignment, TopicPartition
     from kio.serial import entity_writer
 

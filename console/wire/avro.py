@@ -1,8 +1,8 @@
-"""Avro: a payload by the schema that it was written with, as JSON. Pure.
+"""Avro: payloads to JSON, by the writer's schema. Pure.
 
-fastavro decodes, and believes what a payload claims: a block of 2**60 nulls takes no byte, a list that holds itself a
-level of C's stack for each byte, and the digits of a decimal time by the square of its bytes: a minute for 1 MiB, in
-which nothing else runs. So a payload is walked through first, with bounds on values, levels and decimals.
+fastavro trusts the lengths in a payload: a block of 2**60 nulls takes no byte, a list that contains itself takes a
+level of C's stack for each byte, and the digits of a decimal take time by the square of its bytes: a minute for 1 MiB,
+in which no other code runs. So the payload is checked first, with bounds on values, levels and decimals.
 """
 
 from __future__ import annotations
@@ -23,37 +23,38 @@ from console.model.foreign_json import json_as
 from console.model.schemas import Allowance, NotDecoded, SchemaText
 
 MOST_VALUES = 250_000
-"""Values of a payload, each null too."""
+"""Most values of a payload, nulls included."""
 DEEPEST = 60
-"""Levels of a payload, and of a schema."""
+"""Most levels of a payload, and of a schema."""
 LARGEST_DECIMAL = 1_024
-"""Bytes of a number that is written in digits; a larger one stays bytes."""
+"""Most bytes of a number that is printed in digits; a larger one stays bytes."""
 _DIGITS = Context(prec=2_500)
-"""More than such a number has."""
+"""More digits than such a number has."""
 LARGEST_SCHEMA = 20_000
-"""Types and fields of a schema with what it refers to."""
+"""Most types and fields of a schema with its references."""
 
 _WHOLE = "kac_whole"
 _DECIMAL, _SYMBOLS = "kac_decimal", "kac_symbols"
-"""Under these names the package checks neither attributes of a decimal nor symbols of an enum; Java does not either."""
+"""Names under which fastavro checks neither the attributes of a decimal nor the symbols of an enum; Java does not
+either."""
 
 
 def missing() -> str:
-    """Return what to install for Avro."""
+    """Return the hint about the package for Avro."""
     return f"Avro needs a package: {how_to_add('schemas')}"
 
 
 def avro_decoder(schema: SchemaText) -> Callable[..., bytes]:
-    """Return what decodes payloads of a schema.
+    """Return the decoder of a schema's payloads.
 
-    A default is nothing that a payload is read by, so that one which does not fit its type is no reason to refuse it.
+    Defaults do not affect decoding, so one that does not fit its type is no reason to refuse the schema.
 
     Returns:
-        A function of a payload, of indexes that Avro has no use for, and of what may be spent: JSON, in which bytes are
-        base64, decimals and NaN and infinities are texts.
+        A function of a payload, of indexes that Avro ignores, and of an allowance. It returns JSON with bytes in
+        base64, and with decimals, NaN and infinities as texts.
 
     Raises:
-        NotDecoded: it is no schema of Avro, too large, too deep, or the extra is missing.
+        NotDecoded: the text is not an Avro schema, it is too large or too deep, or the extra is missing.
     """
     try:
         import fastavro.read
@@ -64,14 +65,14 @@ def avro_decoder(schema: SchemaText) -> Callable[..., bytes]:
     documents = [_document(each.text) for each in (*schema.references, schema)]
     if sum(map(_size, documents)) > LARGEST_SCHEMA:
         raise NotDecoded(f"its schema has more than {LARGEST_SCHEMA:,} types and fields")
-    # A union or a lone name would be parsed again for each payload: the one field of a record has the same bytes.
+    # fastavro would parse a union or a lone name again for each payload: a record's only field has the same bytes.
     documents[-1] = {"type": "record", "name": _WHOLE, "fields": [{"name": _WHOLE, "type": documents[-1]}]}
     named: dict[str, Any] = {}
     try:
         for each in documents:
             _name_without_space(named, each)
             parsed = fastavro.schema.parse_schema(_readable(each), named_schemas=named)
-    except Exception as error:  # noqa: BLE001 what it raises depends on what is wrong
+    except Exception as error:  # noqa: BLE001 the error's class depends on the mistake in the schema
         raise NotDecoded(f"it is no schema of Avro: {type(error).__name__} {error}") from None
     for each in named.values():
         if _SYMBOLS in each:
@@ -94,20 +95,22 @@ def _decoded(
         return msgspec.json.encode(_plain(document[_WHOLE]))
     except MemoryError:
         raise
-    except Exception as error:  # noqa: BLE001 what it raises depends on what is wrong
+    except Exception as error:  # noqa: BLE001 the error's class depends on the mistake in the payload
         raise NotDecoded(f"{type(error).__name__} {error}") from None
 
 
 @cache
 def _logical_readers() -> dict[str, Callable[..., Any]]:
-    """Return what reads logical types: the package's own, and what it leaves as numbers and bytes."""
+    """Return the readers of logical types: fastavro's, and those for types that it leaves as numbers and bytes."""
     import fastavro.read
 
     return {name: _or_itself(read) for name, read in {**fastavro.read.LOGICAL_READERS, **_OWN_LOGICAL}.items()}
 
 
 def _or_itself(read: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a reader that leaves a value as it is if its schema can't mean it: a date of the year 10,000."""
+    """Return a reader that leaves a value unchanged if its type can't represent it, such as a date in the year
+    10,000.
+    """
 
     def reading(value: Any, schema: Any, *_: Any) -> Any:
         try:
@@ -119,20 +122,20 @@ def _or_itself(read: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _decimal(data: bytes, schema: Any) -> Decimal | bytes:
-    """Return a decimal with all the digits that were sent, be they more than its schema's precision."""
+    """Return a decimal with all the digits in the payload, even if they exceed its schema's precision."""
     if len(data) > LARGEST_DECIMAL:
         return data
     return Decimal(int.from_bytes(data, "big", signed=True)).scaleb(-schema.get("scale", 0), _DIGITS)
 
 
 def _time(value: int, _: Any, *, parts: int) -> time:
-    """Return a time of the day in parts of a second."""
+    """Return a time of the day. parts: units in a second."""
     seconds, rest = divmod(value, parts)
     return time(seconds // 3600, seconds // 60 % 60, seconds % 60, rest * (10**6 // parts))
 
 
 def _nanos(value: int, _: Any, zone: str = "Z") -> str:
-    """Return a time in nanoseconds since 1970 as a text with all its digits."""
+    """Return a time in nanoseconds since 1970 as text with all its digits."""
     seconds, nanos = divmod(value, 10**9)
     text = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
     return f"{text}.{nanos:09d}{zone}" if nanos else f"{text}{zone}"
@@ -143,7 +146,7 @@ def _uuid(data: bytes, _: Any) -> UUID | bytes:
 
 
 def _duration(data: bytes, _: Any) -> str | bytes:
-    """Return months, days and milliseconds as ISO 8601 writes a duration."""
+    """Return months, days and milliseconds as an ISO 8601 duration."""
     if len(data) != 12:
         return data
     months, days, millis = (int.from_bytes(data[at : at + 4], "little") for at in (0, 4, 8))
@@ -160,11 +163,13 @@ _OWN_LOGICAL: dict[str, Callable[..., Any]] = {
     "int-time-millis": partial(_time, parts=10**3),
     "long-time-micros": partial(_time, parts=10**6),
 }
-"""What fastavro leaves as a number or as bytes, or makes another value of."""
+"""Readers of logical types that fastavro leaves as numbers or bytes, or converts to another value."""
 
 
 def names_of(schema: SchemaText) -> tuple[str, dict[str, frozenset[str]]]:
-    """Return a schema's full name, ``""`` for none, and field -> its aliases, of it and of what it refers to."""
+    """Return a schema's full name, ``""`` if it has none, and field -> its aliases, in the schema and its
+    references.
+    """
     found: dict[str, frozenset[str]] = {}
     documents = [_document(each.text) for each in (*schema.references, schema)]
     if sum(map(_size, documents)) > LARGEST_SCHEMA:
@@ -196,7 +201,7 @@ def _document(text: str) -> Any:
 
 
 def _size(document: Any, depth: int = 0) -> int:
-    """Return how many members and elements a schema has.
+    """Return the number of members and elements in a schema.
 
     Raises:
         NotDecoded: it is nested too deep.
@@ -208,7 +213,7 @@ def _size(document: Any, depth: int = 0) -> int:
 
 
 def _readable(document: Any) -> Any:
-    """Return a schema as a payload is read by it: without defaults, and without what Java ignores or does not check."""
+    """Return the decoding parts of a schema: no defaults, and nothing that Java ignores or does not check."""
     if isinstance(document, list):
         return [_readable(each) for each in document]
     if not isinstance(document, dict):
@@ -225,7 +230,7 @@ def _readable(document: Any) -> Any:
 
 
 def _is_decimal(schema: dict[str, Any]) -> bool:
-    """Return whether the attributes of a decimal fit it: otherwise a writer ignores that it is one."""
+    """Return whether the attributes of a decimal are valid: otherwise writers ignore the logical type."""
     precision, scale, size = schema.get("precision"), schema.get("scale", 0), schema.get("size", 0)
     if type(precision) is not int or type(scale) is not int or type(size) is not int:
         return False
@@ -234,8 +239,9 @@ def _is_decimal(schema: dict[str, Any]) -> bool:
 
 
 def _name_without_space(named: dict[str, Any], document: Any) -> None:
-    """Name what earlier documents define without a namespace also as a document's namespaces call it: Java looks for a
-    name there first, and then without one."""
+    """Register the names that earlier documents define without a namespace under a document's namespaces as well: Java
+    resolves a name there first, and then without a namespace.
+    """
     spaces, used = set(), set()
     left = [document]
     while left:
@@ -255,7 +261,7 @@ def _name_without_space(named: dict[str, Any], document: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a decoded value as JSON can have it."""
+    """Return a decoded value in types that JSON supports."""
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -266,7 +272,7 @@ def _plain(value: Any) -> Any:
 
 
 class _Walk:
-    """One payload that is walked through, without a value being made."""
+    """A check of one payload that creates no values."""
 
     def __init__(self, payload: bytes, named: Mapping[str, Any], allowance: Allowance) -> None:
         self._payload = payload
@@ -279,7 +285,7 @@ class _Walk:
         """Check a payload from its first byte to its last.
 
         Raises:
-            NotDecoded: the payload is cut short or has more than the schema describes, or is beyond a bound.
+            NotDecoded: the payload is cut short, has bytes beyond its schema, or exceeds a bound.
         """
         try:
             self._value(schema, 0)
@@ -339,7 +345,7 @@ class _Walk:
     def _blocks(self, parts: Iterable[Any], depth: int) -> None:
         while count := self._number():
             if count < 0:
-                self._number()  # how many bytes the block has
+                self._number()  # the block's size in bytes
             for _ in range(abs(count)):
                 for part in parts:
                     self._value(part, depth + 1)

@@ -1,11 +1,11 @@
-"""Checks the counts in a message's bytes before kio's native reader gets them.
+"""Checks of the counts in a message's bytes before kio's native reader gets them.
 
 That reader reserves eight bytes for each element that an array claims, and aborts the process if it can't; it also
 accepts null for any array. So every message from a peer is checked here first, whatever its size: an array must not
 claim more elements than the remaining bytes can hold.
 
-A message is walked by its schema. Elements of an array mostly have the same layout (equal lengths of strings and inner
-arrays), so a layout that was walked is remembered, and elements of this layout are skipped by one comparison.
+The check walks a message by its schema. Elements of an array mostly have the same layout (equal lengths of strings and
+inner arrays), so known layouts are remembered, and elements with one are skipped by one comparison.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class MalformedFrame(ValueError):
 
 
 Marks = list[int] | None
-"""Collects the offsets of all bytes that the walk depends on: lengths, counts, markers. None: does not collect."""
+"""Offsets of all bytes that determine the walk: lengths, counts, markers. None: not collected."""
 Walk = Callable[[bytes, int, Marks], int]
 """(data, offset, marks) -> the offset after the field. Raises MalformedFrame, struct.error, IndexError."""
 
@@ -34,15 +34,16 @@ _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 _PRESENT = 1
 _LONGEST_TEXT = 2**15 - 1
 _LONGEST_LAYOUT = 256
-"""Bytes. Longer elements seldom have the same layout."""
+"""Most bytes of a remembered layout. Longer elements seldom have the same layout."""
 _LAYOUTS = 4
 _FRUITLESS = 32
-"""After so many elements of one array without a known layout, the others are walked without comparing layouts."""
+"""Elements of one array without a known layout, after which the others are walked without comparisons."""
 
 
 class _FieldWalk(NamedTuple):
-    """How to skip a field: a walk, or None if its size is fixed. least: its size in bytes, or the smallest one. nests:
-    whether it holds an array of entities."""
+    """The way to skip a field: a walk, or None if its size is fixed. least: its smallest size in bytes. nests: whether
+    it has an array of entities.
+    """
 
     walk: Walk | None
     least: int
@@ -50,10 +51,10 @@ class _FieldWalk(NamedTuple):
 
 
 def check_message(message: Any, payload: bytes, start: int = 0) -> None:
-    """Raise MalformedFrame if an array claims more elements than the bytes after it can hold, if an array is null that
-    must not be, or if the payload is truncated. Bytes after the message are ignored.
+    """Raise MalformedFrame if an array claims more elements than the bytes after it can hold, if an array that must not
+    be null is null, or if the payload is truncated. Bytes after the message are ignored.
 
-    message: kio's class, or a proposal's in the same form. start: the offset of the message.
+    message: kio's class, or a proposal's in the same form. start: offset of the message.
     """
     try:
         end = (_entity_walk(message).walk or _nothing)(payload, start, None)
@@ -64,7 +65,7 @@ def check_message(message: Any, payload: bytes, start: int = 0) -> None:
 
 
 def prepare_check(message: Any) -> None:
-    """Make what `check_message` needs for this class. That takes milliseconds, the first time."""
+    """Prepare `check_message` for this class. The first call takes milliseconds."""
     _entity_walk(message)
 
 
@@ -107,7 +108,7 @@ def _entity_walk(entity: Any) -> _FieldWalk:
 
 
 def _field_walk(field: Field[Any], flexible: bool, text: Walk) -> _FieldWalk:
-    """Return how to walk a field. text: how to skip a string in a flexible version."""
+    """Return the walk of a field. text: walk of a string in a flexible version."""
     shape = shape_of(field)
     of = _primitive_walk(shape.kind, flexible, text) if shape.entity is None else _entity_walk(shape.entity)
     if shape.is_array:
@@ -166,8 +167,9 @@ def _compact_text(data: bytes, at: int, marks: Marks) -> int:
 
 
 def _request_text(data: bytes, at: int, marks: Marks) -> int:
-    """Return how to walk a text: brokers refuse strings that are too long for older versions (MessageGenerator: "had
-    invalid length")."""
+    """Return the offset after a text in a request: brokers refuse strings that are too long for older versions
+    (MessageGenerator: "had invalid length").
+    """
     end = _compact_text(data, at, marks)
     if end - at > _LONGEST_TEXT + 3:
         raise MalformedFrame(f"a text of more than {_LONGEST_TEXT} bytes")
@@ -175,7 +177,7 @@ def _request_text(data: bytes, at: int, marks: Marks) -> int:
 
 
 def _nullable_entity(inner: Walk) -> Walk:
-    """Return a nullable entity: a byte says whether it is present (KIP-893)."""
+    """Return the walk of a nullable entity: a byte marks whether it is present (KIP-893)."""
 
     def walk(data: bytes, at: int, marks: Marks) -> int:
         if marks is not None:
@@ -186,7 +188,7 @@ def _nullable_entity(inner: Walk) -> Walk:
 
 
 Elements = Callable[[bytes, int, Marks, int], int]
-"""(data, offset, marks, count) -> the offset after so many elements."""
+"""(data, offset, marks, count) -> the offset after `count` elements."""
 
 
 def _fixed_elements(size: int) -> Elements:
@@ -203,7 +205,9 @@ def _each_element(one: Walk) -> Elements:
 
 
 class _Layout(NamedTuple):
-    """A layout: the size of its elements, and the bytes that determine it, as `of` takes them from an element."""
+    """A layout: the size of its elements, and the bytes that determine it. of: function that extracts these from an
+    element.
+    """
 
     size: int
     of: Callable[[bytes], Any]
@@ -211,8 +215,9 @@ class _Layout(NamedTuple):
 
 
 def _by_layout(one: Walk) -> Elements:
-    """Return how to walk elements that hold no entities. An element with the same marks would be walked in the same
-    way: its size is known, and every count in it was checked against fewer bytes than remain here."""
+    """Return the walk of elements without entities. An element with the same marks would be walked in the same way: its
+    size is known, and every count in it was checked against fewer bytes than remain here.
+    """
     known: tuple[_Layout, ...] = ()
 
     def learned(data: bytes, at: int) -> int:
@@ -247,7 +252,7 @@ def _by_layout(one: Walk) -> Elements:
 
 
 def _array_walk(name: str, elements: Elements, least: int, nullable: bool, flexible: bool) -> Walk:
-    """Return how to walk an array. least: the smallest size of an element, in bytes."""
+    """Return the walk of an array. least: the smallest size of an element, in bytes."""
     least = max(least, 1)
 
     def walk(data: bytes, at: int, marks: Marks) -> int:

@@ -1,4 +1,4 @@
-"""Decompression of record batches, each codec stopped at a limit: a kilobyte may claim to be gigabytes.
+"""Decompression of record batches, each codec stopped at a limit: a kilobyte may expand to gigabytes.
 
 gzip is Python's zlib; snappy, lz4 and zstd are cramjam's. Kafka writes snappy in the blocks of snappy-java ("xerial"),
 other clients write it raw; both are read.
@@ -16,7 +16,7 @@ Bytes = bytes | memoryview
 
 
 class Codec(IntEnum):
-    """How records are compressed (CompressionType)."""
+    """The compression of records (CompressionType)."""
 
     NONE = 0
     GZIP = 1
@@ -26,11 +26,11 @@ class Codec(IntEnum):
 
 
 class DamagedData(ValueError):
-    """Compressed bytes that can't be decompressed. The text says why."""
+    """Compressed bytes that can't be decompressed. The text has the reason."""
 
 
 class TooLarge(DamagedData):
-    """More bytes than the limit."""
+    """The data decompresses to more bytes than the limit."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"its records decompress to more than {_size(limit)}")
@@ -38,7 +38,8 @@ class TooLarge(DamagedData):
 
 def decompress(codec: int, data: Bytes, limit: int) -> Bytes:
     """Return the decompressed bytes, at most `limit`. Raises DamagedData, and TooLarge before it needs much more
-    memory."""
+    memory.
+    """
     if codec == Codec.NONE:
         if len(data) > limit:
             raise TooLarge(limit)
@@ -53,14 +54,15 @@ _FIRST_PIECE = 256
 
 
 def _gzip(data: Bytes, limit: int) -> bytes:
-    """Unpack all members, one after the other; what follows the last one is ignored, as Java's GZIPInputStream does."""
+    """Decompress all consecutive members; ignore the bytes after the last one, as Java's GZIPInputStream does."""
     made, view, at = bytearray(), memoryview(data), 0
     while True:
         unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
         begins, piece = at, _FIRST_PIECE
         try:
             while not unpacking.eof:
-                # What follows a member is copied with its last piece: many small ones would copy it again and again.
+                # The bytes after a member are copied with its last piece: with large pieces, many small members would
+                # copy them again and again.
                 part = view[at : at + piece]
                 if not part:
                     raise DamagedData("its gzip ends too early")
@@ -83,12 +85,12 @@ _BLOCK = struct.Struct(">i")
 
 
 def _snappy(data: Bytes, limit: int) -> bytes:
-    """Unpack what is raw, or after snappy-java's magic and two versions: blocks, each after its size."""
+    """Decompress a raw block, or snappy-java's format: magic, two versions, and blocks with their sizes."""
     if bytes(data[: len(_XERIAL)]) != _XERIAL:
         return _snappy_block(data, limit)
     view, made, at = memoryview(data), bytearray(), _XERIAL_HEADER
     while at < len(view):
-        if bytes(view[at : at + len(_XERIAL)]) == _XERIAL:  # streams one after another
+        if bytes(view[at : at + len(_XERIAL)]) == _XERIAL:  # several streams in sequence
             at += _XERIAL_HEADER
             continue
         if at + _BLOCK.size > len(view):
@@ -120,11 +122,11 @@ def _snappy_block(data: Bytes, limit: int) -> bytes:
 _FIRST_BUFFER = 64 << 10
 _GROWTH = 8
 _FULL = "whole buffer"
-"""In cramjam's message where the output does not fit."""
+"""Part of cramjam's message if the output does not fit."""
 
 
 def _into(codec: str) -> Callable[[Bytes, int], bytes]:
-    """Decompress into a buffer that grows up to the limit."""
+    """Return a function that decompresses into a buffer, which grows up to the limit."""
 
     def unpack(data: Bytes, limit: int) -> bytes:
         import cramjam

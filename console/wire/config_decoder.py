@@ -1,9 +1,9 @@
-"""Decodes DescribeConfigs responses into the model, and no bytes twice.
+"""Decoder of DescribeConfigs responses into the model, which decodes no bytes twice.
 
 A broker describes thousands of topics with the same few encodings. An encoded entry is self-delimiting, so no encoding
 is a proper prefix of another: bytes that start with a known encoding have the known value. So whole sets are compared
-first, then single entries, and only new ones are decoded, by kio. Equal sets, entries and strings become one object, in
-this response and in later ones.
+first, then single entries, and kio decodes only new ones. Equal sets, entries and strings become one object, in this
+response and in later ones.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KEPT_ENTRIES = 20_000
 
 
 class ResourceError(NamedTuple):
-    """Why a broker did not describe a resource: Kafka's error code and the message, null as ``""``."""
+    """The error of a resource without a description: Kafka's error code and the message, null as ``""``."""
 
     code: int
     message: str
@@ -58,9 +58,9 @@ class _Seen:
 
 
 class ConfigDecoder:
-    """Decodes DescribeConfigs responses of one version (1 to 4), and remembers what it decoded.
+    """A decoder of DescribeConfigs responses of one version (1 to 4), with a cache.
 
-    Not thread-safe. `trim` is called between listings and limits what is remembered.
+    Not thread-safe. Callers call `trim` between listings, to limit the cache.
     """
 
     def __init__(self, version: int) -> None:
@@ -80,19 +80,19 @@ class ConfigDecoder:
         self._sets: dict[tuple[int, ...], ConfigSet] = {}
 
     def trim(self) -> None:
-        """Forget everything above a limit. Sets that are decoded later equal earlier ones, but are not identical."""
+        """Clear the cache if it exceeds its limit. Sets decoded later equal earlier ones, but are not identical."""
         if len(self._entries) + len(self._sets) > _KEPT_ENTRIES:
             self._forget()
 
     def decode(self, body: bytes, asked: Mapping[tuple[int, str], ConfigResource]) -> list[Described]:
         """Return each resource of a response body (the bytes after the response header) with its set or its error.
 
-        asked: (type, name) -> the resource to return for it, so that the caller's own objects are used; a resource
-        that is missing there is created. Raises MalformedFrame for bytes that are not such a response.
+        asked: (type, name) -> the resource to return for it, so that the caller's own objects are used; a missing
+        resource is created. Raises MalformedFrame for other bytes.
         """
         try:
             return self._results(body, asked)
-        except Exception as error:  # kio raises several kinds
+        except Exception as error:  # kio raises several classes
             raise MalformedFrame(f"DescribeConfigsResponse v{self.version}: {error}") from error
 
     def _results(self, body: bytes, asked: Mapping[tuple[int, str], ConfigResource]) -> list[Described]:
@@ -131,7 +131,7 @@ class ConfigDecoder:
         return resource, code, message or "", offset + size
 
     def _set(self, body: bytes, offset: int, type_: int) -> tuple[ConfigSet, int]:
-        """Return the entries of a result and its tagged fields: one known set, or entry by entry."""
+        """Return the entries of a result and its tagged fields: from one known set, or entry by entry."""
         seen = self._seen.get(type_)
         if seen is None:
             seen = self._seen[type_] = _Seen()
@@ -186,12 +186,12 @@ class ConfigDecoder:
         check_message(self._entry_type, body, offset)
         try:
             return self._read_entry(body, offset)
-        except KeyError:  # tagged fields: none is defined, and kio does not skip unknown ones
+        except KeyError:  # tagged fields: Kafka defines none, and kio does not skip unknown ones
             known, size = without_unknown_tags(self._entry_type, memoryview(body)[offset:])
             return self._read_entry(known, 0)[0], size
 
     def _shared_entry(self, raw: Any) -> ConfigEntry:
-        """Return the model's entry for an entry of kio's; equal ones are one object."""
+        """Return the model's entry for kio's entry; equal ones share one object."""
         entry = ConfigEntry(
             self._shared_text(raw.name),
             None if raw.value is None else self._shared_text(raw.value),
@@ -221,5 +221,5 @@ class ConfigDecoder:
         return length, size
 
     def _skip_tags(self, body: bytes, offset: int) -> int:
-        """Return the offset after a section of tagged fields. The schemas have none; a newer broker may send some."""
+        """Return the offset after a section of tagged fields. Kafka defines none; a newer broker may send some."""
         return skip_tags(body, offset) if self._flexible else offset

@@ -1,5 +1,6 @@
-"""A connection to one broker: aiokafka's for TLS and correlation of answers, with kio's messages; frames are received
-and SASL is spoken by our own code."""
+"""A connection to one broker: aiokafka's for TLS and the correlation of responses, with kio's messages; kac's own code
+receives the frames and does the SASL exchange.
+"""
 
 from __future__ import annotations
 
@@ -28,20 +29,20 @@ from console.wire.schemas import api_key, response_type, version_range
 _conn = import_aiokafka_conn()
 
 NO_LIMIT_MS = 24 * 3600 * 1000
-"""aiokafka's own time-out for each request, out of the way: every caller here has a time-out of its own."""
+"""aiokafka's own timeout for each request, out of the way: every caller here has its own timeout."""
 MAX_IDLE_MS = 9 * 60 * 1000
 """Brokers close an idle connection after ten minutes (connections.max.idle.ms). The client closes it earlier."""
 PROBE_SECONDS = 1.0
 MAX_EARLY_FRAME = 512 * 1024
-"""Bytes of an answer before authentication: API versions, or a SASL token (sasl.server.max.receive.size). A greater
-length is text or TLS read as a length, or comes from a peer that is not authenticated yet."""
+"""Most bytes of a response before authentication: API versions, or a SASL token (sasl.server.max.receive.size). A
+greater length is text or TLS read as a length, or comes from a peer that is not authenticated yet."""
 MAX_FRAME = 100 * 1024 * 1024
-"""Bytes of an answer: as many as brokers accept in a request (socket.request.max.bytes), and about as many as
-librdkafka receives (receive.message.max.bytes)."""
+"""Most bytes of a response: the limit of brokers for a request (socket.request.max.bytes), and about that of librdkafka
+for a response (receive.message.max.bytes)."""
 USUAL_BUFFER = 64 * 1024
-"""Bytes of the receive buffer while no answer is expected."""
+"""Bytes of the receive buffer while no response is expected."""
 GROWTH = 8
-"""A full buffer grows to so many times its size, but not beyond the frame."""
+"""Factor by which a full buffer grows, at most to the size of the frame."""
 
 PREFIX = struct.Struct(">i")
 """The length before a frame."""
@@ -50,13 +51,13 @@ PREFIX = struct.Struct(">i")
 _API_VERSIONS = api_key("api_versions")
 _SOFTWARE = {"client_software_name": "kac", "client_software_version": "1"}
 TELLS_NODES = 5
-"""The version of ApiVersions from which on a broker says that it is not the node that is meant (KIP-1242)."""
+"""The first version of ApiVersions that names the expected node; another broker refuses it (KIP-1242)."""
 
 log = logging.getLogger(__name__)
 
 
 class NoCommonVersion(ConnectionError):
-    """The broker has an API, but in no version that is known here. theirs: its lowest and highest version."""
+    """The broker has an API, but in no version that kac knows. theirs: its lowest and highest version."""
 
     def __init__(self, api: str, theirs: tuple[int, int]) -> None:
         super().__init__(f"{api} in versions {theirs[0]} to {theirs[1]}")
@@ -81,7 +82,7 @@ class Stage(Enum):
 
 
 class ConnectFailed(ConnectionError):
-    """No connection. stage: the step that failed. began: when the attempt started, in seconds since 1970.
+    """A failed connection attempt. stage: the step that failed. began: start of the attempt, in seconds since 1970.
 
     ``__cause__`` is the error of asyncio, ssl, aiokafka or the mechanism.
     """
@@ -93,7 +94,7 @@ class ConnectFailed(ConnectionError):
 
 
 class AnotherNode(ConnectionError):
-    """The peer says that it is not the node that is meant: another one, or one of another cluster."""
+    """The peer reports that it is not the expected node: it is another one, or one of another cluster."""
 
     def __init__(self, meant: Node) -> None:
         super().__init__(f"it is not node {meant.id} of cluster {meant.cluster_id}")
@@ -101,7 +102,7 @@ class AnotherNode(ConnectionError):
 
 
 class _TellsNoNode(ConnectionError):
-    """The peer does not have the version of ApiVersions in which a node is meant."""
+    """The peer lacks the version of ApiVersions that names the expected node."""
 
 
 class NotKafka(ConnectionError):
@@ -113,7 +114,7 @@ class NotKafka(ConnectionError):
 
 
 class FrameTooLong(ConnectionError):
-    """A peer announced an answer of more than MAX_FRAME bytes; the connection is closed. size: bytes."""
+    """A peer announced a response of more than MAX_FRAME bytes; the connection is closed. size: bytes."""
 
     def __init__(self, size: int) -> None:
         super().__init__(f"an answer of {size:,} bytes was announced; at most {MAX_FRAME:,} are read")
@@ -128,11 +129,12 @@ def too_long(error: BaseException | None) -> FrameTooLong | None:
 
 
 class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-defined]
-    """aiokafka's connection, but a frame of an impossible length is refused as soon as it is announced, and a session
-    that ends is renewed on the open connection (KIP-368), once a request is sent after the time for it.
+    """aiokafka's connection with two additions: it refuses a frame of an impossible length as soon as the length
+    arrives, and it renews an expiring session on the open connection (KIP-368) at the next request after the time for
+    it.
 
-    A broker closes the connection at a request after the session's end, and refuses other requests during the exchange:
-    what is sent meanwhile is held back until the session is renewed. Requests before it are answered first.
+    A broker closes the connection at a request after the session's end, and refuses other requests during the exchange.
+    So requests are held back until the session is renewed; earlier requests are answered first.
     """
 
     _is_established = False
@@ -142,8 +144,9 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
     def __init__(
         self, host: str, port: int, *, login: Login | None, limit: float, meant: Node | None, **arguments: Any
     ) -> None:
-        """Make one that is not connected. limit: seconds that renewing a session may take. meant: the node that is to
-        answer, None for any."""
+        """Make a connection that is not open. limit: seconds for the renewal of a session. meant: the node that must
+        answer; None for any.
+        """
         super().__init__(host, port, request_timeout_ms=NO_LIMIT_MS, max_idle_ms=MAX_IDLE_MS, **arguments)
         self._login = login
         self._limit = limit
@@ -156,7 +159,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
 
     @staticmethod
     async def _read(self_ref: Callable[[], _CheckedConnection | None]) -> None:
-        """Run aiokafka's reader task with a check of lengths. Holds no reference to the connection while it waits."""
+        """Run aiokafka's reader task with a check of lengths. Hold no reference to the connection while it waits."""
         this = self_ref()
         if this is None:
             return
@@ -181,7 +184,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             del this
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Do as aiokafka's. Afterwards a `FrameReceiver` receives, and longer frames are accepted."""
+        """Connect as aiokafka does. Afterwards a `FrameReceiver` receives, and longer frames are accepted."""
         streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] = await super().connect()
         try:
             if self._versions.get(_API_VERSIONS, (0, 0))[0] > 0:
@@ -196,8 +199,9 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         return streams
 
     async def _do_version_lookup(self) -> None:
-        """Ask for the versions. With a login SaslHandshake goes out together with ApiVersions: it needs no version of
-        the broker's, has no credentials, and a round trip is saved."""
+        """Request the versions. If there is a login, send SaslHandshake together with ApiVersions, which saves a round
+        trip: it depends on no version of the broker and has no credentials.
+        """
         if self._login is not None:
             self._loop.call_soon(self._send_handshake, handshake(self._login))
         if self.meant is None or self._login is not None:
@@ -206,7 +210,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             await self._ask_versions_of(self.meant)
 
     async def _ask_versions_of(self, meant: Node) -> None:
-        """Ask this node for its versions, and no other. Raises AnotherNode and _TellsNoNode."""
+        """Request the versions of this node and no other. Raises AnotherNode and _TellsNoNode."""
         means = {**_SOFTWARE, "cluster_id": meant.cluster_id, "node_id": meant.id}
         raw = await super().send(
             AiokafkaRequest("api_versions", TELLS_NODES, lambda kio: kio.ApiVersionsRequest(**means))
@@ -214,7 +218,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         code = int.from_bytes(raw.body[:2], "big", signed=True)
         if code == ErrorCode.rebootstrap_required:
             raise AnotherNode(meant)
-        if code:  # that it does not have the version is said in another one
+        if code:  # a broker without this version answers in another one
             raise _TellsNoNode(f"ApiVersions is refused with {code}")
         response = decode_body(response_type(raw.api, raw.version), raw.body)
         self._versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
@@ -222,20 +226,22 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
     def _send_handshake(self, request: AiokafkaRequest) -> None:
         if self._writer is not None:
             self._handshake = asyncio.ensure_future(super().send(request))
-            # Where ApiVersions fails, nothing waits for this.
+            # If ApiVersions fails, nothing awaits this.
             self._handshake.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def _ask_who_logged_us_in(self, meant: Node) -> None:
-        """Ask for the versions of this node once more: before the login Kafka 4.4 answers in place of any. Raises
-        AnotherNode."""
+        """Request the versions of this node again after the login: before it Kafka 4.4 answers in place of any node.
+        Raises AnotherNode.
+        """
         if self._versions.get(_API_VERSIONS, (0, 0))[1] >= TELLS_NODES:
             await self._ask_versions_of(meant)
         else:
             self.meant = None
 
     async def _ask_versions_again(self) -> None:
-        """Ask for the versions in one that the broker has: to version 0, which is asked first, a broker without it
-        answers with its own versions of ApiVersions alone (KIP-511). Raises NoCommonVersion."""
+        """Request the versions in a version that the broker has. A broker without version 0, which is sent first,
+        returns only its versions of ApiVersions (KIP-511). Raises NoCommonVersion.
+        """
         theirs: tuple[int, int] = self._versions[_API_VERSIONS]
         version = common_version("api_versions", theirs)
         if version is None:
@@ -243,26 +249,26 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         await self._ask_versions(version, **_SOFTWARE)
 
     async def _ask_versions(self, version: int, **fields: str) -> None:
-        """Ask for the versions, in this one. fields: of the request."""
+        """Request the versions with this version of ApiVersions. fields: of the request."""
         raw = await super().send(AiokafkaRequest("api_versions", version, lambda kio: kio.ApiVersionsRequest(**fields)))
         response = decode_body(response_type(raw.api, raw.version), raw.body)
         self._versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
 
     async def _do_sasl_handshake(self) -> None:
-        """Log in. Takes the place of aiokafka's exchange, which knows no end of a session."""
+        """Log in. Replaces aiokafka's exchange, which does not support session expiry."""
         if self._login is not None:
             shaken, self._handshake = self._handshake, None
             self._due = await log_in(super().send, self._versions, self._login, self.host, shaken)
 
     def _handle_frame(self, frame: bytes) -> None:
-        """Take a frame before the connection is established: the answer to a request of aiokafka's, or of `log_in`."""
+        """Handle a frame before the connection is established: a response to a request of aiokafka's or of `log_in`."""
         if self._requests and isinstance(self._requests[0][1], AiokafkaRequest):
             self.take(memoryview(frame))
         else:
             super()._handle_frame(frame)
 
     def send(self, request: Any) -> Awaitable[Any]:
-        """Write the request, or hold it back until the session is renewed."""
+        """Write the request, or hold it back while the session is renewed."""
         if self._writer is None or (self._renewal is None and time.monotonic() < self._due):
             answer: Awaitable[Any] = super().send(request)
             return answer
@@ -273,12 +279,12 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         return held
 
     async def _renew(self) -> None:
-        """Authenticate again and send what was held back; close the connection if that fails."""
+        """Authenticate again and send the requests held back; close the connection if that fails."""
         began = time.time()
         try:
             async with asyncio.timeout(self._limit):
                 await self._do_sasl_handshake()
-        except Exception as error:  # noqa: BLE001 whatever it is, it is the reason of the end
+        except Exception as error:  # noqa: BLE001 any error ends the connection
             self.not_renewed = ConnectFailed(Stage.SASL, began)
             self.not_renewed.__cause__ = error
             self._renewal = None
@@ -295,7 +301,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         return answer
 
     def close(self, reason: Any = None, exc: BaseException | None = None) -> Any:
-        """Close it. What was held back fails as what has no answer, but was not sent."""
+        """Close the connection. Requests held back fail like those without a response, but were not sent."""
         closed = super().close(reason=reason, exc=exc)
         if self._renewal is not None:
             self._renewal.cancel()
@@ -309,7 +315,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
 
     @property
     def is_open(self) -> bool:
-        """Whether this side has not closed it."""
+        """Whether this side has not closed the connection."""
         return self._writer is not None
 
     @property
@@ -319,12 +325,12 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
 
     @property
     def unanswered(self) -> list[asyncio.Future[Any]]:
-        """The answers that are waited for, also of requests that were held back."""
+        """The pending responses, also those of requests held back."""
         waiting = [answer for _, _, answer in self._requests] + [answer for _, answer in self._held]
         return [answer for answer in waiting if not answer.done()]
 
     def take(self, frame: memoryview) -> None:
-        """Resolve the oldest request without an answer. A frame that is not its answer closes the connection."""
+        """Resolve the oldest pending request. A frame that does not answer it closes the connection."""
         try:
             correlation_id, request, answer = self._requests[0]
             answered, response = request.response(frame)
@@ -344,13 +350,14 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         self._requests.popleft()
 
     def refuse(self, error: Exception) -> None:
-        """Close the connection. Requests without an answer fail with this error as the cause."""
+        """Close the connection. Pending requests fail with this error as the cause."""
         self.close(reason=_conn.CloseReason.CONNECTION_BROKEN, exc=error)
 
     @property
     def stage(self) -> Stage:
-        """The current or last step of connecting. The first request is ApiVersions, all others are SASL's, of which one
-        goes out before ApiVersions is answered."""
+        """The current or last step of connecting. The first request is ApiVersions, all others belong to SASL; one of
+        these is sent before the answer to ApiVersions arrives.
+        """
         if self._correlation_id and not self._versions:
             return Stage.VERSIONS
         return (Stage.OPENING, Stage.VERSIONS, Stage.SASL)[min(self._correlation_id, 2)]
@@ -358,7 +365,6 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
 
 class FrameReceiver(asyncio.BufferedProtocol):
     """Receives frames into one buffer. Its size depends on the bytes received, not on the length announced.
-
     asyncio's streams copy all bytes twice more, and wake a task for each read. All other events are passed on to
     aiokafka's protocol.
     """
@@ -399,7 +405,7 @@ class FrameReceiver(asyncio.BufferedProtocol):
     def _keep(self, start: int, wanted: int, *, shrink: bool) -> None:
         """Move the bytes from `start` on to the beginning of a buffer that has room for more.
 
-        wanted: size of the incomplete frame in bytes. shrink: whether the buffer may go back to its usual size.
+        wanted: size of the incomplete frame in bytes. shrink: whether the buffer may return to its usual size.
         """
         left, size = self._filled - start, len(self._buffer)
         if left == size:
@@ -412,24 +418,24 @@ class FrameReceiver(asyncio.BufferedProtocol):
             self._buffer, self._filled = buffer, left
 
     def eof_received(self) -> bool | None:
-        """Return the peer has closed its side."""
+        """Pass on that the peer has closed its side."""
         return self._inner.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Note that the transport is closed."""
+        """Pass on that the transport is closed."""
         self._inner.connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Note that the transport's send buffer is full."""
+        """Pass on that the transport's send buffer is full."""
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """Note that the transport accepts bytes again."""
+        """Pass on that the transport accepts bytes again."""
         self._inner.resume_writing()
 
 
 def _pass_on(source: asyncio.Future[RawResponse], target: asyncio.Future[RawResponse]) -> None:
-    """Give the result of one answer to another, and its cancellation back."""
+    """Copy the result of one response to another future, and its cancellation back."""
 
     def done(_: object) -> None:
         if target.done() or source.cancelled():
@@ -462,13 +468,13 @@ class Connection:
 
     @property
     def node(self) -> Node | None:
-        """The node that is at its end, by its own words; None where it was not asked."""
+        """The node that the peer confirmed to be; None if the connection was opened without an expected node."""
         found: Node | None = self._carrier.meant
         return found
 
     @property
     def tells_nodes(self) -> bool:
-        """Whether the broker says so where another node is meant."""
+        """Whether the broker refuses a connection that is meant for another node."""
         return self.versions.get(_API_VERSIONS, (0, 0))[1] >= TELLS_NODES
 
     @property
@@ -483,7 +489,7 @@ class Connection:
 
     @property
     def not_renewed(self) -> ConnectFailed | None:
-        """Why the session was not renewed, which closed the connection; None if it was not so."""
+        """The error of the failed session renewal that closed the connection; None if there was no such failure."""
         failed: ConnectFailed | None = self._carrier.not_renewed
         return failed
 
@@ -499,23 +505,25 @@ class Connection:
         return None if theirs is None else common_version(api, theirs)
 
     def newer(self, api: str) -> tuple[int, int] | None:
-        """Return the broker's lowest and highest version of an API that it has only in versions newer than those known
-        here; None otherwise."""
+        """Return the broker's lowest and highest version of an API if all its versions are newer than those that kac
+        knows; None otherwise.
+        """
         theirs = self.versions.get(api_key(api))
         return theirs if theirs is not None and theirs[0] > version_range(api)[1] else None
 
     def proposes(self, api: str, version: int) -> bool:
-        """Return whether the broker supports a proposal's version of an API of Kafka's. The proposals' own APIs must be
-        there too: in a later Kafka the same version number may be another format."""
+        """Return whether the broker supports a proposal's version of one of Kafka's APIs. The broker must also have the
+        proposals' own APIs: in a later Kafka the same version number may be another format.
+        """
         lowest, highest = self.versions.get(api_key(api), (0, -1))
         return lowest <= version <= highest and any(LOWEST <= key <= HIGHEST for key in self.versions)
 
     def prepare(self, api: str, version: int, build: Build) -> AiokafkaRequest:
-        """Return an encoded request of this version. Raises what `build` raises, and Unencodable."""
+        """Return an encoded request of this version. Raises the errors of `build`, and Unencodable."""
         return AiokafkaRequest(api, version, build, self._record)
 
     def send(self, request: AiokafkaRequest) -> Awaitable[RawResponse]:
-        """Write the request at once. The result is awaited for the answer.
+        """Write the request at once. Await the result for the response.
 
         Raises aiokafka's KafkaConnectionError if the connection is lost. `request.sent`: whether bytes may have been
         sent.
@@ -555,8 +563,8 @@ async def connect(
     """Connect, read the broker's versions, authenticate.
 
     security: aiokafka's arguments ``security_protocol`` and ``ssl_context``; ``login``, a `Login`, for SASL.
-    limit: seconds for all steps. meant: the node that is to answer, where its cluster's brokers tell such; one that
-    does not is asked again without. Raises ConnectFailed.
+    limit: seconds for all steps. meant: the node that must answer, if the cluster's brokers support this check; a
+    broker that does not is connected again without it. Raises ConnectFailed.
     """
     arguments = {"login": None, **security}
     carrier = _CheckedConnection(host, port, client_id=client_id, limit=limit, meant=meant, **arguments)
@@ -576,7 +584,7 @@ async def connect(
 
 
 async def _listens(host: str, port: int) -> bool:
-    """Return whether TCP connections are accepted there, checked within PROBE_SECONDS."""
+    """Return whether a TCP connection opens there within PROBE_SECONDS."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
             _, writer = await asyncio.open_connection(host, port)

@@ -1,8 +1,9 @@
-"""The process that decodes payloads by schemas: requests on its standard input, an answer to each on its output.
+"""The process that decodes payloads by schemas: it reads requests from its standard input, and writes an answer to
+each.
 
-Both are by Msgpack, with four bytes of their size before them. Payloads and schemas are not trusted: they may take
-all memory, or time without end in which the interpreter hears nothing. So the process sets its own limits, and the one
-that waits for it ends it (`console.admin.decoding_process`).
+Both are in MessagePack, with their size in four bytes before them. Payloads and schemas are untrusted: they may take
+all memory, or endless time in which the interpreter handles no signal. So the process sets its own limits, and the
+process that waits for it ends it (`console.admin.decoding_process`).
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from msgspec import Struct
 from console.model.schemas import Allowance, NotDecoded, SchemaText
 
 MEMORY = 1 << 30
-"""Bytes of addresses that the process may have."""
+"""Most bytes of the process's address space."""
 _PROCESSOR_SECONDS = 10
-"""For one request: the end where no other process is left to end this one."""
+"""Processor seconds for one request: the end if no other process is left to end this one."""
 LARGEST_MADE = 16 << 20
-"""Bytes of JSON that are made of one payload."""
+"""Most bytes of JSON from one payload."""
 _MOST_KEPT, _MOST_KEPT_TEXT = 200, 8 << 20
-"""Schemas that stay parsed, and about the bytes of their texts."""
+"""Most parsed schemas in the cache, and the approximate bytes of their texts."""
 
 
 class Load(Struct, frozen=True, tag=True):
-    """A schema under a number: of Avro as a text, of Protobuf compiled. main: the name of its own file there."""
+    """A schema with a number: an Avro text, or compiled Protobuf. main: the name of its own file in the descriptors."""
 
     number: int
     schema: SchemaText
@@ -38,12 +39,12 @@ class Load(Struct, frozen=True, tag=True):
 
     @property
     def size(self) -> int:
-        """About the bytes that it has."""
+        """The approximate size in bytes."""
         return self.schema.size + len(self.descriptors)
 
 
 class Decode(Struct, frozen=True, tag=True):
-    """A payload, by the schema of a number. values: those that it may have at most."""
+    """A payload, and the number of its schema. values: most values that it may have."""
 
     number: int
     payload: bytes
@@ -52,15 +53,16 @@ class Decode(Struct, frozen=True, tag=True):
 
 
 class Made(Struct, frozen=True, tag=True):
-    """What was made of a payload, as JSON; nothing of a schema, or as the first word. values: how many it had."""
+    """The JSON of a payload; empty for a schema, and for the first message. values: the number of its values."""
 
     made: bytes = b""
     values: int = 0
 
 
 class Refused(Struct, frozen=True, tag=True):
-    """Why a payload or a schema can't be used. is_unknown: the schema has to be loaded first. is_last:
-    the process ends after this answer."""
+    """The reason why a payload or a schema is unusable. is_unknown: whether the schema has to be loaded first. is_last:
+    whether the process ends after this answer.
+    """
 
     why: str
     values: int = 0
@@ -77,7 +79,7 @@ def serve() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     output = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # a library's output is no answer
     with os.fdopen(0, "rb", closefd=False) as requests, output:
         _send(output, Made())
         kept = _Kept()
@@ -106,7 +108,7 @@ def _limit_processor() -> None:
 
 
 class _Kept:
-    """Schemas that stay parsed, the last used ones."""
+    """A cache of parsed schemas, the last used ones."""
 
     def __init__(self) -> None:
         self._decoders: OrderedDict[int, tuple[Callable[..., bytes], int]] = OrderedDict()

@@ -1,4 +1,4 @@
-"""What fields messages have, by version and type. Imports none of kio, so that a start does not wait for it."""
+"""The fields of messages, by version and type. Imports nothing of kio, so that a start does not wait for it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ LENGTHS = {"string": ">h", "bytes": ">i", "records": ">i"}
 
 class Shape(NamedTuple):
     """A field's type. kind: Kafka's name of a primitive type, ``""`` for an entity. entity: its class. is_array:
-    whether the field is an array of these."""
+    whether the field is an array of these.
+    """
 
     kind: str
     entity: Any
@@ -65,16 +66,16 @@ def _unused_fields(entity: Any) -> dict[str, Any]:
 
 
 def filled(entity: type[E], /, **given: object) -> E:
-    """Return the entity with those of the fields that its version has; those that are not given are unused."""
+    """Return the entity with the given fields that its version has; the other fields are unused."""
     known: Any = entity
     return entity(**{name: given.get(name, nothing) for name, nothing in _unused_fields(known).items()})
 
 
 def for_version(entity: type[E], **wanted: object) -> E:
-    """Return the entity with those of the fields that its version has; the others are left out.
+    """Return the entity with the given fields that its version has; the others are left out.
 
-    For fields that older versions can do without (whether to include synonyms). For a field that matters, check the
-    version with `Link.require` before.
+    For fields that older versions can do without (whether to include synonyms). For a required field, check the version
+    with `Link.require` before.
     """
     known = entity.__dataclass_fields__  # type: ignore[attr-defined]
     return entity(**{name: value for name, value in wanted.items() if name in known})

@@ -1,4 +1,4 @@
-"""Encodes and decodes frames without their length, on the client's side and on the broker's.
+"""Encoding and decoding of frames without their length, on the client's side and on the broker's.
 
 The client encodes request headers and payloads and decodes response headers and bodies; the broker's side, for the
 embedded cluster, does the reverse. KIP-482 for the flexible versions.
@@ -29,16 +29,17 @@ if TYPE_CHECKING:
 
 # Error codes as plain integers.
 #
-# kio decodes an error code into its enumeration and raises ValueError on an unknown one: the whole response is lost.
-# A broker may be newer than kio. So each response class gets a subclass with the same slots, in which the fields of
-# kind ``error_code`` are declared ``int16``; kio's native reader follows the declarations, at the same speed. Times
-# that can't be null are milliseconds there: brokers send -1 for none (DescribeTransactions), at which kio raises too.
+# kio decodes an error code into its enumeration and raises ValueError on an unknown one: the whole response is lost. A
+# broker may be newer than kio. So each response class gets a subclass with the same slots, in which the fields of kind
+# ``error_code`` are declared ``int16``; kio's native reader follows the declarations, at the same speed. Times that
+# can't be null are read as milliseconds: brokers send -1 for a missing time (DescribeTransactions), for which kio also
+# raises.
 
 ReadEntity = Callable[[bytes | memoryview, int], tuple[Any, int]]
 """(buffer, offset) -> (entity, bytes read)."""
 
 
-@cache  # kio's reader caches by the class's address, so a class that it has seen must never be freed
+@cache  # kio's reader caches by the class's address, so a class that it has read must never be freed
 def with_open_codes(entity: type) -> type:
     """Return the entity's class with error codes as plain integers: a subclass, or the class itself if it has no
     codes."""
@@ -65,7 +66,7 @@ _PLAIN: Mapping[tuple[Any, bool], tuple[type, str]] = {
     ("error_code", False): (i16, "int16"),
     ("datetime_i64", False): (i64, "int64"),
 }
-"""Kind of a field, and whether it may be null -> how it is read."""
+"""Kind of a field, and whether it may be null -> its type and kind in the reader."""
 
 
 def _opened_type(type_: Any) -> Any:
@@ -92,7 +93,7 @@ _INT32 = struct.Struct(">i")
 
 
 class Unencodable(ValueError):
-    """A value of a request does not fit its format: a number out of range, text that is not Unicode."""
+    """A value of a request does not fit its format: a number out of range, or text that is not Unicode."""
 
 
 @cache
@@ -101,7 +102,7 @@ def _request_writer(entity: type[Entity]) -> Callable[[BytesIO, Entity], None]:
 
 
 def encode_header(payload: RequestPayload, correlation_id: int, client_id: str) -> bytes:
-    """Return the request header that goes before this payload."""
+    """Return the request header of this payload."""
     header = payload.__header_schema__(
         request_api_key=payload.__api_key__,
         request_api_version=payload.__version__,
@@ -112,7 +113,7 @@ def encode_header(payload: RequestPayload, correlation_id: int, client_id: str) 
 
 
 def encode_payload(payload: RequestPayload) -> bytes:
-    """Return the payload, encoded. Raises Unencodable."""
+    """Return the encoded payload. Raises Unencodable."""
     try:
         return _encode(payload)
     except (SerialError, ValueError, TypeError, AttributeError, struct.error) as error:
@@ -126,8 +127,9 @@ def _encode(entity: Entity) -> bytes:
 
 
 def has_flexible_response_header(api: str, request: RequestPayload | type[RequestPayload]) -> bool:
-    """Return whether the header of the response to this request has tagged fields: if the request has, except for
-    ApiVersions, whose header all clients must be able to read (KIP-511)."""
+    """Return whether the header of the response to this request has tagged fields: it has if the request does, except
+    for ApiVersions, whose header all clients must be able to read (KIP-511).
+    """
     return request.__flexible__ and api != "api_versions"
 
 
@@ -137,8 +139,9 @@ def split_response(response: type[ResponsePayload], frame: bytes) -> tuple[int, 
 
 
 def split_frame(frame: memoryview, *, flexible: bool) -> tuple[int, memoryview]:
-    """Do as `split_response`. flexible: whether the header has tagged fields. None is defined; a newer broker may send
-    some."""
+    """Do as `split_response`. flexible: whether the header has tagged fields. Kafka defines none; a newer broker may
+    send some.
+    """
     try:
         (correlation_id,) = _INT32.unpack_from(frame)
         return correlation_id, frame[skip_tags(frame, _INT32.size) if flexible else _INT32.size :]
@@ -147,7 +150,7 @@ def split_frame(frame: memoryview, *, flexible: bool) -> tuple[int, memoryview]:
 
 
 def prepare_decoding(response: type[ResponsePayload]) -> None:
-    """Prepare `decode_body` for this class. Takes milliseconds the first time."""
+    """Prepare `decode_body` for this class. The first call takes milliseconds."""
     open_reader(response)
     prepare_check(response)
 
@@ -184,7 +187,7 @@ class RequestHead(NamedTuple):
 
 
 class EncodedBody(NamedTuple):
-    """A response body that is encoded already, where encoding it each time would take too long."""
+    """An encoded response body, used if encoding it each time would take too long."""
 
     data: bytes
 
@@ -213,7 +216,7 @@ def read_client_id(frame: bytes, *, flexible: bool) -> tuple[str, int]:
 
 
 def is_flexible(request: Any) -> bool:
-    """Return whether requests of this class have tagged fields, in the header too."""
+    """Return whether requests of this class have tagged fields, also in the header."""
     return bool(request.__flexible__)
 
 
@@ -229,7 +232,7 @@ def decode_request(request: Any, payload: bytes) -> Any:
             entity, _ = read(payload, 0)
         except (KeyError, InvalidUnicode):  # unknown tags; bytes that are not UTF-8
             entity, _ = read(without_unknown_tags(request, payload, mend_text=True)[0], 0)
-    except Exception as error:  # kio raises several kinds
+    except Exception as error:  # kio raises several classes
         raise MalformedFrame(f"{request.__name__} v{request.__version__}: {error}") from error
     return entity
 
@@ -242,12 +245,12 @@ def _request_reader(request: Any) -> Callable[[bytes, int], tuple[Any, int]]:
 
 @cache
 def _response_writer(entity: Any) -> Callable[[BytesIO, Any], None]:
-    # With open codes, so that a response can have any number as its error code.
+    # Open codes allow any number as the error code of a response.
     return entity_writer(with_open_codes(entity))
 
 
 def encode_body(response: Any, payload: Any) -> bytes:
-    """Return the payload, encoded as this response class. Error codes may be plain integers."""
+    """Return the payload, encoded by this response class. Error codes may be plain integers."""
     if isinstance(payload, EncodedBody):
         return payload.data
     buffer = BytesIO()
@@ -256,6 +259,6 @@ def encode_body(response: Any, payload: Any) -> bytes:
 
 
 def response_frame(response: Any, correlation_id: int, body: bytes) -> bytes:
-    """Return length, response header and body."""
+    """Return the frame: length, response header and body."""
     tags = b"\x00" if response.__header_schema__.__flexible__ else b""
     return _RESPONSE_HEAD.pack(4 + len(tags) + len(body), correlation_id) + tags + body

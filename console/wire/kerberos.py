@@ -14,7 +14,7 @@ from console.wire.sasl import KerberosFailed, NotTheBroker, SaslStep
 
 LIBRARIES = ("libgssapi_krb5.so.2", "libgssapi_krb5.dylib")
 PACKAGES = "Debian: libgssapi-krb5-2; Red Hat: krb5-libs"
-"""Where operating systems have the library."""
+"""Packages of operating systems with the library."""
 
 _CALLING, _ROUTINE = 0xFF000000, 0x00FF0000
 """Masks of errors in a major status; the rest are hints."""
@@ -26,13 +26,13 @@ _NO_LAYER = 1
 
 
 class NoLibrary(Exception):
-    """The host has no libgssapi_krb5, or an older one. The text says which names were tried."""
+    """The host has no libgssapi_krb5, or an older one. The text has the names that were tried."""
 
 
 class Keys(NamedTuple):
-    """Whose tickets are used. All None: the default principal of the default cache (KRB5CCNAME).
+    """The source of the tickets. All None: the default principal of the default cache (KRB5CCNAME).
 
-    principal: ``name@REALM``. keytab: path of its keys, from which tickets are got and renewed. cache: path of a cache.
+    principal: ``name@REALM``. keytab: path of its keys, used to get and renew tickets. cache: path of a ticket cache.
     """
 
     principal: str | None = None
@@ -75,7 +75,7 @@ def _library() -> CDLL:
         except (OSError, AttributeError):
             continue
         out, word = c_void_p, c_uint32
-        # Pointers are as wide as an int only by chance: every argument has its type.
+        # Every argument needs its type: a pointer may be wider than an int.
         acquire.argtypes = (out, c_void_p, word, c_void_p, c_int, out, out, out, out)
         found.gss_import_name.argtypes = (out, out, out, out)
         found.gss_init_sec_context.argtypes = (
@@ -92,19 +92,19 @@ def _library() -> CDLL:
 
 
 def require_library() -> None:
-    """Raise NoLibrary."""
+    """Raise NoLibrary if the host's library is missing or too old."""
     _library()
 
 
 class KerberosAuthenticator:
-    """One exchange with ``service@host``: mutual authentication, no security layer, as TLS is below."""
+    """One exchange with ``service@host``: mutual authentication without a security layer, since TLS is below it."""
 
     def __init__(self, service: str, host: str, keys: Keys) -> None:
         self._service, self._host, self._keys = service, host, keys
         self._exchange = self._run()
 
     async def step(self, answer: bytes | None) -> SaslStep:
-        """Return the next token, computed in another thread: the library asks the KDC.
+        """Return the next token, computed in another thread since the library connects to the KDC.
 
         Raises KerberosFailed, NoLibrary, NotTheBroker.
         """
@@ -114,19 +114,19 @@ class KerberosAuthenticator:
             keys = self._keys
             if keys.keytab is None:
                 raise
-            # The library names its cache alone.
+            # The library's text names only its cache.
             raise KerberosFailed(f"{error} (keytab {keys.keytab}, principal {keys.principal})") from None
         if token is None:
             self._exchange.close()
         return token
 
     def shown(self) -> str:
-        """Return whose ticket was sent, if that is configured, and for whom."""
+        """Return a line about the ticket: its principal if that is configured, and its service."""
         who = f"{self._keys.principal}'s ticket" if self._keys.principal else "the ticket"
         return f"{who} was for {self._service}/{self._host}"
 
     def is_over(self) -> bool:
-        """Return the library refuses an expired ticket."""
+        """Return False: the library refuses an expired ticket."""
         return False
 
     def _run(self) -> Generator[SaslStep, bytes | None, None]:
@@ -143,7 +143,7 @@ class KerberosAuthenticator:
                 answer = yield token
                 if is_complete:
                     break
-            # An empty message asks for the security layers, unless the last token was one already.
+            # An empty message requests the security layers, unless the last token was one already.
             offer = (yield b"") if not token else answer
             layers = _through(library.gss_unwrap, context, offer or b"")
             if len(layers) != 4 or not layers[0] & _NO_LAYER:
@@ -164,7 +164,7 @@ def _name(text: str, kind: _Oid) -> c_void_p:
 
 
 def _credentials(keys: Keys) -> c_void_p:
-    """Return credentials of these keys; a null pointer for the default ones."""
+    """Return the credentials of these keys; a null pointer for the default ones."""
     if keys == Keys():
         return c_void_p()
     pairs = []
@@ -173,7 +173,7 @@ def _credentials(keys: Keys) -> c_void_p:
             Path(keys.keytab).open("rb").close()
         except OSError as error:
             raise KerberosFailed(f"keytab not readable: {error.strerror}") from None
-        # Tickets of a keytab are kept in memory, one cache for each: a cache on disk may be another principal's.
+        # Tickets from a keytab stay in memory, in one cache for each: a cache on disk may be another principal's.
         identity = hashlib.sha256(repr(keys).encode()).hexdigest()[:16]
         pairs = [(b"client_keytab", f"FILE:{keys.keytab}".encode()), (b"ccache", f"MEMORY:kac-{identity}".encode())]
     elif keys.cache is not None:
@@ -223,14 +223,14 @@ def _buffer(data: bytes) -> _Buffer:
 
 
 def _taken(buffer: _Buffer) -> bytes:
-    """Return the bytes of a buffer of the library's, which is released."""
+    """Return the bytes of a library buffer, and release the buffer."""
     data = string_at(buffer.value, buffer.length) if buffer.value else b""
     _library().gss_release_buffer(byref(c_uint32()), byref(buffer))
     return data
 
 
 def _check(major: int, minor: c_uint32) -> None:
-    """Raise KerberosFailed with the mechanism's own text, which names caches, realms and principals."""
+    """Raise KerberosFailed with the mechanism's own text, which has names of caches, realms and principals."""
     major &= 0xFFFFFFFF
     if not major & (_CALLING | _ROUTINE):
         return

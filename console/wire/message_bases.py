@@ -1,4 +1,4 @@
-"""The base classes of messages that kio does not have: what each says of itself, in the form in which kio reads it.
+"""The base classes of messages that kio lacks, with the class attributes that kio reads.
 
 A module of messages has no ``from __future__ import annotations``: kio reads the fields' types as objects.
 """
@@ -14,7 +14,7 @@ from kio.static.primitive import i16
 
 
 class Part:
-    """A structure within a message; of version 0 and not flexible unless a subclass says otherwise."""
+    """A structure within a message; of version 0 and not flexible unless a subclass differs."""
 
     __slots__ = ()
     __type__: ClassVar = EntityType.nested
@@ -23,8 +23,8 @@ class Part:
     __flexible__: ClassVar[bool] = False
 
     def __init_subclass__(cls, *, key: int | None = None, version: int | None = None) -> None:
-        """Note an API's key, and a version. A dataclass with slots is a class that is made again, with what was noted
-        and without these arguments.
+        """Store an API's key, and a version. A dataclass with slots is created twice, the second time with the
+        stored values and without these arguments.
         """
         if key is not None:
             cls.__api_key__ = i16(key)

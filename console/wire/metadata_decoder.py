@@ -1,9 +1,8 @@
-"""Decodes the topics of Metadata responses into the model, without an object for each field.
+"""Decoder of the topics of Metadata responses into the model, without an object for each field.
 
-Most partitions of a cluster have the same bytes as others: each distinct one is decoded once. That takes less than half
-the time of kio's decoder, and next to no memory beside what is kept: what a decoder takes for a moment Python's pools
-do not give back. What is seldom in an answer is left to kio: topics that can't be described, tagged fields, versions
-before 9.
+Most partitions repeat the bytes of another one, so each distinct one is decoded once. That takes less than half the
+time of kio's decoder, and almost no memory apart from the result: Python's pools do not return the memory of temporary
+objects. kio decodes the rare cases: topics that can't be described, tagged fields, versions before 9.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from console.model.cluster import Partition, Topic
 from console.wire.tagged_fields import read_count, read_varint, skip_tags
 
 VERSIONS = range(9, 14)
-"""The flexible ones that are known."""
+"""The supported versions, all flexible."""
 _IDS_SINCE, _ERROR_SINCE = 10, 13
 _WITH_OPERATIONS = range(8, 11)
 _HEAD = Struct(">hiii")
 _ONE_BYTE = 0x80
-"""A varint below this is one byte."""
+"""Bound below which a varint is one byte."""
 _LISTS_KEPT = 4_096
-"""Different lists of partitions that are found again by their bytes."""
+"""Most distinct lists of partitions in the cache."""
 _NO_ID = bytes(16)
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
@@ -32,19 +31,19 @@ ErrorName = Callable[[int], str]
 
 
 class _Seldom(Exception):
-    """Something that is left to kio."""
+    """A rare case, left to kio."""
 
 
 def decode_topics(version: int, body: bytes, error_name: ErrorName) -> dict[str, Topic] | None:
-    """Return the topics of a response, equal partitions and lists of replicas as one object.
+    """Return the topics of a response; equal partitions and lists of replicas share one object.
 
     Args:
-        version: of the API.
-        body: the bytes after the response header.
-        error_name: Kafka's name of an error code that is not 0.
+        version: version of the API.
+        body: bytes after the response header.
+        error_name: function that returns Kafka's name of a nonzero error code.
 
     Returns:
-        None for what has to be decoded by kio: what is seldom, an answer without brokers, and a malformed one.
+        None for a response that kio has to decode: a rare case, one without brokers, or a malformed one.
     """
     if version not in VERSIONS:
         return None
@@ -74,10 +73,10 @@ def _topics(version: int, body: bytes, partitions: _Partitions) -> dict[str, Top
             topic_id = _id_text(body[end:at])
         internal = body[at]
         mine, at = partitions.at(at + 1)
-        if internal > 1 or body[at + 4]:  # behind the authorized operations: tagged fields
+        if internal > 1 or body[at + 4]:  # tagged fields after the authorized operations
             raise _Seldom
         at += 5
-        name = intern(name)  # other answers have it again
+        name = intern(name)  # other responses repeat it
         topics[name] = Topic(name, mine, bool(internal), topic_id)
     if version in _WITH_OPERATIONS:
         at += 4
@@ -112,14 +111,14 @@ def _after_text(body: bytes, at: int) -> int:
 
 
 def _id_text(topic_id: bytes) -> str | None:
-    """Return an id as `model.identity.uuid_text` does, None for none."""
+    """Return an id as `model.identity.uuid_text` does; None for the zero id."""
     if topic_id == _NO_ID:
         return None
     return b2a_base64(topic_id, newline=False)[:22].translate(_URL_SAFE).decode()
 
 
 class _Partitions:
-    """The partitions of one response, each distinct one decoded once."""
+    """The partitions of one response; each distinct one is decoded once."""
 
     def __init__(self, body: bytes, error_name: ErrorName) -> None:
         self._body = body
@@ -131,17 +130,17 @@ class _Partitions:
         self._sizes: dict[int, int] = {}
 
     def at(self, at: int) -> tuple[tuple[Partition, ...], int]:
-        """Return the partitions of the topic that has them at this offset, by number, and the offset after them."""
+        """Return the partitions of the topic at this offset, by number, and the offset after them."""
         body, known, first = self._body, self._partitions, at
-        # Most topics of a large cluster have the partitions of another one. A list says by itself where it ends, so
-        # that equal bytes are equal lists; how long this one may be is guessed by the last one that began alike.
+        # Most topics of a large cluster have the partitions of another one. A list is self-delimiting, so equal bytes
+        # are equal lists; the size of the last list with the same first byte serves as a guess.
         end = at + self._sizes.get(body[at], 0)
         if (list_before := self._lists.get(body[at:end])) is not None:
             return list_before, end
         count, at = read_count(body, at)
         found = []
         for _ in range(count):
-            # Three lists of nodes, then no tagged fields.
+            # Three lists of nodes, then an empty section of tagged fields.
             isr = at + _HEAD.size + 4 * body[at + _HEAD.size] - 3
             offline = isr + 4 * body[isr] - 3
             end = offline + 4 * body[offline] - 2
@@ -161,7 +160,7 @@ class _Partitions:
         return mine, at
 
     def _decoded(self, data: bytes, isr: int, offline: int) -> Partition:
-        """Return the partition of these bytes. isr, offline: where these lists are."""
+        """Return the partition in these bytes. isr, offline: offsets of these lists."""
         if data[-1]:
             raise _Seldom
         code, number, leader, epoch = _HEAD.unpack_from(data)
@@ -176,7 +175,7 @@ class _Partitions:
         )
 
     def _nodes_of(self, data: bytes) -> tuple[int, ...]:
-        """Return a list of nodes, which begins with its length."""
+        """Return a list of nodes from its bytes, which begin with its length."""
         known = self._nodes.get(data)
         if known is None:
             if not 0 < data[0] < _ONE_BYTE or len(data) != 4 * data[0] - 3:

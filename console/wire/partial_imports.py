@@ -1,4 +1,4 @@
-"""Imports modules of aiokafka and kio without the code of their packages."""
+"""Imports of aiokafka's and kio's modules without the code of their packages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 def import_aiokafka_conn() -> Any:
     """Import ``aiokafka.conn`` without the consumer and the producer, at about half the cost (25 ms of 50), and without
-    what it does not need here: its own messages, and the order of versions of Kafka (half a megabyte).
+    parts that kac does not need: its own messages, and the order of Kafka versions (half a megabyte).
 
     aiokafka logs whole requests at DEBUG, passwords included, so its loggers are held at INFO.
     """
@@ -37,7 +37,9 @@ _UNUSED = ("aiokafka.protocol.admin", "packaging.version")
 
 
 def _later(module: str, name: str) -> Callable[..., Any]:
-    """Return what calls a function or class of a module that is imported only then."""
+    """Return a stand-in that imports a module at its first call, and calls the module's function or class of this
+    name.
+    """
     if name.startswith("__"):
         raise AttributeError(name)
 
@@ -48,8 +50,8 @@ def _later(module: str, name: str) -> Callable[..., Any]:
 
 
 def import_alone(name: str) -> ModuleType:
-    """Return a module, imported without the code of its package. That code runs when a name of the package is first
-    used.
+    """Return a module, imported without the code of its package. That code runs at the first use of a name of the
+    package.
 
     kio's packages import both the request and the response of a version; each costs milliseconds.
     """

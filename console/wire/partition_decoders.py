@@ -1,8 +1,8 @@
-"""Decodes what brokers answer of each partition, ListOffsets and DescribeLogDirs, without an object for each field.
+"""Decoders of responses by partition, ListOffsets and DescribeLogDirs, without an object for each field.
 
-Thousands of partitions are asked for again and again, and what a decoder takes for a moment Python's pools do not give
-back. Names of topics are those of Metadata's answer. What is seldom in an answer is left to kio: tagged fields, names
-that are empty, versions that are not flexible.
+kac reads thousands of partitions again and again, and Python's pools do not return the memory of temporary objects.
+Topic names are shared with those of Metadata responses. kio decodes the rare cases: tagged fields, empty names,
+versions that are not flexible.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import NamedTuple, TypeVar
 from console.wire.tagged_fields import read_count, read_varint
 
 OFFSETS_VERSIONS = range(6, 12)
-"""Of ListOffsets."""
+"""The supported versions of ListOffsets."""
 DIRS_VERSIONS = range(2, 6)
-"""Of DescribeLogDirs."""
+"""The supported versions of DescribeLogDirs."""
 _ERROR_SINCE, _BYTES_SINCE, _CORDONED_SINCE = 3, 4, 5
 _OFFSETS = Struct(">ihqqi")
 _REPLICA = Struct(">iqqB")
@@ -28,15 +28,15 @@ T = TypeVar("T")
 
 
 def decode_offsets(version: int, body: bytes, said: Callable[[int, int, int], T]) -> dict[tuple[str, int], T] | None:
-    """Return (topic, partition) -> what is made of its error code, timestamp and offset.
+    """Return (topic, partition) -> a value made of its error code, timestamp and offset.
 
     Args:
-        version: of ListOffsets.
-        body: the bytes after the response header.
-        said: makes it.
+        version: version of ListOffsets.
+        body: bytes after the response header.
+        said: function that makes the value.
 
     Returns:
-        None for what has to be decoded by kio, what is malformed too.
+        None for a response that kio has to decode, also for a malformed one.
     """
     if version not in OFFSETS_VERSIONS:
         return None
@@ -58,8 +58,9 @@ def decode_offsets(version: int, body: bytes, said: Callable[[int, int, int], T]
 
 
 class DirAnswer(NamedTuple):
-    """A directory of a broker as it was answered. replicas: topic, partition, bytes, records behind, and whether it is
-    a future one, of each; bytes are -1 where they are not said."""
+    """A directory of a broker in its response. replicas: for each the topic, partition, bytes, records behind, and
+    whether it is a future replica; bytes are -1 if the broker does not return them.
+    """
 
     code: int
     path: str
@@ -70,8 +71,9 @@ class DirAnswer(NamedTuple):
 
 
 def decode_log_dirs(version: int, body: bytes) -> list[DirAnswer] | None:
-    """Return the directories of a DescribeLogDirs response without an error of its own; None for what has to be decoded
-    by kio, what is malformed too."""
+    """Return the directories of a DescribeLogDirs response without a top-level error; None for a response that kio has
+    to decode, also for a malformed one.
+    """
     if version not in DIRS_VERSIONS:
         return None
     try:
@@ -123,7 +125,7 @@ def _flag(byte: int) -> bool:
 
 
 def _text(body: bytes, at: int) -> tuple[str, int]:
-    """Return the text at this offset, and the offset after it. Raises ValueError for one that is null or empty."""
+    """Return the text at this offset, and the offset after it. Raises ValueError for a null or empty text."""
     size, at = read_varint(body, at)
     if size < 2:
         raise ValueError("a name is empty")
@@ -132,7 +134,7 @@ def _text(body: bytes, at: int) -> tuple[str, int]:
 
 
 def _without_tags(body: bytes, at: int) -> int:
-    """Return the offset after a section of tagged fields. Raises ValueError where there are some."""
+    """Return the offset after a section of tagged fields. Raises ValueError if it has any."""
     if body[at]:
         raise ValueError("a tagged field")
     return at + 1

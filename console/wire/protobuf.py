@@ -1,4 +1,4 @@
-"""Protobuf: a message by the descriptors that its schema was compiled to, as JSON. Pure."""
+"""Protobuf: messages to JSON, by the compiled descriptors of their schema. Pure."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
 MOST_VALUES = 250_000
-"""Values of a message, those with their default too."""
+"""Most values of a message, defaults included."""
 DEEPEST = 60
 MOST_INDEXES = 32
-"""Numbers that lead to a message within messages."""
+"""Most indexes in the path to a nested message."""
 _PACKAGE = "google.protobuf."
 _WHOLE = 2**53
-"""Below it a number of JSON that is whole is shown so."""
+"""Bound below which a whole number of JSON is shown as an integer."""
 _AS_TEXT = frozenset({"Timestamp", "Duration", "FieldMask"})
 _WRAPPERS = frozenset(
     f"{name}Value" for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 )
-"""Google's types with a form of their own in JSON, beside ``Struct``, ``ListValue``, ``Value`` and ``Any``."""
+"""Google's types with their own JSON form, next to ``Struct``, ``ListValue``, ``Value`` and ``Any``."""
 
 
 def missing() -> str:
-    """Return what to install for Protobuf."""
+    """Return the hint about the packages for Protobuf."""
     return f"Protobuf needs packages: {how_to_add('schemas')}"
 
 
 def protobuf_decoder(descriptors: bytes, main: str) -> Callable[..., bytes]:
-    """Return what decodes messages of a schema.
+    """Return the decoder of a schema's messages.
 
     Args:
-        descriptors: a FileDescriptorSet, each file after those that it imports.
-        main: the name of the file that the schema itself is.
+        descriptors: a FileDescriptorSet, each file after its imports.
+        main: name of the schema's own file.
 
     Returns:
-        A function of a payload, of the indexes of its message where they do not stand before it, and of what may be
-        spent: JSON with the fields' own names, in which bytes are base64 and 64-bit numbers are numbers.
+        A function of a payload, of its message's indexes unless they precede it, and of an allowance. It returns JSON
+        with the fields' original names, with bytes in base64 and 64-bit numbers as numbers.
 
     Raises:
-        NotDecoded: they describe nothing, or the extra is missing.
+        NotDecoded: the descriptors are invalid, or the extra is missing.
     """
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -61,15 +61,15 @@ def protobuf_decoder(descriptors: bytes, main: str) -> Callable[..., bytes]:
         for file in files:
             pool.Add(file)
         (root,) = (file for file in files if file.name == main)
-    except Exception as error:  # noqa: BLE001 what it raises depends on what is wrong
+    except Exception as error:  # noqa: BLE001 the error's class depends on the mistake in the schema
         raise NotDecoded(f"it is no schema of Protobuf: {error}") from None
 
     names = list(_names(root.message_type, []))
     package = f"{root.package}." if root.package else ""
 
     def message_of(indexes: Sequence[int] | str) -> Any:
-        """Return the class of the message of a name, or at a path: an index into the file, then one into each message
-        around it.
+        """Return the class of the message with a name, or at a path: an index into the file, then one into each
+        enclosing message.
         """
         if isinstance(indexes, str):
             path = _by_name(names, indexes.removeprefix(package))
@@ -97,7 +97,7 @@ def _decoded(
             raise
         except NotDecoded as error:
             problem = problem or error
-        except Exception as error:  # noqa: BLE001 what it raises depends on what is wrong
+        except Exception as error:  # noqa: BLE001 the error's class depends on the mistake in the payload
             if "alloc failed" in str(error):  # the limit of this process, not the payload's form
                 raise MemoryError from None
             problem = problem or NotDecoded(f"it is no such message: {error}")
@@ -107,25 +107,28 @@ def _decoded(
     try:
         return msgspec.json.encode(_Plain(allowance or Allowance()).message(message, 0))
     except (AttributeError, KeyError, TypeError, ValueError):
-        # A schema may define types of its own by Google's names.
+        # A schema may define its own types with the names of Google's.
         raise NotDecoded("a type in its schema is called as one of Google's, and has other fields") from None
 
 
 def _nested(message: Any) -> list[Any]:
-    """Return the messages in a message as Java's serializer counts them: those of the text, without those that the
-    compiler makes for maps."""
+    """Return the nested messages that Java's serializer counts: those in the text, without the compiler's map
+    entries.
+    """
     return [each for each in message.nested_type if not each.options.map_entry]
 
 
 def _names(messages: Iterable[Any], around: list[str]) -> Iterator[list[str]]:
-    """Yield the names of messages and of those in them, each after the names around it."""
+    """Yield the names of messages and of their nested messages, each after the names of the enclosing ones."""
     for each in messages:
         yield [*around, each.name]
         yield from _names(_nested(each), [*around, each.name])
 
 
 def _at_indexes(inner: list[Any], indexes: Sequence[int]) -> list[str]:
-    """Return the message at a path, after the names around it. Raises NotDecoded: there is none."""
+    """Return the name of the message at a path, after the names of the enclosing messages. Raises NotDecoded if the
+    path is invalid.
+    """
     path = []
     for index in indexes:
         if index >= len(inner):
@@ -136,10 +139,10 @@ def _at_indexes(inner: list[Any], indexes: Sequence[int]) -> list[str]:
 
 
 def _by_name(names: Sequence[list[str]], name: str) -> list[str]:
-    """Return the one message of a name, which may leave out what is around it.
+    """Return the only message with a name, which may lack its enclosing names.
 
     Raises:
-        NotDecoded: there is none, or more than one.
+        NotDecoded: no message has the name, or several have it.
     """
     parts = name.split(".")
     whole = [each for each in names if each == parts]
@@ -153,7 +156,7 @@ _NAME = re.compile(rb"[A-Za-z_][\w.]{0,200}", re.ASCII)
 
 
 def _named(data: bytes) -> tuple[str, bytes] | None:
-    """Return the name in a message ``Ref`` with its length before it, and what follows; None if there is none."""
+    """Return the name in a length-prefixed ``Ref`` message, and the bytes after it; None without one."""
     whole, at = _length(data, 0)
     size, begin = _length(data, at + 1)
     end = begin + size
@@ -163,17 +166,17 @@ def _named(data: bytes) -> tuple[str, bytes] | None:
 
 
 def _length(data: bytes, at: int) -> tuple[int, int]:
-    """Return a length of one byte or of two, and where it ends."""
+    """Return a length of one or two bytes, and the offset after it."""
     one, two = (*data[at : at + 2], 0, 0)[:2]
     return (one, at + 1) if one < 0x80 else (one & 0x7F | two << 7, at + 2)
 
 
 def _readings(payload: bytes, header: bytes | None) -> Iterator[tuple[Sequence[int] | str | NotDecoded, bytes]]:
-    """Yield what names a message, and the message, the likeliest first.
+    """Yield the key of a message (indexes or name) and its bytes, the likeliest reading first.
 
-    By Confluent's format it is indexes in zigzag; by older serializers for Python and .NET the same without zigzag; by
-    Apicurio's a message ``Ref`` with its length before it. All stand before the message, or in a header, where
-    Apicurio's has the name alone.
+    Confluent's format has indexes in zigzag; older serializers for Python and .NET write them without zigzag;
+    Apicurio's format has a length-prefixed ``Ref`` message. These precede the message or are in a header; in a header
+    Apicurio's format has only the name.
     """
     data = payload if header is None else header
     if header is not None and _NAME.fullmatch(header):
@@ -190,10 +193,10 @@ def _readings(payload: bytes, header: bytes | None) -> Iterator[tuple[Sequence[i
 
 
 def message_indexes(data: bytes, *, zigzag: bool = True) -> tuple[tuple[int, ...], bytes]:
-    """Return the indexes at the beginning of some bytes, and what follows them.
+    """Return the indexes at the beginning of some bytes, and the bytes after them.
 
     Raises:
-        NotDecoded: there are none.
+        NotDecoded: the indexes are invalid.
     """
     at = 0
 
@@ -215,19 +218,19 @@ def message_indexes(data: bytes, *, zigzag: bool = True) -> tuple[tuple[int, ...
     found = tuple(number() for _ in range(count))
     if any(each < 0 for each in found):
         raise NotDecoded("an index of its message is below 0")
-    # One zero stands for the first message of the file.
+    # A single zero means the first message of the file.
     return found or (0,), data[at:]
 
 
 class _Plain:
-    """One message that is turned into what JSON can have."""
+    """A conversion of one message to types that JSON supports."""
 
     def __init__(self, allowance: Allowance) -> None:
         self._allowance = allowance
         self._left = MOST_VALUES
 
     def message(self, message: Message, depth: int) -> Any:
-        """Return a message as a dict, with fields of no presence that have their default."""
+        """Return a message as a dict, including default values of fields without presence."""
         if depth > DEEPEST:
             raise NotDecoded(f"it is nested deeper than {DEEPEST} levels")
         package, name = message.DESCRIPTOR.full_name[: len(_PACKAGE)], message.DESCRIPTOR.name
@@ -252,7 +255,7 @@ class _Plain:
         return made
 
     def _value(self, message: Message, depth: int) -> Any:
-        """Return what a google.protobuf.Value stands for, as JSON has it."""
+        """Return the value of a google.protobuf.Value in JSON's types."""
         kind = message.WhichOneof("kind")
         if kind in (None, "null_value"):
             return None
@@ -262,17 +265,17 @@ class _Plain:
         return self._one(message.DESCRIPTOR.fields_by_name[kind], found, depth)
 
     def _any(self, message: Any, depth: int) -> Any:
-        """Return the message in a google.protobuf.Any, beside the name of its type; bytes of a type that the schema
-        does not have.
+        """Return the message in a google.protobuf.Any with the name of its type; its bytes if the schema lacks the
+        type.
         """
         made: dict[str, Any] = {"@type": message.type_url}
         try:
             of = message.DESCRIPTOR.file.pool.FindMessageTypeByName(message.type_url.rpartition("/")[2])
             inner = _class_of(of).FromString(message.value)
-        except Exception:  # noqa: BLE001 what it raises depends on what is wrong
+        except Exception:  # noqa: BLE001 the error's class depends on the mistake in the payload
             return {**made, "value": b64encode(message.value).decode()}
         found = self.message(inner, depth + 1)
-        # What has a form of its own stands beside the type, whatever it has in it.
+        # A type with its own JSON form gets the key "value", whatever fields it has.
         has_fields = isinstance(found, dict) and not of.full_name.startswith(_PACKAGE)
         return {**made, **found} if has_fields else {**made, "value": found}
 
@@ -290,7 +293,7 @@ class _Plain:
         entry = field.message_type
         if entry is not None and entry.GetOptions().map_entry:
             of = entry.fields_by_name["value"]
-            # A map has no order of its own: the same record reads the same each time.
+            # A map has no order: sort it, so that equal records read alike.
             return {_text(key): self._one(of, value[key], depth) for key in sorted(value)}
         return [self._one(field, each, depth) for each in value]
 
@@ -319,7 +322,9 @@ def _text(key: Any) -> str:
 
 
 def _own_form(message: Message) -> Any:
-    """Return a timestamp or another of Google's types as its own JSON; as what it holds where it has none."""
+    """Return the JSON form of a timestamp or another of Google's types; its fields if the form can't represent the
+    value.
+    """
     from google.protobuf import json_format
 
     try:

@@ -1,9 +1,9 @@
-"""Decodes DescribeClientQuotas responses into the model. One response has all entities: it can't be paged.
+"""Decoder of DescribeClientQuotas responses into the model. One response has all entities: the API has no pages.
 
-The bytes between the names, and those between the values, are the same for all entities with the same types and keys.
-So the first entity of a layout is read field by field; the others are found by a regular expression, and their names
-and values are decoded column by column. That takes half the time of a loop over entities. Version 0 (Kafka 2.6 and 2.7)
-is decoded by kio.
+The bytes between the names, and those between the values, are equal for all entities with the same types and keys. So
+the first entity of a layout is read field by field; a regular expression finds the others, and their names and values
+are decoded column by column. That takes half the time of a loop over entities. kio decodes version 0 (Kafka 2.6 and
+2.7).
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from console.wire.tagged_fields import read_varint, skip_tags
 _DOUBLE = Struct(">d")
 _NO_TAGS = b"\x00"
 _NULL = b"\x00"
-_KNOWN = 8  # layouts that are remembered; entities of other layouts are read field by field
+_KNOWN = 8  # most layouts to remember; entities of other layouts are read field by field
 _KNOWN_VALUES = 1024
-_AT_ONCE = 64 * 1024  # bytes; small enough for intermediate objects to stay in the processor's cache
+_AT_ONCE = 64 * 1024  # bytes; small enough to keep intermediate objects in the processor's cache
 _SAMPLE = 64
-_BYTES = "latin-1"  # a character for each byte: texts are cut out of it without being decoded one by one
-_LENGTHS = bytes(range(1, 0x80)) + bytes(0x81)  # a length as it is encoded in one byte: one more; 0 where it takes two
+_BYTES = "latin-1"  # one character per byte, so that texts are sliced without a decoding step each
+_LENGTHS = bytes(range(1, 0x80)) + bytes(0x81)  # a length in one byte: it is one more; 0 if it takes two bytes
 
 Quotas = dict[QuotaEntity, QuotaValues]
 
 
 class QuotaError(NamedTuple):
-    """Why a broker described no quotas: Kafka's error code and the message, null as ``""``."""
+    """The error of a refused request: Kafka's error code and the message, null as ``""``."""
 
     code: int
     message: str
@@ -51,7 +51,7 @@ class QuotaError(NamedTuple):
 def decode_quotas(version: int, body: bytes) -> Quotas | QuotaError:
     """Return the entities of a response body (the bytes after the response header), or the error of the whole request.
 
-    Raises MalformedFrame for bytes that are not such a response.
+    Raises MalformedFrame for other bytes.
     """
     if version == 0:
         return _decode_by_kio(version, body)
@@ -60,7 +60,7 @@ def decode_quotas(version: int, body: bytes) -> Quotas | QuotaError:
             return _Decoder(body, _KNOWN).decode()
         except _NotAName:
             return _Decoder(body, 0).decode()
-    except Exception as error:  # kio raises several kinds
+    except Exception as error:  # kio raises several classes
         raise MalformedFrame(f"DescribeClientQuotasResponse v{version}: {error}") from error
 
 
@@ -77,22 +77,22 @@ def _decode_by_kio(version: int, body: bytes) -> Quotas | QuotaError:
 
 
 class _NotAName(Exception):
-    """Bytes that were matched as a name do not have the length that they begin with: the name contains a zero byte."""
+    """Bytes matched as a name differ from its encoded length: the name contains a zero byte."""
 
 
 class _OtherKeys(Exception):
-    """Bytes that were matched as values are of keys that are not known: they begin as known ones do."""
+    """Bytes matched as values have unknown keys that begin like known ones."""
 
 
 class _Names(dict[str | None, str | None]):
-    """The names of one component, equal ones as one object where they come again."""
+    """A cache of the names of one component, so that equal ones share one object."""
 
     def __missing__(self, name: str | None) -> str | None:
         self[name] = name
         return name
 
     def shared(self, names: Sequence[str | None]) -> Iterable[str | None]:
-        """Return the names. Whether they come again, a few of them tell: most names of clients do not."""
+        """Return the names, shared if a sample of them repeats: most client names do not."""
         some = names[:_SAMPLE]
         if len(set(some)) == len(some) and self.keys().isdisjoint(some):
             return names
@@ -102,8 +102,8 @@ class _Names(dict[str | None, str | None]):
 class _Types(NamedTuple):
     """A layout of entities: components of these types, in wire order.
 
-    before_names: the bytes before each name. known: the names of each component that come again. order: indexes of the
-    components in the model's order.
+    before_names: the bytes before each name. known: cache of names for each component. order: indexes of the components
+    in the model's order.
     """
 
     types: tuple[str, ...]
@@ -113,14 +113,15 @@ class _Types(NamedTuple):
 
     def entities(self, columns: Sequence[Sequence[str]]) -> Iterator[QuotaEntity]:
         """Return the entities with these names: two columns for each component, the first bytes of the names' lengths
-        and what follows."""
+        and the bytes after those.
+        """
         named = [known.shared(_names(*columns[2 * at : 2 * at + 2])) for at, known in enumerate(self.known)]
         parts = chain.from_iterable((repeat(self.types[place]), named[place]) for place in self.order)
         return map(tuple.__new__, repeat(QuotaEntity), zip(*parts, strict=False))
 
 
 def _names(lengths: Sequence[str], texts: Sequence[str]) -> Sequence[str | None]:
-    """Decode names: the first byte of each one's length, and what follows it. Raises _NotAName."""
+    """Decode names, each split into the first byte of its length and the rest. Raises _NotAName."""
     said = "".join(lengths).encode(_BYTES)
     try:
         short = bytes(map(len, texts)).translate(_LENGTHS) == said and 0 not in said
@@ -140,8 +141,9 @@ def _name(length: str, text: str) -> str | None:
 
 
 class _Keys(NamedTuple):
-    """A layout of values: these keys. around_values: the bytes around the doubles, from the end of the last name to the
-    end of the entity. layout: of these bytes and the doubles."""
+    """A layout of values with these keys. around_values: the bytes around the doubles, from the end of the last name to
+    the end of the entity. layout: struct of these bytes and the doubles.
+    """
 
     keys: tuple[str, ...]
     around_values: tuple[bytes, ...]
@@ -149,7 +151,7 @@ class _Keys(NamedTuple):
 
 
 class _Values(dict[str, QuotaValues]):
-    """Values by their bytes, equal ones as one object: most entities have one of a few limits."""
+    """A cache of values by their bytes: most entities have one of a few limits."""
 
     def __init__(self, keys: Sequence[_Keys]) -> None:
         super().__init__()
@@ -167,10 +169,10 @@ class _Values(dict[str, QuotaValues]):
 
 
 class _Decoder:
-    """One response of version 1, read from left to right."""
+    """A decoder of one response of version 1, from left to right."""
 
     def __init__(self, body: bytes, layouts: int) -> None:
-        """Make one. layouts: how many are remembered, of entities and of values each."""
+        """Make a decoder. layouts: most layouts to remember, of entities and of values each."""
         self._body, self._view = body, memoryview(body)
         self._layouts = layouts
         self._types: list[_Types] = []
@@ -194,7 +196,7 @@ class _Decoder:
         return QuotaError(code, message or "") if code else entities
 
     def _entities(self, count: int, offset: int) -> tuple[Quotas, int]:
-        """Return so many entities, and the offset after them."""
+        """Return `count` entities, and the offset after them."""
         result: Quotas = {}
         while count > 0:
             columns, after = self._known_columns(offset)
@@ -218,15 +220,15 @@ class _Decoder:
         return result, offset
 
     def _known_columns(self, start: int) -> tuple[list[list[str]], int]:
-        """Return the consecutive entities of known layouts from here on, at most `_AT_ONCE` bytes, and the offset after
-        them.
+        """Return the consecutive entities of known layouts from `start` on, in at most `_AT_ONCE` bytes, and the offset
+        after them.
 
-        Columns: two for each name of each of `_types`, None where the entity has another layout; the encoded values. No
-        columns where there is no such entity.
+        Columns: two for each name of each of `_types`, None for entities of another layout; and the encoded values. No
+        columns without such an entity.
         """
         if self._known_entity is None:
             return [], start
-        # Split into columns at once: a row is never an object. What is between matches is empty.
+        # One split makes all columns, without an object for each row. The text between matches is empty.
         pieces = self._known_entity.split(str(self._view[start : start + _AT_ONCE], _BYTES))
         groups = self._known_entity.groups
         end = min(start + _AT_ONCE, len(self._body))
@@ -237,7 +239,7 @@ class _Decoder:
         return (columns if columns[-1] else []), end
 
     def _named(self, columns: Sequence[Sequence[str]]) -> Iterable[QuotaEntity]:
-        """Return the entities of these columns, in the same order."""
+        """Return the entities of these columns, in order."""
         if len(self._types) == 1:
             return self._types[0].entities(columns[:-1])
         entities: list[QuotaEntity] = [QuotaEntity()] * len(columns[-1])
@@ -312,10 +314,11 @@ class _Decoder:
 
 
 def _pattern(types: Iterable[_Types], keys: Iterable[_Keys], *, exact: bool) -> re.Pattern[str]:
-    """Match an entity of these layouts: two groups for each name, one for the values; or all remaining bytes.
+    """Return the expression for an entity of these layouts: two groups for each name, one for the values; or all
+    remaining bytes.
 
-    exact: whether values are matched as far as their last key. Else their first key has to do, in half the time; the
-    others are compared when the values are looked up.
+    exact: whether to match the values up to their last key. Otherwise only their first key is matched, in half the
+    time, and the other keys are compared at the look-up of the values.
     """
 
     def exactly(piece: bytes) -> str:

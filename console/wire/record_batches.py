@@ -1,7 +1,7 @@
-"""Record batches as Fetch returns them: format v2 (KIP-98), and the message sets v0 and v1 of old logs.
+"""Record batches in Fetch responses: format v2 (KIP-98), and the message sets v0 and v1 of old logs.
 
-Nothing in them is trusted: checksums are checked, sizes and counts compared with the bytes that are there, and
-decompression stops at a limit. A batch that can't be decoded says so; those after it are decoded.
+The data is untrusted: checksums are verified, sizes and counts are compared with the actual bytes, and decompression
+stops at a limit. A batch that can't be decoded has a `problem`; the batches after it are decoded.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from console.model.records import NO_TIMESTAMP, BatchFacts, Header, Record
 from console.wire.compression import Codec, DamagedData, decompress
 
 _ENTRY = struct.Struct(">qi")
-"""Of a batch or a message: offset, and the bytes after these twelve."""
+"""Start of a batch or a message: its offset, and the number of bytes after these twelve."""
 HEADER = struct.Struct(">qiibIhiqqqhii")
-"""Of format v2: a `BatchHeader`."""
+"""Header of format v2: a `BatchHeader`."""
 _MAGIC_AT, _CRC_FROM = 16, 21
 _V0, _V1 = struct.Struct(">Ibb"), struct.Struct(">Ibbq")
 """crc, magic, attributes; and v1's timestamp."""
@@ -34,7 +34,7 @@ _LEAST_RECORD = 7
 
 
 _AT_ONCE = 1 << 12
-"""Records that are passed at once."""
+"""Records between two checks of the time."""
 
 
 class BatchHeader(NamedTuple):
@@ -56,15 +56,15 @@ class BatchHeader(NamedTuple):
 
 
 class BatchDamage(ValueError):
-    """A batch, or the rest of it, can't be decoded. The text says why."""
+    """A batch, or the rest of it, can't be decoded. The text has the reason."""
 
 
 class Batch(NamedTuple):
     """One batch, or one message of an old set, with its records still encoded.
 
-    base_offset, last_offset: as its header has them, which no checksum covers in part; of a compressed old message both
-    are the offset of its last record. claimed: how many records it says it has. problem: why it can't be decoded,
-    ``""`` if it may be.
+    base_offset, last_offset: from the header, which the checksum covers only in part; for a compressed old message both
+    are the offset of its last record. claimed: the number of records in the header. problem: the reason why it can't be
+    decoded; ``""`` if none is known.
     """
 
     base_offset: int
@@ -80,7 +80,7 @@ class Batch(NamedTuple):
 
     @property
     def aborts(self) -> bool:
-        """Whether it is the marker of an aborted transaction (EndTransactionMarker). Raises BatchDamage."""
+        """Whether the batch is the marker of an aborted transaction (EndTransactionMarker). Raises BatchDamage."""
         if not self.control:
             return False
         for record in records(self, "", 0):
@@ -90,8 +90,9 @@ class Batch(NamedTuple):
 
 
 def batches(data: bytes) -> Iterator[Batch]:
-    """Yield the batches in the bytes of a partition, in their order. The last one is left out if it is cut off, unless
-    it is the only one."""
+    """Yield the batches in the bytes of a partition, in order. The last one is left out if it is cut off, unless it is
+    the only one.
+    """
     view, at = memoryview(data), 0
     while len(data) - at >= _ENTRY.size:
         base, length = _ENTRY.unpack_from(data, at)
@@ -162,7 +163,7 @@ def _codec_name(codec: int) -> str:
 
 
 class OutOfTime(Exception):
-    """The records before the first one that is wanted were too many for the time there is."""
+    """The records before the first wanted one were too many for the time limit."""
 
 
 def _never() -> bool:
@@ -177,10 +178,11 @@ def records(
     limit: int = MOST_UNPACKED,
     is_over: Callable[[], bool] = _never,
 ) -> Iterator[Record]:
-    """Return the records of a batch from an offset on, decoded one by one. limit: bytes of its decompressed records.
-    is_over: asked now and then while records before that offset are passed.
+    """Return the records of a batch from an offset on, decoded one by one.
 
-    Raises BatchDamage where it, or the rest of it, can't be decoded, and OutOfTime.
+    limit: most bytes of its decompressed records. is_over: function called now and then while earlier records are
+    skipped; True ends the read.
+    Raises BatchDamage if the batch, or the rest of it, can't be decoded, and OutOfTime.
     """
     if batch.problem:
         raise BatchDamage(batch.problem)
@@ -194,12 +196,13 @@ def records(
 
 
 class _Truncated(Exception):
-    """A varint or a field runs over its end."""
+    """A varint or a field extends beyond its end."""
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return a zigzag varint of up to 64 bits, and where it ends. Raises IndexError at the end of the data,
-    _Truncated."""
+    """Return a zigzag varint of up to 64 bits, and the offset after it. Raises IndexError at the end of the data, and
+    _Truncated.
+    """
     byte = data[at]
     if byte < 0x80:
         return (byte >> 1) ^ -(byte & 1), at + 1
@@ -289,7 +292,7 @@ def _headers(body: bytes, at: int, end: int) -> tuple[tuple[Header, ...], int]:
 
 
 def _message(data: memoryview) -> Batch:
-    """Return a message; a compressed one holds a set of messages in its value."""
+    """Return a message; the value of a compressed one is a set of messages."""
     offset, _ = _ENTRY.unpack_from(data, 0)
     at = _ENTRY.size
     magic = data[_MAGIC_AT]
@@ -312,7 +315,7 @@ def _message(data: memoryview) -> Batch:
 
 
 def _inner_set(body: memoryview) -> tuple[memoryview, str]:
-    """Return the compressed value of a message, and what is wrong with it."""
+    """Return the compressed value of a message, and its problem or ``""``."""
     try:
         _, at = _old_field(body, 0)
         value, _ = _old_field(body, at)
@@ -324,7 +327,7 @@ def _inner_set(body: memoryview) -> tuple[memoryview, str]:
 def _old_records(
     batch: Batch, body: bytes, topic: str, partition: int, start: int, is_over: Callable[[], bool]
 ) -> Iterator[Record]:
-    """Yield one record; or those of a compressed message, whose offsets count from its first in v1 (KIP-31)."""
+    """Yield one record, or those of a compressed message; in v1 their offsets are relative to the first (KIP-31)."""
     if batch.codec == Codec.NONE:
         if batch.base_offset >= start:
             yield _old_record(batch, body, topic, partition, batch.base_offset, batch.base_timestamp)

@@ -25,32 +25,33 @@ _conn = import_aiokafka_conn()
 # The exchange: SaslHandshake, then SaslAuthenticate until the mechanism has nothing more to send (KIP-43, KIP-152).
 
 SaslStep = bytes | None
-"""Bytes to send. None at the end."""
+"""Bytes to send; None at the end."""
 
 
 class Authenticator(Protocol):
     """The client's side of one exchange of a mechanism."""
 
     def step(self, payload: bytes | None, /) -> Awaitable[SaslStep]:
-        """Return the next bytes to send after the broker's answer, None before the first.
+        """Return the next bytes to send after the broker's message; None before the first.
 
-        Raises NotTheBroker; and what the credentials' source raises.
+        Raises NotTheBroker, and the errors of the credentials' source.
         """
 
     def shown(self) -> str:
-        """Return what the credentials say of themselves, a line without secrets; empty if that is only a user's
-        name."""
+        """Return a line about the credentials without secrets; empty if it would have only a user's name."""
 
     def is_over(self) -> bool:
-        """Return whether a broker that reports no end of the session takes the credentials as over.
+        """Return whether the credentials count as expired for a broker that reports no end of the session.
 
-        Brokers accept a delegation token that has ended until they delete it, up to an hour later (4.3): they report 0
-        ms, and close the connection at its first request (SaslServerAuthenticator).
+        Brokers accept an expired delegation token until they delete it, up to an hour later (4.3): they report 0 ms,
+        and close the connection at its first request (SaslServerAuthenticator).
         """
 
 
 class Login(NamedTuple):
-    """How to log in. begin: makes the authenticator of one exchange with the broker of this host name."""
+    """The mechanism and its credentials. begin: function that makes the authenticator of one exchange with the broker
+    of this host name.
+    """
 
     mechanism: str
     begin: Callable[[str], Authenticator]
@@ -59,8 +60,7 @@ class Login(NamedTuple):
 class SaslRefused(Exception):
     """The broker refused the mechanism or the credentials. errno: Kafka's error code. The text is the broker's.
 
-    mechanisms: those of the listener, where it does not support ours. shown: what the refused credentials say of
-    themselves.
+    mechanisms: those of the listener, if it does not support kac's. shown: the line about the refused credentials.
     """
 
     def __init__(self, errno: int, text: str, mechanisms: tuple[str, ...] = (), shown: str = "") -> None:
@@ -71,22 +71,22 @@ class SaslRefused(Exception):
 
 
 class NotTheBroker(Exception):
-    """The peer's messages are not those of a broker that has this user's credentials. The text says why."""
+    """The peer's messages are not those of a broker that knows this user's credentials. The text has the reason."""
 
 
 class EndsAtOnce(Exception):
-    """The broker took the credentials, but the session is too short to be used. The text says when it ends."""
+    """The broker accepted the credentials, but the session is too short to use. The text has its end."""
 
 
 class KerberosFailed(Exception):
-    """Kerberos refused, on this side: no ticket, an expired one, an unknown realm… The text is the library's."""
+    """Kerberos failed on this side: no ticket, an expired one, an unknown realm… The text is the library's."""
 
 
 Send = Callable[[AiokafkaRequest], Awaitable[RawResponse]]
 
 
 def handshake(login: Login) -> AiokafkaRequest:
-    """Return the request that names the mechanism: version 1, as all that brokers have since Kafka 1.0."""
+    """Return the request that names the mechanism: version 1, which all brokers have since Kafka 1.0."""
     return AiokafkaRequest("sasl_handshake", 1, lambda kio: kio.SaslHandshakeRequest(mechanism=login.mechanism))
 
 
@@ -101,11 +101,11 @@ async def log_in(
     host: str,
     shaken: Awaitable[RawResponse] | None = None,
 ) -> float:
-    """Authenticate a connection, a new one or an open one again (KIP-368). shaken: the answer to `handshake`, where it
-    was sent already.
+    """Authenticate a new connection, or an open one again (KIP-368). shaken: the response to `handshake`, if it was
+    sent already.
 
-    Returns the time by which to authenticate again, on the monotonic clock; infinite if the session does not end.
-    Raises SaslRefused, EndsAtOnce, NotTheBroker, and what `send` and the credentials' source raise.
+    Returns the time of the next authentication, on the monotonic clock; infinite if the session does not end. Raises
+    SaslRefused, EndsAtOnce, NotTheBroker, and the errors of `send` and of the credentials' source.
     """
 
     def decoded(raw: RawResponse) -> Any:
@@ -138,18 +138,18 @@ async def log_in(
 
 
 EARLIEST, LATEST = 0.85, 0.95
-"""Shares of a session's lifetime between which it is renewed, at random: not all clients at once (as
-SaslClientAuthenticator's)."""
+"""Bounds of the share of a session's lifetime after which it is renewed, at random so that not all clients renew at
+once (as SaslClientAuthenticator does)."""
 LEAST_MARGIN = 2.0
 """Seconds before its end by which a session is renewed, if it is long enough: a request that a busy broker reads after
-the end closes the connection, and what became of it is unknown."""
+the end closes the connection, and its outcome is unknown."""
 LEAST_SESSION = 2.0
-"""Seconds: a shorter session is not used. It is the end of a token; what is sent then may be read too late, and brokers
-renew none within a second (KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS)."""
+"""Seconds of the shortest session to use. A shorter one is the end of a token: the broker may read a request too late,
+and brokers renew no session within a second (KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS)."""
 
 
 def renewed_after(lifetime: float) -> float:
-    """Return seconds until a session of so many seconds is renewed."""
+    """Return the seconds until the renewal of a session that lasts `lifetime` seconds."""
     if lifetime <= 0 or lifetime == float("inf"):
         return float("inf")
     return min(random.uniform(EARLIEST, LATEST) * lifetime, max(lifetime - LEAST_MARGIN, lifetime / 2))  # noqa: S311
@@ -170,11 +170,11 @@ class PlainAuthenticator:
         return message
 
     def shown(self) -> str:
-        """Return nothing to say."""
+        """Return an empty line: only the user's name is known."""
         return ""
 
     def is_over(self) -> bool:
-        """Return a password has no end."""
+        """Return False: a password does not expire."""
         return False
 
 
@@ -182,18 +182,19 @@ class PlainAuthenticator:
 #
 # A server other than the broker may answer at its address. With few iterations the client's proof is cheap to crack,
 # with two billion the client computes for an hour. Without the right signature at the end the peer does not have the
-# password's keys: it is not a broker that holds this user.
+# password's keys: it is not a broker with this user.
 
 MIN_ITERATIONS, MAX_ITERATIONS = 4096, 1_000_000
-"""Kafka allows 4,096 to 16,384 (ScramMechanism); RFC 7677 requires at least 4,096. A million takes about a second."""
+"""Bounds of the iterations: Kafka allows 4,096 to 16,384 (ScramMechanism); RFC 7677 requires at least 4,096. A million
+takes about a second."""
 _EXTENSIONS = r"(?:,[a-hj-qt-zA-Z]=[^,]*)*"
 _SERVER_FIRST = re.compile(r"\Ar=([\x21-\x2b\x2d-\x7e]+),s=([A-Za-z0-9+/]+={0,2}),i=([1-9][0-9]{0,9})" + _EXTENSIONS)
-"""server-first-message. A mandatory extension (m=) would come first."""
+"""The server-first-message. A mandatory extension (m=) would come first."""
 _SERVER_FINAL = re.compile(r"v=([A-Za-z0-9+/]+={0,2})(?:,.*)?")
 
 
 class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-defined]
-    """aiokafka's authenticator, but it raises NotTheBroker before it computes a proof that must not be sent.
+    """aiokafka's authenticator, which also raises NotTheBroker before it computes a proof that must not be sent.
 
     extensions: sent with the user's name, as ``tokenauth`` (ScramExtensions).
     """
@@ -208,13 +209,13 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
         self._extensions = extensions
 
     def is_over(self) -> bool:
-        """Return whether it is a delegation token, which always ends."""
+        """Return whether the user is a delegation token, which always expires."""
         return bool(self._extensions)
 
     def first_message(self) -> str:
         """Return the client-first-message."""
         if self._extensions:
-            # The extensions are part of what both sides sign.
+            # Both sides also sign the extensions.
             header, _, bare = str(super().first_message()).partition(",,")
             self._auth_message = f"{bare},{self._extensions}"
             return f"{header},,{self._auth_message}"
@@ -251,7 +252,7 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
         return None if step is None else step[0]
 
     def shown(self) -> str:
-        """Return nothing to say."""
+        """Return an empty line: only the user's name is known."""
         return ""
 
 
@@ -266,26 +267,26 @@ def _from_base64(text: str, what: str) -> bytes:
 
 
 class TokenSource(Protocol):
-    """Where bearer tokens come from."""
+    """A source of bearer tokens."""
 
     async def token(self) -> str:
-        """Return a token that is valid now. Raises AdminError."""
+        """Return a currently valid token. Raises AdminError."""
 
     def extensions(self) -> Mapping[str, str]:
         """Return SASL extensions (KIP-342), sent with the token."""
 
     def shown(self) -> str:
-        """Return what the last token says of itself, without the token."""
+        """Return a line about the last token, without the token."""
 
     def is_over(self) -> bool:
-        """Return whether the last token is expired by this host's clock."""
+        """Return whether the last token has expired by this host's clock."""
 
 
 class BearerAuthenticator:
     """Sends a token and the extensions.
 
     A broker that refuses the token answers with JSON, waits for one byte, and then fails the authentication (RFC 7628,
-    section 3.2.3; OAuthBearerSaslServer). Without that byte the next request fails instead, as one in the middle of
+    section 3.2.3; OAuthBearerSaslServer). Without that byte the next request fails instead, as one sent during
     authentication.
     """
 
@@ -294,7 +295,7 @@ class BearerAuthenticator:
         self._token_sent = False
 
     async def step(self, answer: bytes | None) -> SaslStep:
-        """Return the next bytes to send after the broker's answer."""
+        """Return the next bytes to send after the broker's message."""
         if self._token_sent:
             return b"\x01" if answer else None
         self._token_sent = True
@@ -302,9 +303,9 @@ class BearerAuthenticator:
         return ("n,,\x01" + "".join(f"{key}={value}\x01" for key, value in pairs.items()) + "\x01").encode()
 
     def shown(self) -> str:
-        """Return what the token says of itself."""
+        """Return a line about the token."""
         return self._source.shown()
 
     def is_over(self) -> bool:
-        """Return whether the token is expired by this host's clock."""
+        """Return whether the token has expired by this host's clock."""
         return self._source.is_over()

@@ -1,7 +1,7 @@
 """The index of messages: an API's key, its versions, and the module of one version, imported at its first use.
 
 The client looks up by kio's name of an API, the broker's side by key and version, as in a request header. Kafka's
-messages are kio's, or taken from a newer Kafka's own definitions (console.wire.newer); other versions may be a
+messages are kio's, or generated from a newer Kafka's own definitions (console.wire.newer); other versions may be a
 proposal's own (console.wire.proposals).
 """
 
@@ -38,14 +38,14 @@ def api_key(api: str) -> int:
 
 @cache
 def version_range(api: str) -> tuple[int, int]:
-    """Return the lowest and highest version of an API that are known here."""
+    """Return the lowest and highest version of an API that kac knows."""
     versions = BY_VERSION[api]
     return min(versions), max(versions)
 
 
 @cache
 def _proposed_messages(api: str, version: int) -> Messages | None:
-    """Return the proposal's own messages, None for a version that is Kafka's. Raises KeyError for any other version."""
+    """Return the proposal's own messages; None for a version of Kafka's. Raises KeyError for any other version."""
     if version in BY_VERSION[api]:
         return None
     from console.wire.proposals.table import PROPOSED
@@ -77,9 +77,9 @@ def response_type(api: str, version: int) -> type[ResponsePayload]:
 
 
 class Messages(NamedTuple):
-    """Request and response of one version of one API. schema: the module of the response and its nested classes.
+    """Request and response of one version of one API. schema: module of the response and its nested classes.
 
-    proposed: a proposal's own format, which no Kafka release has.
+    proposed: whether it is a proposal's own format, which no Kafka release has.
     """
 
     api: str
@@ -110,11 +110,11 @@ def _kafka_messages(key: int, version: int) -> Messages | None:
 
 
 def api_name(key: int) -> str | None:
-    """Return kio's name of a Kafka API, None for an unknown key."""
+    """Return kio's name of a Kafka API; None for an unknown key."""
     return api_key_map.get(key)
 
 
-# Which Kafka release first has an API, in a version that is known here.
+# The first Kafka release with an API, in a version that kac knows.
 
 FIRST_RELEASE: Mapping[str, str] = {
     "describe_acls": "2.0",
@@ -144,4 +144,4 @@ FIRST_RELEASE: Mapping[str, str] = {
     "consumer_group_describe": "3.7",
     "describe_topic_partitions": "3.8",
 }
-"""By kio's names. APIs that all brokers have had since 1.0 are left out."""
+"""kio's name -> release. APIs that all brokers have since 1.0 are left out."""

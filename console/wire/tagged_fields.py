@@ -1,8 +1,8 @@
-"""Varints, and tagged fields (KIP-482): skipped, or removed if kio's schema does not have them.
+"""Varints, and tagged fields (KIP-482): skipped, or removed if kio's schema lacks them.
 
-A newer broker may add tagged fields to an existing version (that is what KIP-482 is for), and receivers must skip
-unknown ones. kio raises KeyError instead. So after a KeyError, and only then, the message is walked by its schema and
-written again without them.
+A newer broker may add tagged fields to an existing version (the purpose of KIP-482), and receivers must skip unknown
+ones. kio raises KeyError instead. So after a KeyError, and only then, the message is walked by its schema and written
+again without them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from console.wire.fields import LENGTHS, SIZES, shape_of
 
 
 def encode_varint(value: int) -> bytes:
-    """Return a number as Kafka writes the lengths of flexible versions (UNSIGNED_VARINT)."""
+    """Return a number in Kafka's encoding for lengths of flexible versions (UNSIGNED_VARINT)."""
     parts = bytearray()
     while value >= 0x80:
         parts.append(value & 0x7F | 0x80)
@@ -42,7 +42,8 @@ def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
 
 def read_count(data: bytes, at: int) -> tuple[int, int]:
     """Return the number of elements of the array at this offset, and the offset of the first. Raises IndexError, and
-    ValueError for one that is null."""
+    ValueError for a null array.
+    """
     count, at = data[at], at + 1
     if count >= 0x80:
         count, at = read_varint(data, at - 1)
@@ -64,12 +65,12 @@ def skip_tags(data: bytes | memoryview, at: int) -> int:
 
 
 def without_unknown_tags(entity: type, data: bytes | memoryview, *, mend_text: bool = False) -> tuple[bytes, int]:
-    """Return the entity at the start of the data, encoded without the tagged fields that its class does not have, and
-    its original size in bytes.
+    """Return the entity at the start of the data, encoded without the tagged fields that its class lacks, and its
+    original size in bytes.
 
-    mend_text: bytes that are not UTF-8 become U+FFFD, as in Java.
+    mend_text: whether bytes that are not UTF-8 become U+FFFD, as in Java.
 
-    Raises ValueError, IndexError or struct.error for bytes that are not such a message.
+    Raises ValueError, IndexError or struct.error for other bytes.
     """
     walk = _Walk(memoryview(data), mend_text)
     walk.entity(entity)
@@ -77,7 +78,7 @@ def without_unknown_tags(entity: type, data: bytes | memoryview, *, mend_text: b
 
 
 class _Walk:
-    """The current offset, and the pieces kept so far."""
+    """The state of a walk: the current offset, and the pieces kept so far."""
 
     def __init__(self, data: memoryview, mend_text: bool) -> None:
         self.data = data
@@ -101,7 +102,7 @@ class _Walk:
         count = 1
         if shape.is_array:
             count = self.compact_length() if flexible else self.length(">i")
-        elif shape.is_nullable and shape.entity is not None:  # KIP-893: a byte says whether it is present
+        elif shape.is_nullable and shape.entity is not None:  # KIP-893: a byte marks whether it is present
             count = self.data[self.at] == 1
             self.keep(1)
         for _ in range(count):
@@ -120,7 +121,7 @@ class _Walk:
         self.keep(size)
 
     def text(self, flexible: bool) -> None:
-        """Read a string or null; bytes that are not UTF-8 are replaced."""
+        """Read a string or null; replace bytes that are not UTF-8."""
         mark = len(self.kept)
         size = self.compact_length() if flexible else self.length(LENGTHS["string"])
         self.keep(size)

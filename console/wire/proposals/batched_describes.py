@@ -1,4 +1,4 @@
-"""DescribeAcls v4 and DescribeClientQuotas v2: many filters in one request, a result for each by position."""
+"""DescribeAcls v4 and DescribeClientQuotas v2: many filters in one request, with a result for each by position."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ class _AclsPart(FlexiblePart, version=4):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeAclsFilter(_AclsPart):
-    """As the single filter of v3. Null matches any."""
+    """A filter, like the only one of v3. Null matches any value."""
 
     resource_type_filter: int = field(metadata={"kafka_type": "int8"})
     resource_name_filter: str | None = field(metadata={"kafka_type": "string"})
@@ -27,7 +27,7 @@ class DescribeAclsFilter(_AclsPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeAclsRequest(FlexibleRequest, key=DESCRIBE_ACLS, version=4):
-    """The proposal adds `filters` after the fields of v3, which stay and are ignored in v4."""
+    """Describes ACLs. The proposal adds `filters` after the fields of v3, which v4 keeps but ignores."""
 
     resource_type_filter: int = field(metadata={"kafka_type": "int8"}, default=1)
     resource_name_filter: str | None = field(metadata={"kafka_type": "string"}, default=None)
@@ -70,13 +70,13 @@ class DescribeAclsFilterResult(_AclsPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeAclsResponse(FlexibleResponse, key=DESCRIBE_ACLS, version=4):
-    """filter_results[i] belongs to filters[i]."""
+    """The matches by filter: filter_results[i] belongs to filters[i]."""
 
     throttle_time_ms: int = field(metadata={"kafka_type": "int32"})
     filter_results: tuple[DescribeAclsFilterResult, ...]
 
 
-# DescribeClientQuotas v2; strict is for all filters of a request.
+# DescribeClientQuotas v2; strict applies to all filters of a request.
 
 
 class _QuotasPart(FlexiblePart, version=2):
@@ -85,7 +85,7 @@ class _QuotasPart(FlexiblePart, version=2):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentData(_QuotasPart):
-    """match_type: 0 exact, 1 default, 2 any."""
+    """The match for one component. match_type: 0 exact, 1 default, 2 any."""
 
     entity_type: str = field(metadata={"kafka_type": "string"})
     match_type: int = field(metadata={"kafka_type": "int8"})
@@ -101,7 +101,7 @@ class DescribeClientQuotasFilter(_QuotasPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeClientQuotasRequest(FlexibleRequest, key=DESCRIBE_CLIENT_QUOTAS, version=2):
-    """strict: a filter matches no entities with further components."""
+    """Describes quotas. strict: whether a filter excludes entities with further components."""
 
     strict: bool = field(metadata={"kafka_type": "bool"})
     filters: tuple[DescribeClientQuotasFilter, ...]
@@ -142,7 +142,7 @@ class DescribeClientQuotasFilterResult(_QuotasPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeClientQuotasResponse(FlexibleResponse, key=DESCRIBE_CLIENT_QUOTAS, version=2):
-    """filter_results[i] belongs to filters[i]."""
+    """The matches by filter: filter_results[i] belongs to filters[i]."""
 
     throttle_time_ms: int = field(metadata={"kafka_type": "int32"})
     filter_results: tuple[DescribeClientQuotasFilterResult, ...]

@@ -4,7 +4,7 @@ from typing import Final
 
 # The API keys and error codes of the proposals' own formats: 10,000 to 10,099, far above those of Kafka.
 #
-# The batched describes keep Kafka's keys, in versions that no Kafka has: they extend formats that exist.
+# The batched describes keep Kafka's keys, in versions that no Kafka has: they extend existing formats.
 
 LOWEST: Final = 10_000
 HIGHEST: Final = 10_099
@@ -25,7 +25,7 @@ LIST_QUOTAS: Final = 10_030
 DESCRIBE_QUOTAS: Final = 10_031
 ALTER_QUOTAS: Final = 10_032
 
-# Kafka's own, for the batched describes.
+# Kafka's own keys, for the batched describes.
 DESCRIBE_ACLS: Final = 29
 DESCRIBE_CLIENT_QUOTAS: Final = 48
 

@@ -1,7 +1,7 @@
-"""ListConfigs v0 and v1 and AlterConfigs v0 as KIP-133 has them.
+"""ListConfigs v0 and v1 and AlterConfigs v0 by KIP-133.
 
-ListConfigs v0 always returns all keys of a resource. v1 differs only in its request: a resource has the names of the
-wanted keys, null for all.
+ListConfigs v0 always returns all keys of a resource. v1 differs only in its request: each resource has the names of the
+requested keys, null for all.
 """
 
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from console.wire.proposals.formats import ALTER_CONFIGS, LIST_CONFIGS
 
 
 class ResourceType(IntEnum):
-    """Resources that have configs. The proposal's list has others too, for ACLs."""
+    """Types of resources with configs. The proposal's list also has others, for ACLs."""
 
     TOPIC = 2
     BROKER = 5
@@ -31,21 +31,21 @@ AlteredConfig = kip248_quotas.QuotaConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListConfigsRequest(Request, key=LIST_CONFIGS):
-    """A resource that is named twice is answered once."""
+    """Lists configs. A resource that is named twice gets one result."""
 
     resources: tuple[Resource, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedConfigs(Resource, version=1):
-    """A resource and its wanted keys, null for all."""
+    """A resource and the requested keys, null for all."""
 
     config_names: tuple[str, ...] | None = field(metadata={"kafka_type": "string"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListConfigsRequestV1(Request, key=LIST_CONFIGS, version=1):
-    """As v0, with names of keys."""
+    """Lists configs as v0, with names of keys."""
 
     resources: tuple[NamedConfigs, ...]
 
@@ -62,7 +62,7 @@ class ResourceConfigs(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListConfigsResponse(Response, key=LIST_CONFIGS):
-    """error_code: of the whole request."""
+    """The configs by resource. error_code: error of the whole request."""
 
     error_code: int = field(metadata={"kafka_type": "int16"})
     entities: tuple[ResourceConfigs, ...]
@@ -70,7 +70,7 @@ class ListConfigsResponse(Response, key=LIST_CONFIGS):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListConfigsResponseV1(ListConfigsResponse, version=1):
-    """As v0."""
+    """The same as v0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ class AlteredResource(Resource):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConfigsRequest(Request, key=ALTER_CONFIGS):
-    """Each resource may appear once."""
+    """Alters configs. Each resource may appear once."""
 
     resources: tuple[AlteredResource, ...]
     validate_only: bool = field(metadata={"kafka_type": "bool"})

@@ -1,4 +1,4 @@
-"""DescribeConfig and AlterConfig as KIP-21 has them. The proposal has no versions, so they are 0."""
+"""DescribeConfig and AlterConfig by KIP-21. The proposal has no versions, so they are 0."""
 
 from dataclasses import dataclass, field
 
@@ -26,7 +26,7 @@ class Entity(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeConfigRequest(Request, key=DESCRIBE_CONFIG):
-    """Which entities to describe."""
+    """The entities to describe."""
 
     entities: tuple[Entity, ...]
 
@@ -56,7 +56,7 @@ class AlteredEntity(Entity):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConfigRequest(Request, key=ALTER_CONFIG):
-    """Which entities to alter."""
+    """The entities to alter."""
 
     entities: tuple[AlteredEntity, ...]
 

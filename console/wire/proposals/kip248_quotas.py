@@ -1,4 +1,4 @@
-"""ListQuotas v1, DescribeQuotas v1 and AlterQuotas v0 as KIP-248 has them."""
+"""ListQuotas v1, DescribeQuotas v1 and AlterQuotas v0 by KIP-248."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -7,7 +7,7 @@ from console.wire.message_bases import Part, Request, Response
 from console.wire.proposals.formats import ALTER_QUOTAS, DESCRIBE_QUOTAS, LIST_QUOTAS
 
 DEFAULT_NAME = "<default>"
-"""The resource name of the default of a type."""
+"""The resource name of a type's default."""
 
 
 class ResourceType(IntEnum):
@@ -32,7 +32,7 @@ class QuotaConfigResource(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListQuotasRequest(Request, key=LIST_QUOTAS, version=1):
-    """A null name: all resources of that type. A name: that resource's children."""
+    """Lists resources: with a null name all of a type, with a name the children of that resource."""
 
     quota_config_resource: QuotaConfigResource
 
@@ -64,7 +64,7 @@ class WantedQuotas(_OfResource):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeQuotasRequest(Request, key=DESCRIBE_QUOTAS, version=1):
-    """Which resources to describe."""
+    """The resources to describe."""
 
     resources: tuple[WantedQuotas, ...]
 
@@ -121,7 +121,7 @@ class AlteredQuotas(_OfResource):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterQuotasRequest(Request, key=ALTER_QUOTAS):
-    """validate_only comes first."""
+    """Alters quotas. validate_only is the first field."""
 
     validate_only: bool = field(metadata={"kafka_type": "bool"})
     resources: tuple[AlteredQuotas, ...]

@@ -1,7 +1,7 @@
 """KIP-4's own formats: CreateTopics, DeleteTopics, ListAcls and AlterAcls v0.
 
-Of its enumerations the proposal gives a number only to -1, all resources. Resource types, permissions and operations
-have KIP-140's numbers here; of the actions, deleting comes first.
+The proposal assigns only one number in its enumerations, -1 for all resources. Here, resource types, permissions and
+operations have KIP-140's numbers; among the actions, deletion is first.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from console.wire.message_bases import Part, Request, Response
 from console.wire.proposals.formats import ALTER_ACLS, CREATE_TOPICS, DELETE_TOPICS, LIST_ACLS
 
 NOT_GIVEN = -1
-"""For num_partitions and replication_factor where replica_assignment is given."""
+"""The value of num_partitions and replication_factor if replica_assignment is present."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class TopicConfig(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTopicRequest(Part):
-    """One topic: with num_partitions and replication_factor, or with replica_assignment, never with both."""
+    """One topic: with num_partitions and replication_factor, or with replica_assignment; never with both."""
 
     topic: str = field(metadata={"kafka_type": "string"})
     num_partitions: int = field(metadata={"kafka_type": "int32"})
@@ -43,7 +43,7 @@ class CreateTopicRequest(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTopicsRequest(Request, key=CREATE_TOPICS):
-    """timeout: milliseconds to wait for the topics; 0 or less: no waiting."""
+    """Creates topics. timeout: milliseconds to wait for them; 0 or less: no wait."""
 
     create_topic_requests: tuple[CreateTopicRequest, ...]
     timeout: int = field(metadata={"kafka_type": "int32"})
@@ -66,7 +66,7 @@ class CreateTopicsResponse(Response, key=CREATE_TOPICS):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteTopicsRequest(Request, key=DELETE_TOPICS):
-    """timeout: milliseconds to wait until the topics are gone; 0 or less: no waiting."""
+    """Deletes topics. timeout: milliseconds to wait until they are gone; 0 or less: no wait."""
 
     topics: tuple[str, ...] = field(metadata={"kafka_type": "string"})
     timeout: int = field(metadata={"kafka_type": "int32"})
@@ -112,7 +112,7 @@ class Operation(IntEnum):
 
 
 class Action(IntEnum):
-    """Actions of AlterAcls. Deletions are done first."""
+    """The actions of AlterAcls. Deletions come first."""
 
     DELETE = 0
     ADD = 1
@@ -138,7 +138,7 @@ class Acl(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListAclsRequest(Request, key=LIST_ACLS):
-    """principal: null for all principals."""
+    """Lists ACLs. principal: null for all principals."""
 
     principal: str | None = field(metadata={"kafka_type": "string"})
     resource: Resource
@@ -154,7 +154,7 @@ class ResourceAcls(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListAclsResponse(Response, key=LIST_ACLS):
-    """The error is the last field."""
+    """The ACLs by resource. The error is the last field."""
 
     responses: tuple[ResourceAcls, ...]
     error_code: int = field(metadata={"kafka_type": "int16"})
@@ -162,7 +162,7 @@ class ListAclsResponse(Response, key=LIST_ACLS):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclAction(Part):
-    """Add or delete one ACL."""
+    """The addition or deletion of one ACL."""
 
     action: int = field(metadata={"kafka_type": "int8"})
     acl: Acl
@@ -178,7 +178,7 @@ class ResourceActions(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterAclsRequest(Request, key=ALTER_ACLS):
-    """Each resource may appear once."""
+    """Alters ACLs. Each resource may appear once."""
 
     requests: tuple[ResourceActions, ...]
 

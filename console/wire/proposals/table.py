@@ -1,4 +1,4 @@
-"""All messages of the proposals by API key and version. Imported when one of them is needed."""
+"""All messages of the proposals by API key and version. Imported at the first use of one."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from console.wire.proposals import batched_describes, kip4, kip21_configs, kip13
 
 
 class ProposedMessages(NamedTuple):
-    """Request and response of one version of one API. api: for Kafka's own keys kio's name. schema: the module of both
-    and their nested classes."""
+    """Request and response of one version of one API. api: kio's name for Kafka's own keys. schema: module of both and
+    their nested classes.
+    """
 
     api: str
     key: int
