@@ -202,8 +202,7 @@ class Schema(Struct, frozen=True):
 
 
 class NotDecoded(Exception):
-    """The reason why a schema can't decode contents, or can't be used: one line for the operator, made printable.
-    """
+    """The reason why a schema can't decode contents, or can't be used: one line for the operator, made printable."""
 
     def __init__(self, text: str) -> None:
         super().__init__("".join(each for each in text[:LONGEST_REASON] if each.isprintable()))
