@@ -52,7 +52,7 @@ class PrivateLog(logging.Handler):
         from logging.handlers import RotatingFileHandler
 
         class Private(RotatingFileHandler):
-            """Its files are private."""
+            """A rotating log with private files."""
 
             def _open(self) -> TextIOWrapper:
                 descriptor = open_private(Path(self.baseFilename), os.O_APPEND | os.O_WRONLY)

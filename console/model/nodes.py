@@ -42,7 +42,7 @@ def holds_nothing(snapshot: Snapshot, node: int) -> str:
 
 
 def no_such(snapshot: Snapshot, name: str) -> tuple[str, str]:
-    """Return an error for an unknown broker id, and the known ids; for controllers, if kac is connected to controllers."""
+    """Return an error for an unknown broker id, with the known ids; for controllers if kac is connected to them."""
     cluster = snapshot.cluster
     word = "controller" if cluster.controllers and not cluster.brokers else "broker"
     ids = sorted(node.id for node in cluster.brokers or cluster.controllers)

@@ -1,4 +1,4 @@
-"""All parts that kac reads of a cluster, as one table: those of the snapshot, and those that triage reads in addition."""
+"""All parts that kac reads of a cluster, as one table: those of the snapshot, and further ones for triage."""
 
 from __future__ import annotations
 
