@@ -160,8 +160,8 @@ def python(*arguments: str, folder: Path) -> Program:
 
 
 def own_modules() -> dict[str, str]:
-    """Return PYTHONPATH with the module path of this process, without the relative folders of PYTHONPATH, which Python
-    has made absolute: an empty one is the working directory."""
+    """Return the variable PYTHONPATH with the module path of this process, without its own relative folders, which
+    Python has made absolute: an empty one is the working directory."""
     given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     relative = {str(Path(each).absolute()) for each in given if not Path(each).is_absolute()}
     found = [each for each in sys.path if Path(each).is_absolute() and str(Path(each)) not in relative]
@@ -187,7 +187,7 @@ def _danger(path: Path) -> UntrustedPath | None:
 
 def started(program: Program, **streams: Any) -> subprocess.Popen[Any]:
     """Start a program, and return its process. streams: as for `subprocess.Popen`. Raises OSError."""
-    return subprocess.Popen(  # noqa: S603 - checked by who made the program
+    return subprocess.Popen(  # noqa: S603 - checked when the program was looked up
         program.words, env=program.environ, cwd=program.folder, **streams
     )
 
@@ -196,14 +196,14 @@ def finished(program: Program, seconds: float | None, **streams: Any) -> subproc
     """Run a program to its end. Blocks. seconds: timeout, then it is killed. Raises OSError and
     subprocess.TimeoutExpired.
     """
-    return subprocess.run(  # noqa: S603 - checked by who made the program
+    return subprocess.run(  # noqa: S603 - checked when the program was looked up
         program.words, env=program.environ, cwd=program.folder, check=False, timeout=seconds, **streams
     )
 
 
 def become(program: Program) -> NoReturn:
     """Replace this process by a program. Raises OSError."""
-    os.execve(program.words[0], program.words, program.environ)  # noqa: S606 - checked by who made the program
+    os.execve(program.words[0], program.words, program.environ)  # noqa: S606 - checked when the program was looked up
 
 
 # -- programs that are run for their output --------------------------------------------------------------------------

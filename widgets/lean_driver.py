@@ -247,7 +247,7 @@ class LeanDriver(LinuxDriver):
                     except OSError:
                         data = b""
                     if not data:
-                        # As the kernel does: but not for every process of a terminal, and not under nohup.
+                        # The kernel also sends it, but not to every process of a terminal, and not under nohup.
                         os.kill(os.getpid(), signal.SIGHUP)
                         return
                     typed = self._heard(decoder.decode(data))

@@ -37,7 +37,7 @@ class Request(Struct, frozen=True):
     kafka_name: ClassVar[str] = ""
     """Kafka's name if the class has another name."""
     is_loss: ClassVar[bool] = False
-    """Whether it removes data or settings that an operator may want back."""
+    """Whether it removes something that an operator may want back."""
     counted: ClassVar[tuple[str, ...]] = ()
     """The field whose items are counted, the singular noun, and the plural if that is irregular."""
     about: ClassVar[str] = ""

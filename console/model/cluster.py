@@ -126,7 +126,7 @@ class ReplicaDir(Struct, frozen=True):
 
 
 class Silence(NamedTuple):
-    """The known brokers that do not answer. refusing: those of them whose hosts refuse connections."""
+    """The known brokers that do not respond. refusing: those of them whose hosts refuse connections."""
 
     brokers: frozenset[int] = frozenset()
     refusing: frozenset[int] = frozenset()

@@ -1,4 +1,4 @@
-"""The keys that brokers can alter. Generated from Kafka's jars by ``python -m tests.support.record_dynamic_keys``."""
+"""How brokers alter keys. Written from Kafka's jars by ``python -m tests.support.record_dynamic_keys``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PER_LISTENER_KEYS = _names(
     ssl.keystore.type ssl.truststore.certificates ssl.truststore.location ssl.truststore.password ssl.truststore.type
     """
 )
-"""DynamicBrokerConfig.DYNAMIC_SECURITY_CONFIGS: brokers refuse them without a listener's prefix."""
+"""DynamicBrokerConfig.DYNAMIC_SECURITY_CONFIGS: without a listener's prefix they are refused."""
 
 
 PER_BROKER_KEYS = _names(
@@ -66,7 +66,7 @@ DYNAMIC_ONLY_KEYS = _names(
     follower.replication.throttled.rate leader.replication.throttled.rate replica.alter.log.dirs.io.max.bytes.per.second
     """
 )
-"""Not allowed in a server's file: brokers describe those that are set, as read-only."""
+"""In no file of a server: brokers describe those that are set, and call them read-only."""
 
 
 CLUSTER_WIDE_LISTENER_KEYS = _names(

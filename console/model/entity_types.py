@@ -1,6 +1,6 @@
-"""The types of entities with configs or quotas, a record for each: Kafka's name, kac's name, and its behavior.
+"""The types of entities with configs or quotas, a record for each: Kafka's name, kac's name, and its behaviour.
 
-All rooms read this table; a room registers behavior for a single type by the type's `ResourceType`.
+All rooms read this table; a room registers behaviour for a single type by the type's `ResourceType`.
 
 Also used by the lake's application on Spark's executors: Python 3.10, standard library.
 """
@@ -19,7 +19,7 @@ from console.model.numbers import is_natural
 
 
 class Route(Enum):
-    """The broker that gets a type's requests. None goes to the controller: brokers forward changes to it."""
+    """The broker that gets a type's requests. No request goes to the controller: brokers forward changes to it."""
 
     ANY_BROKER = "any broker"
     NAMED_BROKER = "the broker that the name is the id of"

@@ -184,7 +184,7 @@ class Mended(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="men
 
 
 OPERATION_KINDS = frozenset({"operation", "step", "progress", "asked", "ended"})
-"""The kinds of lines of an operation: its begin, a step before it is sent, its progress, an operator's request, its
+"""The kinds of lines of an operation: its start, a step before it is sent, its progress, an operator's request, its
 end."""
 
 

@@ -21,7 +21,7 @@ from console.model.cluster import GroupLag, PartitionLag
 WINDOW = 15.0
 """Seconds: a trend compares with a poll that is one to two windows old, once such a poll exists."""
 SHORTEST = 6.0
-"""Seconds between two polls before they show a trend: one step of auto.commit and a bit."""
+"""Minimum seconds between two polls for a trend: slightly more than one step of auto.commit."""
 STEP_SECONDS = 10.0
 """Upper limit of a step of commits, in seconds of reading: two intervals of auto.commit."""
 STUCK_SOON = 10.0

@@ -1,7 +1,7 @@
 """Client quotas: entities, their values, and which of them applies to a client (KIP-55, KIP-546).
 
 ===== ======================== =============================
-level entity                   who shares the limit
+level entity                   shared by
 ===== ======================== =============================
 1     user, client             the user with that client id
 2     user, default client     the user with that client id
@@ -9,14 +9,14 @@ level entity                   who shares the limit
 4     default user, client     the user with that client id
 5     default user and client  the user with that client id
 6     default user             the user
-7     client                   all who use the client id
-8     default client           all who use the client id
+7     client                   all users of the client id
+8     default client           all users of the client id
 ===== ======================== =============================
 
 A client without a client id (empty or null) falls under the levels 3 and 6 alone: a broker then looks for a limit of
-the user. A limit holds on each broker by itself, not over the cluster; only the controller limits mutations.
+the user. A limit holds on each broker by itself, not over the cluster; the limit of mutations holds on the controller.
 
-Sources: ClientQuotaEntity, ClientQuotaManager.DefaultQuotaCallback. Runs on executors too: Python 3.10, standard
+Sources: ClientQuotaEntity, ClientQuotaManager.DefaultQuotaCallback. Also runs on executors: Python 3.10, standard
 library.
 """
 

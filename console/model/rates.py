@@ -26,7 +26,7 @@ WINDOW = 15.0
 """Seconds over which a rate is smoothed: it compares with a poll that is at least this old once such a poll exists, and
 at most twice as old if polls are frequent. Less frequent polls are compared with the one before."""
 SHORTEST = 1.0
-"""Seconds between two polls before they show a rate."""
+"""Minimum seconds between two polls for a rate."""
 KNOWN_SHARE = 0.9
 """Share of the partitions of a topic or a broker whose rate must be known for a known sum."""
 
@@ -166,7 +166,7 @@ def with_dirs(rates: Rates, topics: Mapping[str, Topic], dirs: Mapping[int, Iter
 
     Args:
         topics: all topics, by name: the size of a partition is that of its leader's replica.
-        dirs: the directories of the brokers that answered, by broker id; samples of other brokers stay.
+        dirs: the directories of the brokers that responded, by broker id; samples of other brokers stay.
         at: when they were read, an aware time.
     """
     from console.model.disk_trend import DirSample, sampled

@@ -126,7 +126,7 @@ def dashed(guid: str) -> str:
 class Allowance:
     """The remaining budget for decoding the records of one response: values, bytes of JSON, seconds.
 
-    ended: whether the search was ended.
+    ended: whether the read was cancelled.
     """
 
     def __init__(self) -> None:

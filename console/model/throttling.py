@@ -29,7 +29,7 @@ class Client(NamedTuple):
 
 
 class Throttled(NamedTuple):
-    """The requests of a client in a time: their number, the number of throttled ones, and the longest throttle, in
+    """The requests of a client in a period: their number, the number of throttled ones, and the longest throttle, in
     milliseconds."""
 
     requests: int = 0
@@ -37,7 +37,7 @@ class Throttled(NamedTuple):
     most_ms: int = 0
 
     def __add__(self, other: object) -> Throttled:
-        """Return the sum of the counts of two times."""
+        """Return the sum of the counts of two periods."""
         if not isinstance(other, Throttled):
             return NotImplemented
         return Throttled(

@@ -157,7 +157,7 @@ class Standing(StrEnum):
     """The state of an open transaction.
 
     HANGS: no coordinator will ever end it. UNDELIVERED: its end is decided, but its markers do not arrive; an abort
-    from outside would undo a part of a commit. POSSIBLE: it probably hangs, but the proof is not visible. YOUNG: no
+    from outside would undo a part of a commit. POSSIBLE: it appears to hang, but the proof is not visible. YOUNG: no
     coordinator shows it, and it is not older than the longest timeout. SLOW: its coordinator will end it, but it is
     older than its timeout. HEALTHY: its coordinator will end it.
     """

@@ -41,7 +41,7 @@ _TRUE = ("true", "yes", "on")
 
 
 class FileProblem(ValueError):
-    """An error in a file, in one line: ``FILE:LINE: what; what to do``. line: from 1, None for the whole file."""
+    """An error in a file, in one line: ``FILE:LINE: message; hint``. line: from 1, None for the whole file."""
 
     def __init__(self, source: str, line: int | None, message: str, hint: str = "") -> None:
         self.source, self.line, self.message, self.hint = source, line, message, hint
