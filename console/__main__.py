@@ -8,11 +8,11 @@ import resource
 import sys
 
 OPEN_FILES = 65_536
-"""Files and sockets; a hard limit may be a billion, and what is started from here inherits it."""
+"""Files and sockets; a hard limit may be a billion, and child processes inherit it."""
 
 
 def main() -> int:
-    """Run the command line of this process; the result is its exit code."""
+    """Run the command line of this process, and return its exit code."""
     from console.cli.main import FAILED, run
     from console.terminal import never_fail, standard_streams
 
@@ -35,16 +35,16 @@ def main() -> int:
 
 
 def _as_typed(word: str) -> str:
-    """Return an argument decoded as UTF-8, where the locale is ASCII alone and the terminal is not."""
+    """Return an argument decoded as UTF-8, for an ASCII locale on a terminal with UTF-8."""
     try:
         return word.encode("ascii", "surrogateescape").decode("utf-8")
-    except UnicodeError:  # characters that the locale has, or bytes that are no text
+    except UnicodeError:  # characters of the locale's encoding, or bytes that are not text
         return word
 
 
 def set_limits() -> None:
-    """Disable core files, which would hold passwords, and raise the limit of open files to what is allowed, up to
-    OPEN_FILES."""
+    """Disable core files, which would contain passwords, and raise the limit of open files to the hard limit, at most
+    to OPEN_FILES."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
@@ -53,7 +53,7 @@ def set_limits() -> None:
 
 
 def set_home() -> None:
-    """Set HOME to the root folder for a user that this host does not know, as in a container."""
+    """Set HOME to the root folder for a user that this host does not know, such as in a container."""
     if not os.environ.get("HOME"):
         try:
             pwd.getpwuid(os.getuid())

@@ -1,4 +1,4 @@
-"""The one way to run a coroutine from code that has no event loop."""
+"""The only way to run a coroutine from code without an event loop."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end in a loop of its own, and return its result.
 
     asyncio restores a signal's handler at the end. Before Python 3.12, `signal` looks the handler up in an enum, fails,
-    and puts the handler's repr into an error that is dropped; it holds the main task with its whole result. A snapshot
-    of 4,000 topics takes half a second of the processor there, so the task that asyncio runs has no result.
+    and puts the handler's repr into an error that is dropped; the handler holds the main task with its whole result.
+    For a snapshot of 4,000 topics that takes half a second of CPU time, so the task that asyncio runs has no result.
     """
     results: list[T] = []
 

@@ -1,4 +1,4 @@
-"""How an extra of kac is added where this kac runs from. Runs on executors too: Python 3.10, standard library."""
+"""How to add an extra to the running kac. Also runs on executors: Python 3.10, standard library."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from console.model.foreign_json import json_of
 
 NAME = "kafka-admin-console"
 _IN_ONE_FILE = {"history": "take the file with -lake in its name, or "}
-"""What another one-file kac has, by extra."""
+"""The other one-file kac that has an extra, by extra."""
 
 
 def licences_of_bundle() -> Path:
-    """Return the file of licences that the one-file kac and the Debian package have, and no other kac."""
+    """Return the file of licences that only the one-file kac and the Debian package have."""
     return Path(sys.prefix) / "share" / "kac" / "licenses.txt"
 
 
 def how_to_add(extra: str) -> str:
-    """Return the line that adds an extra to this kac; for the one-file kac and the Debian package, which take none,
-    what has it."""
+    """Return the command that adds an extra to this kac; for the one-file kac and the Debian package, which can't be
+    extended, the kac to install instead."""
     prefix = Path(sys.prefix)
     if licences_of_bundle().is_file():
         return f"{_IN_ONE_FILE.get(extra, '')}pipx install {_quoted(NAME, extra)} (this kac takes no further packages)"
@@ -41,7 +41,8 @@ def _quoted(source: str, extra: str) -> str:
 
 
 def _source() -> str:
-    """Return what kac is installed from: a checkout, the file or folder that the environment notes, else its name."""
+    """Return the installation source of kac: a checkout, the file or folder that the environment records, else its
+    name."""
     checkout = Path(__file__).resolve().parents[1]
     if (checkout / "pyproject.toml").is_file():
         return str(checkout)

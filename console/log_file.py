@@ -1,4 +1,4 @@
-"""The log file: what the screen does not show, for the one who asks why. Never holds a value that was sent."""
+"""The log file: details that the screen does not show. It never has a value that was sent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 MAX_BYTES = 2_000_000
 KEPT = 3
 LONGEST_RECORD = 64 << 10
-"""Characters of a record, its traceback included."""
+"""Maximum characters of a record, including its traceback."""
 
 
 def state_directory(environ: Mapping[str, str]) -> Path:
@@ -30,7 +30,7 @@ def state_directory(environ: Mapping[str, str]) -> Path:
 
 
 class WithoutSecrets(logging.Formatter):
-    """Removes secrets that a broker's message or a traceback may repeat of a command."""
+    """Removes secrets of a command that a broker's message or a traceback may repeat."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as lines, without secrets, of at most LONGEST_RECORD characters."""
@@ -40,7 +40,7 @@ class WithoutSecrets(logging.Formatter):
 
 
 class PrivateLog(logging.Handler):
-    """A rotated log, opened for its first record: its files are 0600, and never behind a link of another user."""
+    """A rotated log, opened for its first record: its files are 0600, and never behind another user's link."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -52,27 +52,27 @@ class PrivateLog(logging.Handler):
         from logging.handlers import RotatingFileHandler
 
         class Private(RotatingFileHandler):
-            """Its files are private."""
+            """A rotating log with private files."""
 
             def _open(self) -> TextIOWrapper:
                 descriptor = open_private(Path(self.baseFilename), os.O_APPEND | os.O_WRONLY)
                 return open(descriptor, "a", encoding=self.encoding)  # noqa: PTH123 - a descriptor, not a Path
 
             def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - a name of logging's
-                """Ignore an error of writing: a full disk is no reason to print a traceback over the screen."""
+                """Ignore a write error: a full disk must not print a traceback over the screen."""
 
         handler = Private(self._path, maxBytes=MAX_BYTES, backupCount=KEPT, encoding="utf-8", delay=True)
         handler.setFormatter(self.formatter)
         return handler
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record; the file is opened for the first one."""
+        """Write a record; the first one opens the file."""
         self._rotated.emit(record)
 
 
 def keep_from_stderr() -> None:
-    """Log exceptions that a thread or a destructor could not raise, instead of printing them over the screen: the texts
-    of such errors, and of what they name, come from anywhere."""
+    """Log exceptions that a thread or a destructor could not raise, instead of printing them over the screen: their
+    texts are untrusted."""
 
     def in_thread(failed: threading.ExceptHookArgs) -> None:
         if failed.exc_type is not SystemExit:
@@ -87,7 +87,7 @@ def keep_from_stderr() -> None:
 
 
 def open_log(environ: Mapping[str, str]) -> str | None:
-    """Log to `kac.log` (0600, rotated) in the state directory. Returns why that is not possible, None if it is.
+    """Log to `kac.log` (0600, rotated) in the state directory. Returns the reason if that fails, else None.
 
     aiokafka's own logger stays at WARNING: at DEBUG it would write whole requests.
     """
@@ -105,7 +105,7 @@ def open_log(environ: Mapping[str, str]) -> str | None:
             if (rotated := directory / f"kac.log.{number}").exists():
                 os.close(open_private(rotated, os.O_RDONLY))
     except OSError as error:
-        # Without a handler, logging would print to the screen.
+        # Without any handler, logging would print to the screen.
         root.addHandler(logging.NullHandler())
         return f"no log file: {error.strerror} ({directory})"
     handler.setFormatter(WithoutSecrets("%(asctime)s %(levelname)s %(name)s: %(message)s"))

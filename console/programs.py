@@ -1,4 +1,4 @@
-"""The one place that starts other programs: the user's own (ssh, a pager, what a file of the configuration names), and
+"""The only place that starts other programs: the user's own (ssh, a pager, commands in configuration files), and
 interpreters that run kac's own parts (Python, Java)."""
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any, NamedTuple, NoReturn
 from console.safe_files import UntrustedPath, require_own
 
 LONGEST = 1 << 20
-"""Bytes. A secret is not longer, and some programs never end writing."""
+"""Maximum bytes of output. No secret is longer, and some programs never stop writing."""
 LONGEST_REASON = 200
 _INTERPRETER = re.compile(r"(?:ba|da|z|k|fi)?sh|python[\d.]*|perl|ruby|node")
 _OF_KAC = frozenset({"PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "_PYSPARK_DRIVER_CONN_INFO_PATH"})
-"""Variables by which kac's own parts reach one another: with the secret, a program would command Spark's Java."""
+"""Variables that connect kac's own parts: with the secret, a program could command Spark's Java."""
 _NAMES_FOR_INTERPRETERS = """
 HOME USER LOGNAME LANG LANGUAGE TZ TMPDIR LD_LIBRARY_PATH SSL_CERT_FILE SSL_CERT_DIR JAVA_HOME JAVA_TOOL_OPTIONS
 PYTHONDONTWRITEBYTECODE http_proxy https_proxy no_proxy all_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY
@@ -31,14 +31,14 @@ _PREFIXES_FOR_INTERPRETERS = (
     *("LC_", "XDG_", "KAC_", "AWS_", "SPARK_", "PYSPARK_", "HADOOP_", "YARN_", "KRB5"),
     *("KUBE", "AZURE_", "GOOGLE_"),
 )
-"""The user's settings of places, languages, proxies, stores and clusters. PYTHONPATH, PYTHONSTARTUP, CLASSPATH and all
-others, which say what code is loaded, do not go along; JAVA_TOOL_OPTIONS does, since companies set their certificates
-and proxies in it."""
+"""The user's settings of paths, languages, proxies, stores and clusters. PYTHONPATH, PYTHONSTARTUP, CLASSPATH and all
+others, which choose the code that is loaded, are not passed on; JAVA_TOOL_OPTIONS is, since companies set their
+certificates and proxies in it."""
 
 
 class ProgramFailed(Exception):
-    """A program without a usable output. The text says why, with the program's name; it has no output of its own but
-    the last line of its standard error. hangs: whether it did not end in time."""
+    """A program without a usable output. The text is the reason, with the program's name; of its output it has only the
+    last line of standard error. hangs: whether it did not end in time."""
 
     def __init__(self, text: str, *, hangs: bool = False) -> None:
         super().__init__(text)
@@ -46,30 +46,30 @@ class ProgramFailed(Exception):
 
 
 class Program(NamedTuple):
-    """A program that may be started. words: its absolute path and its arguments. folder: where it works; None: where
-    kac does."""
+    """A program that may be started. words: its absolute path and its arguments. folder: its working directory; None
+    for kac's own."""
 
     words: tuple[str, ...]
     environ: Mapping[str, str]
     folder: Path | None
 
 
-# -- what may be started ---------------------------------------------------------------------------------------------
+# -- programs that may be started ------------------------------------------------------------------------------------
 
 
 def safe_path(environ: Mapping[str, str]) -> str:
-    """Return PATH with the folders alone in which no other user may put a program: as `require_own` has it. A relative
-    one stands for whatever folder one is in."""
-    # To an empty one, some shells add the folder that they stand in.
+    """Return PATH with only the folders in which no other user may put a program, as `require_own` checks. Relative
+    folders are dropped, since they depend on the working directory."""
+    # For an empty PATH, some shells use their working directory.
     return os.pathsep.join(each for each in _folders(environ) if not _danger(Path(each))) or os.defpath
 
 
 def along_path(name: str, environ: Mapping[str, str]) -> Path:
-    """Return the program that a name without a folder stands for, along PATH.
+    """Look up a program by its name along PATH.
 
     Raises:
-        UntrustedPath: the only ones of this name are where another user may change them.
-        FileNotFoundError: there is none.
+        UntrustedPath: other users may change every program of this name.
+        FileNotFoundError: PATH has no such program.
     """
     refused: UntrustedPath | None = None
     for each in _folders(environ):
@@ -82,7 +82,7 @@ def along_path(name: str, environ: Mapping[str, str]) -> Path:
 
 
 def is_found(name: str, environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether there is a program that `of_user` would take."""
+    """Return whether `of_user` accepts a program of this name."""
     try:
         of_user([name], environ)
     except OSError:
@@ -94,12 +94,12 @@ def of_user(words: Sequence[str], environ: Mapping[str, str] = os.environ, folde
     """Return one of the user's own programs, with the user's environment and the folders of PATH that are safe.
 
     Args:
-        folder: that of the file that names the program, in which it works; None: named by no file, it works where kac
-            does.
+        folder: the folder of the file that names the program, used as its working directory; None if no file names
+            it: it works in kac's own.
 
     Raises:
-        UntrustedPath: another user may change the program; the text says where, and how to mend it.
-        OSError: there is no such program.
+        UntrustedPath: another user may change the program; the text has the place and the remedy.
+        OSError: the program does not exist.
     """
     name = words[0]
     if "/" in name:
@@ -119,19 +119,19 @@ def interpreter(
     folder: Path,
     variables: Mapping[str, str | None] = MappingProxyType({}),
 ) -> Program:
-    """Return a program that runs kac's own parts, with the variables that it needs and no others.
+    """Return a program that runs kac's own parts, with the required environment variables only.
 
     Args:
         words: the first one is an absolute path.
-        folder: a private one: interpreters look for code and settings where they stand.
-        variables: over those of the environment; None: not at all.
+        folder: a private one: interpreters look for code and settings in their working directory.
+        variables: override those of the environment; None removes a variable.
     """
     own = {
         name: value
         for name, value in os.environ.items()
         if name not in _OF_KAC and (name in _FOR_INTERPRETERS or name.startswith(_PREFIXES_FOR_INTERPRETERS))
     }
-    # A Python that it starts takes no modules from the folder that it stands in either.
+    # A Python that it starts does not import modules from its working directory either.
     safe = {"PATH": safe_path(os.environ), "PYTHONSAFEPATH": "1"}
     merged = {**own, **safe, **variables}
     return Program(tuple(map(str, words)), {name: each for name, each in merged.items() if each is not None}, folder)
@@ -148,19 +148,20 @@ def _script(words: Sequence[str], folder: Path) -> Path | None:
 
 
 def home_folder() -> Path:
-    """Return where one of the user's programs works that no file names: not in a folder that others may have filled."""
+    """Return the working directory for a user's program that no file names: a folder that no other user may have
+    filled."""
     named = Path(os.environ.get("HOME") or "/")
     return named if named.is_dir() else Path("/")
 
 
 def python(*arguments: str, folder: Path) -> Program:
-    """Return this very Python, which finds the modules that this process finds, but none in the folder it stands in."""
+    """Return this Python with the same module path, but without its working directory."""
     return interpreter([sys.executable, "-P", *arguments], folder, own_modules())
 
 
 def own_modules() -> dict[str, str]:
-    """Return the variable by which another Python finds the modules that this process finds, but for those of relative
-    folders in PYTHONPATH, which Python has made absolute: an empty one is the folder one is in."""
+    """Return the variable PYTHONPATH with the module path of this process, without its own relative folders, which
+    Python has made absolute: an empty one is the working directory."""
     given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     relative = {str(Path(each).absolute()) for each in given if not Path(each).is_absolute()}
     found = [each for each in sys.path if Path(each).is_absolute() and str(Path(each)) not in relative]
@@ -185,41 +186,43 @@ def _danger(path: Path) -> UntrustedPath | None:
 
 
 def started(program: Program, **streams: Any) -> subprocess.Popen[Any]:
-    """Start a program, and return its process. streams: as `subprocess.Popen` has them. Raises OSError."""
-    return subprocess.Popen(  # noqa: S603 - checked by who made the program
+    """Start a program, and return its process. streams: as for `subprocess.Popen`. Raises OSError."""
+    return subprocess.Popen(  # noqa: S603 - checked when the program was looked up
         program.words, env=program.environ, cwd=program.folder, **streams
     )
 
 
 def finished(program: Program, seconds: float | None, **streams: Any) -> subprocess.CompletedProcess[Any]:
-    """Run a program to its end. Blocks. seconds: until it is killed. Raises OSError and subprocess.TimeoutExpired."""
-    return subprocess.run(  # noqa: S603 - checked by who made the program
+    """Run a program to its end. Blocks. seconds: timeout, then it is killed. Raises OSError and
+    subprocess.TimeoutExpired.
+    """
+    return subprocess.run(  # noqa: S603 - checked when the program was looked up
         program.words, env=program.environ, cwd=program.folder, check=False, timeout=seconds, **streams
     )
 
 
 def become(program: Program) -> NoReturn:
     """Replace this process by a program. Raises OSError."""
-    os.execve(program.words[0], program.words, program.environ)  # noqa: S606 - checked by who made the program
+    os.execve(program.words[0], program.words, program.environ)  # noqa: S606 - checked when the program was looked up
 
 
-# -- programs that are run for what they write -----------------------------------------------------------------------
+# -- programs that are run for their output --------------------------------------------------------------------------
 
 
 def name_of(command: str) -> str:
-    """Return the program's name without its folder, which is all that may be shown of a command."""
+    """Return the program's name without its folder: the only part of a command that may be shown."""
     return Path(shlex.split(command)[0]).name
 
 
 def output_of(command: str, limit: float, folder: Path, *, terminal: bool = False) -> bytes:
-    """Run a command that a file names, and return what it writes to its standard output. Blocks.
+    """Run a command from a file, and return its standard output. Blocks.
 
     There is no shell; words are split as a shell does. The file itself was checked when it was read.
 
     Args:
-        limit: seconds until it has to end.
+        limit: timeout in seconds.
         folder: that of the file.
-        terminal: whether it may read from our standard input, as one that asks for a password does.
+        terminal: whether it may read from kac's standard input, as one that prompts for a password does.
 
     Raises:
         ProgramFailed: it can't be run, another user may change it, it fails, does not end in time, or writes more than

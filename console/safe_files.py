@@ -1,5 +1,5 @@
-"""Files that kac writes: whole or not at all, never through another user's link, private where secrets may be; and
-files that it reads without waiting for a pipe. Runs on executors too: Python 3.10, standard library.
+"""Files that kac writes: whole or not at all, never through another user's link, private if they may have secrets; and
+files that it reads without waiting for a pipe. Also runs on executors: Python 3.10, standard library.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 PRIVATE, SHARED = 0o600, 0o666
-"""Modes of new files: for their owner alone, or as the umask has it."""
+"""Modes of new files: for their owner only, or for all users that the umask permits."""
 MAX_LINKS = 40
-"""Links that lead to one another, as in the kernel."""
+"""Maximum length of a chain of links, as in the kernel."""
 
 
 class UntrustedPath(OSError):
-    """A link, file or folder that belongs to another user stands where something is to be written; or another user may
-    change what is to be run."""
+    """A link, file or folder of another user at a path that kac writes to; or a program that another user may
+    change."""
 
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(errno.EPERM, what, str(path))
 
 
 def write_whole(path: Path, content: str | bytes, mode: int = SHARED) -> None:
-    """Write a file, whole or not at all: a new file beside it, on the disk, is renamed into its place.
+    """Write a file, whole or not at all: write and sync a new file next to it, then rename it.
 
-    An existing file of this user keeps its mode; a new one gets `mode` (less the umask). A symbolic link is followed
-    where it belongs to this user or to root, and stays a link. Devices, pipes and what /dev/stdout stands for are
-    written into.
+    An existing file of this user keeps its mode; a new one gets `mode` (less the umask). A symbolic link is followed if
+    it belongs to this user or to root, and stays a link. Devices, pipes and the target of /dev/stdout are written
+    directly.
 
     Raises:
         UntrustedPath: a link or pipe of another user.
-        OSError: it can't be written; a regular file is as it was.
+        OSError: it can't be written; a regular file is unchanged.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
     target = resolved(path)
@@ -55,7 +55,7 @@ def read_text(path: Path, most: int) -> str:
     """Return a file's text; the file may be a pipe.
 
     Args:
-        most: bytes that it may have.
+        most: maximum bytes.
 
     Raises:
         ValueError: it is larger, or not in UTF-8.
@@ -66,7 +66,7 @@ def read_text(path: Path, most: int) -> str:
 
 
 def why_unread(error: OSError | ValueError) -> str:
-    """Return why a file was not read, in a few words without its content."""
+    """Return the reason why a file was not read, in a few words without its content."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
@@ -74,7 +74,7 @@ def read_regular(path: Path, most: int) -> bytes:
     """Return the bytes of a regular file.
 
     Args:
-        most: bytes that it may have.
+        most: maximum bytes.
 
     Raises:
         ValueError: it is larger.
@@ -91,13 +91,13 @@ def open_plain(path: str | Path, flags: int = os.O_RDONLY, *, buffering: int = -
     """Open a regular file.
 
     Args:
-        flags: those of os.open; a file that they create has the mode that the umask leaves.
+        flags: those of os.open; a file that they create gets its mode from the umask.
         buffering: that of `open`.
 
     Raises:
         OSError: it can't be opened, or is a pipe or device, which might not end. Nothing was written.
     """
-    # A named pipe would not return from open.
+    # Without O_NONBLOCK, open would block on a named pipe.
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, SHARED)
     try:
         file = os.fdopen(descriptor, _MODES[flags & os.O_ACCMODE], buffering)
@@ -114,11 +114,11 @@ _MODES = {os.O_RDONLY: "rb", os.O_RDWR: "r+b"}
 
 
 def create_whole(path: Path, content: bytes, mode: int = SHARED) -> None:
-    """Write a new file, whole or not at all, also where the process is killed meanwhile.
+    """Write a new file, whole or not at all, even if the process is killed meanwhile.
 
     Raises:
-        FileExistsError: there is one already, or a link; it is left as it is.
-        OSError: it can't be written, and is not there.
+        FileExistsError: the path is a file or a link; it is unchanged.
+        OSError: it can't be written, and does not exist.
     """
     scratch = _written(path, content, _new_mode(mode))
     try:
@@ -129,13 +129,13 @@ def create_whole(path: Path, content: bytes, mode: int = SHARED) -> None:
 
 
 def _link(scratch: Path, path: Path, content: bytes, mode: int) -> None:
-    """Give a file that is written its name, unless the name is taken."""
+    """Link a written file to its name, unless the name is taken."""
     try:
         os.link(scratch, path, follow_symlinks=False)
     except FileExistsError:
         raise
     except OSError:
-        # A filesystem without hard links: a process that is killed here leaves a part of the file.
+        # A filesystem without hard links: a process that is killed here leaves an incomplete file.
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
             try:
                 file.write(content)
@@ -147,7 +147,7 @@ def _link(scratch: Path, path: Path, content: bytes, mode: int) -> None:
 
 
 def read_stdin(most: int) -> str:
-    """Return the text of standard input, of at most so many bytes. Raises ValueError as `read_text` does."""
+    """Return the text of standard input. most: maximum bytes. Raises ValueError as `read_text` does."""
     return _text(sys.stdin.buffer.read(most + 1), most) if hasattr(sys.stdin, "buffer") else sys.stdin.read(most)
 
 
@@ -161,8 +161,8 @@ def _text(data: bytes, most: int) -> str:
 
 
 def resolved(path: Path) -> Path:
-    """Return where a path leads once its last part is no symbolic link any more. A link in /proc, which stands for an
-    open file, stays. Raises UntrustedPath for a link of another user, OSError for a circle of links."""
+    """Follow the symbolic links in the last part of a path. A link in /proc, which represents an open file, is not
+    followed. Raises UntrustedPath for a link of another user, OSError for a circle of links."""
     target = path.absolute()
     for _ in range(MAX_LINKS):
         found = _status(target)
@@ -177,16 +177,16 @@ def resolved(path: Path) -> Path:
 
 
 def require_own(path: Path) -> None:
-    """Raise where another user may change what a path leads to, or put something else in its place.
+    """Raise if another user may change the target of a path, or replace it.
 
-    The file, every link on the way and every folder above each has to belong to this user or to root, and no other user
-    may write it. A folder that all may write is accepted where it is sticky (/tmp): there nobody else replaces a file
-    of this user; so is /dev/null, which stays empty. A group may write if it is the private one of this user, as many
-    systems give everyone. A path that leads nowhere passes.
+    The file, every link on the way and every folder above each must belong to this user or to root, and no other user
+    may write to it. A folder that all users may write to is accepted if it is sticky (/tmp), since no other user can
+    replace a file of this user there; so is /dev/null, which stays empty. A group may write if it is the private group
+    of this user, as many systems create for every user. A path without a target passes.
 
     Raises:
-        UntrustedPath: the text names the first such file or folder, and how to mend it.
-        OSError: it can't be looked at.
+        UntrustedPath: the text names the first such file or folder, and the remedy.
+        OSError: it can't be examined.
     """
     waiting = [*reversed(path.absolute().parts)]
     at, links = Path(waiting.pop()), 0
@@ -211,7 +211,7 @@ def require_own(path: Path) -> None:
             at = at.parent
         if not waiting:
             return
-        # What is absolute begins again at the root, and `..` is a folder that was looked at.
+        # An absolute target starts again at the root, and `..` is a folder that was checked before.
         at = at.parent if (part := waiting.pop()) == ".." else at / part
 
 
@@ -220,13 +220,13 @@ def _may_be_written(path: Path, found: os.stat_result) -> bool:
     if stat.S_ISDIR(found.st_mode) and mode & stat.S_ISVTX:
         return False
     if stat.S_ISCHR(found.st_mode) and found.st_rdev == Path(os.devnull).stat().st_rdev:
-        return False  # it stays empty, whatever is written
+        return False  # it stays empty
     return bool(mode & stat.S_IWOTH or (mode & stat.S_IWGRP and not _is_private_group(path, found.st_gid)))
 
 
 def _is_private_group(path: Path, number: int) -> bool:
-    """Return whether a file's group has this user's name, and no other member. Root needs none. With an access control
-    list the group's bits are those of all whom it names."""
+    """Return whether a file's group has this user's name, and no other member. Root does not need such a group. With an
+    access control list the group's bits apply to all its users and groups."""
     import grp
     import pwd
 
@@ -241,12 +241,12 @@ def _is_private_group(path: Path, number: int) -> bool:
 
 
 def open_private(path: Path, flags: int, *, in_own_folder: bool = True) -> int:
-    """Open a file that only its owner may read, and create it if it does not exist. Returns its descriptor.
+    """Open a file that only its owner may read, create it if it does not exist, and return its descriptor.
 
     Args:
         flags: those of os.open.
-        in_own_folder: the file's folder is kac's own: it is created, and becomes private, too. A folder that an
-            operator named stays as it is.
+        in_own_folder: whether the file's folder is kac's own: it is created and also becomes private. A folder that an
+            operator named is not changed.
 
     Raises:
         UntrustedPath: the file, kac's folder or a link to it belongs to another user, or it is no regular file.
@@ -270,8 +270,8 @@ def open_private(path: Path, flags: int, *, in_own_folder: bool = True) -> int:
 
 def private_folder(path: Path) -> None:
     """Create a folder of kac's own, and its parents, that only its owner may enter; an existing one of this user
-    becomes private. Where a link of this user or of root stands for it, the folder that it leads to has to be this
-    user's, and stays as it is. Raises UntrustedPath where it belongs to another user, OSError."""
+    becomes private. If it is a link of this user or of root, its target must be this user's, and is not changed.
+    Raises UntrustedPath if it belongs to another user, OSError."""
     path.mkdir(parents=True, exist_ok=True, mode=0o700)
     target = resolved(path)
     folder = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -296,7 +296,7 @@ def _replace(target: Path, data: bytes, mode: int) -> None:
 
 
 def _written(target: Path, data: bytes, mode: int) -> Path:
-    """Return a new file beside a target, with this content, on the disk."""
+    """Write and sync a new file next to a target, and return its path."""
     import tempfile
 
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
@@ -314,7 +314,7 @@ def _written(target: Path, data: bytes, mode: int) -> Path:
 
 
 def _sync_folder(path: Path) -> None:
-    with suppress(OSError):  # some filesystems know no fsync of folders
+    with suppress(OSError):  # some filesystems have no fsync of folders
         folder = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.fsync(folder)

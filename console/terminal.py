@@ -1,6 +1,6 @@
-"""The one way of text out of this process: standard output, standard error, the log and the clipboard.
+"""The only output of this process: standard output, standard error, the log and the clipboard.
 
-Where a terminal or file can't hold every character, text is written in ASCII and the rest escaped.
+If a terminal or file can't represent a character, it gets ASCII or an escape sequence.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TextIO, cast
 from widgets.cells import cell_width, clean, wrapped
 
 THEMES = ("dark", "light", "ansi")
-"""The names of the screen's themes: settings, options and the language know them without a screen."""
+"""The names of the screen's themes, for settings, options and the language, which do not import the screen."""
 HANDLER = "kac-plain"
 """The name of the error handler for encoding, once `register` has run."""
 
@@ -59,7 +59,8 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 
 
 def never_fail(streams: Iterable[TextIO]) -> None:
-    """Set `HANDLER` for these streams: it writes what their encoding lacks, and undecodable names (lone surrogates)."""
+    """Set `HANDLER` for these streams: it replaces characters that their encoding lacks, and lone surrogates of
+    undecodable names."""
     register()
     for stream in streams:
         reconfigure = getattr(stream, "reconfigure", None)
@@ -68,22 +69,22 @@ def never_fail(streams: Iterable[TextIO]) -> None:
 
 
 def standard_streams() -> tuple[TextIO, ...]:
-    """Return standard output and standard error, as far as this process has them."""
+    """Return standard output and standard error, if this process has them."""
     return tuple(stream for stream in (sys.stdout, sys.stderr) if stream is not None)
 
 
-# The one way of text out of this process: standard output, standard error, the log and the clipboard.
+# The only output of this process: standard output, standard error, the log and the clipboard.
 #
-# Whatever a cluster, a file or another host put into a line, it neither drives the terminal nor begins a line of its
-# own where it was not meant to. `tests/unit/test_output_is_written_in_one_place.py` refuses other ways.
+# No text of a cluster, a file or another host can control the terminal or begin a line of its own.
+# `tests/unit/test_output_is_written_in_one_place.py` refuses other ways.
 
 LONGEST_COMPLAINT = 4_000
-"""Characters of a line for the operator."""
+"""Maximum characters of a line for the operator."""
 _HARMLESS = re.compile(r"[\n\x20-\x7e]*")
 
 
 def harmless(text: str) -> str:
-    """Return the same lines with everything invisible made visible (`widgets.cells.clean`)."""
+    """Return the same lines with invisible characters made visible (`widgets.cells.clean`)."""
     return text if _HARMLESS.fullmatch(text) else "\n".join(map(clean, text.split("\n")))
 
 
@@ -94,7 +95,7 @@ class Harmless:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write a text. Returns its length as given."""
+        """Write a text and return the length of the original."""
         self._stream.write(harmless(text))
         return len(text)
 
@@ -127,12 +128,12 @@ def stderr() -> TextIO:
 
 
 LEAST_WIDTH = 20
-"""Cells below which a terminal's own line breaks are no worse."""
+"""Width in cells below which the terminal's own line breaks are as good."""
 
 
 def width_of(stream: TextIO) -> int | None:
-    """Return the width in cells of the terminal that shows a stream: `COLUMNS`, or what the terminal reports. None for
-    a file or a pipe, which gets whole lines, and for a terminal narrower than LEAST_WIDTH."""
+    """Return the width in cells of the terminal that shows a stream: `COLUMNS`, or the width that the terminal reports.
+    None for a file or a pipe, which gets whole lines, and for a terminal narrower than LEAST_WIDTH."""
     if not stream.isatty():
         return None
     told = os.environ.get("COLUMNS", "")
@@ -148,8 +149,8 @@ _LABEL = re.compile(r"(?:\S.{0,28}?)?  +(?=\S)|")
 
 
 def folded(text: str, width: int | None) -> list[str]:
-    """Return the lines of a text, broken at blanks so that none is wider than `width` cells; None keeps them whole. A
-    continued line begins below the text behind a label, or two cells further in."""
+    """Return the lines of a text, broken at blanks so that none is wider than `width` cells; None for no breaks. A
+    continuation line is indented to the text behind a label, or by two cells."""
     if width is None:
         return text.split("\n")
     lines: list[str] = []
@@ -174,14 +175,14 @@ def write_folded(stream: TextIO, text: str) -> None:
 
 
 def put(text: str) -> None:
-    """Write lines to standard output, at once."""
+    """Write lines to standard output and flush it."""
     out = stdout()
     out.write(text)
     out.flush()
 
 
 def say(text: str) -> None:
-    """Write lines for people to standard output, at once, folded for a terminal's width."""
+    """Write lines for people to standard output, folded for a terminal's width, and flush it."""
     out = stdout()
     write_folded(out, text)
     out.flush()
@@ -193,20 +194,20 @@ def complain(text: str) -> None:
 
 
 def waiting(text: str) -> None:
-    """Write what is being waited for to standard error, if that is a terminal."""
+    """Write the reason for a wait to standard error, if that is a terminal."""
     if sys.stderr is not None and sys.stderr.isatty():
         complain(text)
 
 
 def ask(prompt: str) -> None:
-    """Write a question to standard error; the cursor stays behind it."""
+    """Write a question to standard error; the cursor stays after it."""
     err = stderr()
     err.write(clean(prompt, LONGEST_COMPLAINT))
     err.flush()
 
 
 def ask_secret(prompt: str) -> str:
-    """Prompt for a line that is typed without echo, and return it."""
+    """Prompt for a line without echo, and return it."""
     from getpass import getpass
 
     return getpass(clean(prompt, LONGEST_COMPLAINT))
@@ -214,17 +215,17 @@ def ask_secret(prompt: str) -> str:
 
 def drawn_on(stream: str) -> TextIO:
     """Return ``stdout`` or ``stderr`` itself, for a library that draws with its own escape sequences (Rich's bars,
-    prompt_toolkit). The texts that it draws have to be harmless before."""
+    prompt_toolkit). The caller must make the texts harmless first."""
     return cast(TextIO, {"stdout": sys.stdout, "stderr": sys.stderr}[stream])
 
 
 def for_clipboard(text: str) -> str:
-    """Return lines that can be pasted into a terminal: characters that would act there are escaped, final line ends
-    dropped."""
+    """Return lines that can be pasted into a terminal: control characters are escaped, final line ends removed."""
     return harmless(text).rstrip("\n")
 
 
 def indented(text: str) -> str:
-    """Return the text of a log record with the lines after the first indented, so that none of them can pass for a
-    record."""
+    """Return the text of a log record with the lines after the first indented, so that none can be mistaken for a
+    record.
+    """
     return "\n    ".join(map(clean, text.split("\n")))

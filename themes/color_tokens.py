@@ -1,6 +1,6 @@
 """Three themes, dark, light and ansi, over one list of meanings.
 
-Every theme gives every meaning; `DEFAULTS` lets an app that shows a theme of another origin still know them
+Every theme defines every meaning; `DEFAULTS` makes them available in an app with any other theme
 (return it from `App.get_theme_variable_defaults`).
 """
 
@@ -164,18 +164,18 @@ CONTEXTS: Final[Mapping[str, str]] = {
     "cyan": "#1f7f8c",
     "white": "#d5d9de",
 }
-"""The colours of contexts by name, where there are more than sixteen: calm enough to stand on top all day."""
+"""The colours of contexts by name, on terminals with more than sixteen colours: calm enough to be on top all day."""
 
 
 def suitable(wanted: str | None, *, color_system: str | None, no_color: bool, is_light: bool | None = None) -> str:
     """Return the name of the theme to use.
 
-    With 16 colours, or none, that is always ansi: those of the others would be rounded to the nearest of the sixteen.
+    With 16 colours, or none, it is always ansi: other colours would be rounded to the nearest of the sixteen.
 
     Args:
         wanted: ``dark``, ``light`` or ``ansi``; None: the one for the terminal's background.
         color_system: as Rich names it, None for a terminal without colours.
-        is_light: whether the background is light, None if that is unknown.
+        is_light: whether the background is light, None if unknown.
     """
     if no_color or color_system in (None, "standard", "windows"):
         return ANSI.name
@@ -183,9 +183,9 @@ def suitable(wanted: str | None, *, color_system: str | None, no_color: bool, is
 
 
 def native_ansi(environ: Mapping[str, str]) -> bool | None:
-    """Return the argument `ansi_color` of `App`.
+    """Return the `ansi_color` argument of `App`.
 
     Under NO_COLOR (https://no-color.org) Textual removes colours only from an app that is native ANSI from the start;
-    in others it turns them grey.
+    in other apps it turns them grey.
     """
     return True if "NO_COLOR" in environ else None

@@ -1,1 +1,1 @@
-"""Widgets for large, changing lists in a terminal; they know nothing of what the lists hold."""
+"""Widgets for large, changing lists in a terminal; they know nothing of the content of the lists."""

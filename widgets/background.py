@@ -1,4 +1,4 @@
-"""The colour behind a terminal's text: what the environment says of it, and what the terminal answers when asked."""
+"""The colour of a terminal's background, from the environment or from the terminal's response to a query."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 ASK: Final = "\x1b]11;?\x1b\\"
-"""OSC 11: asks for the background's colour. Terminals that don't know it say nothing."""
+"""OSC 11: queries the background colour. Terminals that don't support it do not respond."""
 _ANSWER = re.compile(r"\x1b\]11;([^\x07\x1b]{0,48})(?:\x07|\x1b\\)")
 _BEGINNING = "\x1b]11;"
 _BEGUN = re.compile(r"\x1b(?:\](?:1(?:1(?:;[^\x07\x1b]{0,48}\x1b?)?)?)?)?\Z")
@@ -23,12 +23,13 @@ def from_environment(environ: Mapping[str, str]) -> bool | None:
 
 
 def may_be_asked(environ: Mapping[str, str]) -> bool:
-    """Return whether a terminal of this type ignores a query that it does not know: a Linux console prints it."""
+    """Return whether a terminal of this type ignores an unknown query: a Linux console prints it."""
     return environ.get("TERM", "").startswith(_ANSWERS) or "TMUX" in environ
 
 
 def is_light(answer: str) -> bool | None:
-    """Return whether a colour as the terminal reports it is nearer to white than to black; None for another answer."""
+    """Return whether the colour in a terminal's response is nearer to white than to black; None for another
+    response."""
     found = _RGB.match(answer)
     if found is None:
         return None
@@ -37,7 +38,7 @@ def is_light(answer: str) -> bool | None:
 
 
 class Listener:
-    """Takes the answer out of what a terminal sends. What is typed meanwhile passes, in its order."""
+    """Extracts the response from a terminal's input. Typed input passes, in its order."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -45,8 +46,8 @@ class Listener:
         self.is_done = False
 
     def feed(self, data: str) -> str:
-        """Return the data without the answer. What may be its beginning is held back until more comes."""
-        if self.is_done:  # a late answer, or a second one, is no key either
+        """Return the data without the response. A possible beginning of it is held back until more data comes."""
+        if self.is_done:  # a late or second response is not a key either
             return _ANSWER.sub("", data) if _BEGINNING in data else data
         data, self._held = self._held + data, ""
         if (found := _ANSWER.search(data)) is not None:
@@ -58,8 +59,8 @@ class Listener:
         return data
 
     def rest(self) -> str:
-        """Return what was held back, which is a key because nothing followed. An answer that has begun is still waited
-        for.
+        """Return the data that was held back, which is a key because nothing followed it. A response that has begun
+        stays held back.
         """
         if self._held.startswith(_BEGINNING) and not self.is_done:
             return ""

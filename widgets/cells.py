@@ -1,7 +1,7 @@
-"""Text made fit for terminal cells: harmless, measured, cut, padded and folded. The one place that decides all five.
+"""Text for terminal cells: escaped, measured, cut, padded and folded. The only place that decides all five.
 
-Nothing here parses markup: a text is a text. Widths are those of Rich, which Textual draws with; Rich is loaded once a
-text has characters that may be wide.
+No function here parses markup: a text is plain. Widths are those of Rich, which Textual draws with; Rich is imported
+for the first text with characters that may be wide.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import Literal
 Align = Literal["left", "right"]
 ELLIPSIS = "…"
 
-# Printable to Python, yet drawn with no width or none that terminals agree on: Hangul fillers, the grapheme joiner,
-# Mongolian and emoji variation selectors, the braille blank (Unicode's Default_Ignorable_Code_Point), skin tones.
+# Printable for Python, but drawn without a width, or with one that terminals disagree on: Hangul fillers, the grapheme
+# joiner, Mongolian and emoji variation selectors, the braille blank (Unicode's Default_Ignorable_Code_Point), skin
+# tones.
 _UNSEEN = frozenset(
     map(
         chr,
@@ -31,9 +32,9 @@ _MARKS_IN_A_ROW = 2
 
 @cache
 def _narrow() -> re.Pattern[str]:
-    """Return the pattern of texts with one cell a character: Latin letters, punctuation, arrows, signs, frames.
+    """Return the pattern of texts with one cell per character: Latin letters, punctuation, arrows, signs, frames.
 
-    Compiled when first used: a command that writes ASCII never needs it.
+    Compiled on first use: a command that writes ASCII never needs it.
     """
     return re.compile("[ -~\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2190-\u22ff\u2500-\u25fc]*")
 
@@ -42,10 +43,10 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def is_visible(char: str) -> bool:
-    """Return whether a character shows itself and moves nothing else.
+    """Return whether a character is visible and moves no other.
 
     False for control, formatting, bidirectional, zero-width, private and unassigned characters, for lone surrogates,
-    and for separators but the plain space.
+    and for separators other than the plain space.
     """
     return char.isprintable() and char not in _UNSEEN
 
@@ -73,9 +74,9 @@ def clean(text: str, limit: int | None = None) -> str:
     """Return `text` with everything invisible made visible, cut to `limit` characters.
 
     Control characters, escape sequences, bidirectional marks and overrides, zero-width and unassigned characters become
-    escapes such as ``\\x1b`` and ``\\u202e``; more than two combining marks on one letter likewise. What is left
-    neither moves the cursor nor reorders the line, and takes the width that `cell_width` returns. Plain text comes back
-    as the same object.
+    escapes such as ``\\x1b`` and ``\\u202e``; so do combining marks beyond two on one letter. The result neither moves
+    the cursor nor reorders the line, and has the width that `cell_width` returns. Plain text is returned as the same
+    object.
     """
     if text.isascii() and text.isprintable():
         return text if limit is None or len(text) <= limit else text[: limit - 1] + ELLIPSIS
@@ -83,7 +84,7 @@ def clean(text: str, limit: int | None = None) -> str:
     shown: list[str] = []
     length = marks = 0
     for char in text[: most + 1]:
-        # A mark without a letter before it would join what stands left of the text.
+        # A mark without a letter before it would combine with the character left of the text.
         marks = marks + 1 if _joins(char) else 0
         stray = marks > _MARKS_IN_A_ROW or (marks and not shown)
         piece = char if is_visible(char) and not stray else escaped(char)
@@ -99,7 +100,7 @@ def clean(text: str, limit: int | None = None) -> str:
 
 
 def cell_width(text: str) -> int:
-    """Return how many cells a cleaned `text` takes."""
+    """Return the number of cells of a cleaned `text`."""
     if text.isascii() or _narrow().fullmatch(text):
         return len(text)
     from rich.cells import cell_len
@@ -116,7 +117,7 @@ def _char_width(char: str) -> int:
 
 
 def truncate(text: str, width: int) -> str:
-    """Cut `text` to at most `width` cells; the last one is an ellipsis if something was cut.
+    """Cut `text` to at most `width` cells; the last one is an ellipsis if the text was cut.
 
     A wide character is never halved, so the result may be one cell short.
     """
@@ -154,8 +155,8 @@ _THOUSANDS = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
 def fit_number(text: str, width: int) -> str:
     """Return a text of numbers in at most `width` cells.
 
-    A number is never cut, which would make it another one: if it does not fit it is rounded (``12,345`` to ``12k``),
-    and if that does not fit either, it becomes ``#``.
+    A number is never cut, which would change its value: if it does not fit it is rounded (``12,345`` to ``12k``), and
+    if that does not fit either, it becomes ``#``.
     """
     if cell_width(text) <= width:
         return text
@@ -167,7 +168,7 @@ def fit_number(text: str, width: int) -> str:
 
 
 def rounded(number: str, digits: int) -> str:
-    """Return a number in so many digits and a unit of thousands: ``1234567`` in 2 is ``1.2M``; ``>999Y`` for what is
+    """Return a number with `digits` digits and a unit of thousands: ``1234567`` with 2 is ``1.2M``; ``>999Y`` if it is
     larger than any unit."""
     whole, _, behind = number.replace(",", "").partition(".")
     whole = whole.lstrip("0") or "0"
@@ -182,18 +183,18 @@ def rounded(number: str, digits: int) -> str:
 
 
 def fit(text: str, width: int, align: Align = "left") -> str:
-    """Return `text` in exactly `width` cells: cut with an ellipsis, or padded on the other side of `align`."""
+    """Return `text` in exactly `width` cells: cut with an ellipsis, or padded on the side opposite to `align`."""
     cut = truncate(text, width)
     padding = " " * (width - cell_width(cut))
     return padding + cut if align == "right" else cut + padding
 
 
 def wrapped(line: Sequence[tuple[str, str]], width: int, below: int) -> list[list[tuple[str, str]]]:
-    """Return styled texts in pieces, broken at blanks, but not between a number and what it counts.
+    """Return styled texts in pieces, broken at blanks, but not between a number and its noun.
 
     Args:
-        width: cells of the first piece, two at least, so that any character fits.
-        below: cells of all other pieces, two at least.
+        width: cells of the first piece, at least two, so that any character fits.
+        below: cells of all other pieces, at least two.
     """
     lines: list[list[tuple[str, str]]] = [[]]
     room = width
@@ -233,7 +234,7 @@ def _words(text: str, width: int) -> Iterator[str]:
 
 
 def _head(text: str, width: int) -> str:
-    """Return the longest beginning of a word that takes at most `width` cells; of a name one of its parts, if that is
+    """Return the longest prefix of a word that fits in `width` cells; for a name, a prefix of whole parts if that is
     not much shorter.
     """
     used = 0

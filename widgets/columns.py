@@ -1,4 +1,4 @@
-"""Columns of a table: their widths for a given space, which of them fit, and lines drawn in them."""
+"""Columns of a table: their widths in a given space, which of them fit, and lines drawn in them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from widgets.row_source import Cell, Column, Span, as_spans, natural_width
 GAP = 2
 """Blank cells between two columns."""
 MORE_SIGN = 2
-"""Cells kept free at the right edge for the sign that there are more columns."""
+"""Cells reserved at the right edge for the sign of further columns."""
 
 
 MOST_BLANK = 24
-"""Blank cells at most behind the longest text of a flexible column: across more of them the eye loses the line."""
+"""Maximum blank cells after the longest text of a flexible column: a wider gap makes a line hard to follow."""
 FOLDED_FROM = 8
-"""Width in cells from which on a column's texts are folded: below it they would be broken too often to read."""
+"""Minimum width in cells of a column whose texts are folded: a narrower one would break them too often to read."""
 MOST_LINES = 4
-"""Lines of a row at most."""
+"""Maximum screen lines of a row."""
 
 
 class Placed(NamedTuple):
-    """Where a column is drawn: its index among all columns, its width, and the blank cells before it."""
+    """A drawn column: its index among all columns, its width, and the blank cells before it."""
 
     column: int
     width: int
@@ -35,7 +35,7 @@ class Placed(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The columns drawn, in order, and whether columns are missing on either side."""
+    """The drawn columns, in order, and whether columns are missing on either side."""
 
     placed: tuple[Placed, ...]
     more_left: bool
@@ -53,10 +53,10 @@ def lay_out(
 
     Args:
         natural: each column's measured width.
-        usual: the width of most cells of each column. No column gets more before all have that.
+        usual: the width of most cells of each column. No column gets more until all have that.
         width: in cells.
-        pan: number of columns to skip, of those that may move (all but gutters and the first one), so that columns that
-            do not fit can be reached.
+        pan: number of movable columns (all but gutters and the first one) to skip, so that columns that do not fit can
+            be reached.
     """
     always = _frozen(columns)
     moving = [index for index in range(len(columns)) if index not in always]
@@ -79,7 +79,7 @@ def _fitting(
     *,
     in_order: bool,
 ) -> list[int]:
-    """Return the columns of `wanted` that fit: with `in_order` the first ones, or else the most important ones."""
+    """Return the columns of `wanted` that fit: with `in_order` the first ones, else the most important ones."""
     shown = list(wanted)
     while len(shown) > len(always) and _needed(columns, natural, shown) > width:
         movable = [index for index in shown if index not in always]
@@ -100,7 +100,7 @@ def _least(column: Column, natural: int) -> int:
 
 
 def _gaps(columns: Sequence[Column], shown: Sequence[int]) -> list[int]:
-    """Return the blank cells before each column: none before the first, nor between a gutter and what it belongs to."""
+    """Return the blank cells before each column: 0 before the first, and between a gutter and its column."""
     return [0 if position == 0 or columns[shown[position - 1]].gutter else GAP for position in range(len(shown))]
 
 
@@ -145,19 +145,19 @@ def _place(
 
 
 SAMPLE = 200
-"""Number of lines that are measured for a column's width."""
+"""Number of lines that are measured for the width of a column."""
 
 
 class ColumnView(LineView):
-    """The base of table and tree. Subclasses say what the cells of a line are."""
+    """The base of table and tree. Subclasses provide the cells of a line."""
 
     HEADER_LINES = 1
     folds = True
-    """Whether texts that their column cuts are folded where there is room below the lines; of a drawing each line is
-    one."""
+    """Whether texts that are wider than their column are folded if there is space below the lines; False for drawings,
+    where each line is one screen line."""
 
     class SortRequested(Message):
-        """A column's sort key, or a click on its label."""
+        """A press of a column's sort key, or a click on its label."""
 
         def __init__(self, view: ColumnView, column: str) -> None:
             self.view = view
@@ -189,7 +189,7 @@ class ColumnView(LineView):
         """Return a line's cells, one for each column."""
         raise NotImplementedError
 
-    # -- what an owner sees ---------------------------------------------------------------------------------------
+    # -- for owners -----------------------------------------------------------------------------------------------
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -198,7 +198,7 @@ class ColumnView(LineView):
 
     @property
     def sort(self) -> tuple[str, bool] | None:
-        """The id of the column that the lines are sorted by, and whether downwards; the header shows it."""
+        """The id of the column that the lines are sorted by, and whether descending; the header shows it."""
         return self._sort
 
     @sort.setter
@@ -209,14 +209,14 @@ class ColumnView(LineView):
     # -- lines ----------------------------------------------------------------------------------------------------
 
     def header(self, width: int) -> Sequence[Span] | None:
-        """Return the labels of the columns shown."""
+        """Return the labels of the visible columns."""
         layout = self._layout_for(width - 1)
         spans: list[Span] = [("‹" if layout.more_left else " ", "header")]
         for place in layout.placed:
             column = self._columns[place.column]
             label = widgets_cells.clean(column.label)
             if self._sort is not None and self._sort[0] == column.id:
-                # The arrow is never what is cut.
+                # The arrow is never cut.
                 label = widgets_cells.truncate(label, place.width - 1) + (
                     "▾" if self._sort[1] != column.is_most_first else "▴"
                 )
@@ -226,7 +226,7 @@ class ColumnView(LineView):
         return spans
 
     def spans(self, index: int, width: int) -> Sequence[Span]:
-        """Return the cells of the columns shown, padded to their widths."""
+        """Return the cells of the visible columns, padded to their widths."""
         cells = self.cells_at(index)
         spans: list[Span] = []
         for place in self._layout_for(width).placed:
@@ -236,11 +236,11 @@ class ColumnView(LineView):
         return spans
 
     def hang(self, index: int, column: int) -> int:  # noqa: ARG002
-        """Return the cells of the first span of a cell, beside which the rest of its text is folded."""
+        """Return the width of the first span of a cell, which indents the folded rest of its text."""
         return 0
 
     def is_cut(self, width: int) -> bool:
-        """Return whether a column of texts is narrower than its texts, which are folded then."""
+        """Return whether a column of texts is narrower than its texts, so that they are folded."""
         placed = self._layout_for(width).placed
         return self.folds and any(
             place.width < self._natural[place.column]
@@ -296,7 +296,7 @@ class ColumnView(LineView):
         return self._fitted[1]
 
     def action_pan(self, direction: int) -> None:
-        """Skip a column or bring it back, if not all of them fit."""
+        """Skip a column or restore it, if not all of them fit."""
         if direction > 0 and not self._layout_for(self.size.width - 1).more_right:
             return
         self._pan = max(0, self._pan + direction)
@@ -307,7 +307,7 @@ class ColumnView(LineView):
     # -- sorting --------------------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
-        """Post that a sort key was pressed."""
+        """Post a press of a sort key."""
         if event.character is None:
             return
         column = next((column for column in self._columns if column.sort_key == event.character), None)
@@ -329,8 +329,8 @@ def _folded(cell: Cell, width: int, column: Column, most: int, hang: int) -> lis
     """Return a cell in parts that fit its column; the last one has the remainder, and is cut.
 
     Args:
-        most: number of parts, at most.
-        hang: cells of its first span; the other parts are indented by them.
+        most: maximum number of parts.
+        hang: cells of its first span, which indent the other parts.
     """
     if column.align == "right" or width - hang < FOLDED_FROM or natural_width(cell) <= width or most < 2:
         return [cell]
@@ -343,22 +343,20 @@ def _folded(cell: Cell, width: int, column: Column, most: int, hang: int) -> lis
 
 
 def fold(spans: Sequence[Span], width: int, most: int) -> list[list[Span]]:
-    """Return clean texts in at most `most` parts of `width` cells. The last one has the remainder, and may be
-    longer.
-    """
+    """Return clean texts in at most `most` parts of `width` cells. The last part has the rest, and may be longer."""
     parts = widgets_cells.wrapped(spans, width, width)
     if len(parts) <= most:
         return parts
     rest: list[Span] = []
     for part in parts[most - 1 :]:
-        if rest and not rest[-1][0].endswith(" "):  # a blank is left out where a part ends with it
+        if rest and not rest[-1][0].endswith(" "):  # `wrapped` drops the blank at the end of a part
             rest.append((" ", ""))
         rest += part
     return [*parts[: most - 1], rest]
 
 
 def cell_spans(cell: Cell, width: int, column: Column) -> list[Span]:
-    """Return a cell's spans in exactly `width` cells, the padding in a span of its own."""
+    """Return a cell's spans in exactly `width` cells; the padding is a span of its own."""
     spans: list[Span] = []
     left = width
     shorten = widgets_cells.fit_number if column.align == "right" else widgets_cells.truncate

@@ -1,8 +1,8 @@
 """The command bar: one line for commands, filters and secrets, with its candidates or an error below it.
 
-The line is Textual's Input: cursor, selection, words, clipboard, scrolling and dots are its own. Here is what it has
-not: lists of candidates, errors under their column, history by what a line begins with. Its suggester shows one
-candidate, of which the list is the first, and asks for it in a worker at each key: it is not used.
+The line is Textual's Input, which provides cursor, selection, words, clipboard, scrolling and dots. This module adds
+lists of candidates, errors below their column, and history by prefix. Input's suggester is not used: it shows one
+candidate, the first of the list, and computes it in a worker at each key.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from widgets.row_source import Span
 ROWS = 6
 """Number of candidates that are shown at once."""
 SHORTEST = 20
-"""Cells that a long prompt leaves for the text."""
+"""Minimum cells of the text next to a long prompt."""
 
 
 class Candidate(NamedTuple):
-    """One completion: `text` replaces `start` to `end`. `meta` is shown beside it, `help` on a line below."""
+    """One completion: `text` replaces `start` to `end`. `meta` is shown next to it, `help` on a line below."""
 
     start: int
     end: int
@@ -46,19 +46,19 @@ class Candidate(NamedTuple):
 
 
 class Typed(NamedTuple):
-    """A text, and the index of the character under the cursor (the text's length: behind the last one)."""
+    """A text, and the index of the character under the cursor (the text's length if the cursor is at the end)."""
 
     text: str = ""
     cursor: int = 0
 
     def completed(self, candidate: Candidate) -> Typed:
-        """Return the text with a candidate inserted, and the cursor behind it."""
+        """Return the text with a candidate inserted, and the cursor after it."""
         before = self.text[: candidate.start] + candidate.text
         return Typed(before + self.text[candidate.end :], len(before))
 
 
 class Completion(NamedTuple):
-    """The candidates for a text, and which of them is put in already (-1: none)."""
+    """The candidates for a text, and the index of the inserted one (-1: none)."""
 
     base: Typed = Typed()
     candidates: Sequence[Candidate] = ()
@@ -66,9 +66,9 @@ class Completion(NamedTuple):
 
 
 def candidate_lines(completion: Completion, column: int, width: int) -> list[Line]:
-    """Return a window of the candidates with what is beside each, and the help of the chosen (or first) one.
+    """Return a window of the candidates with their metas, and the help of the chosen (or first) one.
 
-    `column` is the cell under which they stand, where they fit there.
+    `column` is the cell below which the candidates are drawn, if they fit there.
     """
     _, candidates, chosen = completion
     first = max(0, min(chosen - ROWS + 1, len(candidates) - ROWS)) if chosen >= ROWS else 0
@@ -95,7 +95,7 @@ def candidate_lines(completion: Completion, column: int, width: int) -> list[Lin
 
 
 def error_lines(message: str, column: int | None, width: int) -> list[Line]:
-    """Return `message` with a caret at cell `column`: beside the caret if it fits, else on a line below."""
+    """Return `message` with a caret at cell `column`: next to the caret if it fits, else on a line below."""
     text = clean(message)
     told = Line(((" " + truncate(text, width - 2), "error"),))
     if column is None:
@@ -109,11 +109,12 @@ def error_lines(message: str, column: int | None, width: int) -> list[Line]:
 
 
 HIGHLIGHTS = ("keyword", "name", "key", "value", "operator", "string", "number", "comment", "wrong")
-"""The names a highlighter may give; each is a component class `bar--NAME`."""
+"""The names that a highlighter may return; each is a component class `bar--NAME`."""
 
 
 class BarMode(NamedTuple):
-    """The purpose of the line. ends_when_left: a click elsewhere is its Enter, since its text already counts."""
+    """The purpose of the line. ends_when_left: whether a click elsewhere acts as Enter, since its text already
+    applies."""
 
     name: str
     prompt: str
@@ -133,11 +134,11 @@ Completer = Callable[[str, int], Sequence[Candidate]]
 
 
 REMEMBERED = 1000
-"""Entries of a mode that are kept."""
+"""Maximum entries of a mode."""
 
 
 class LineHistory:
-    """Entries, the oldest first, and the current one while the user recalls them."""
+    """Entries, the oldest first, and the original text while the user recalls them."""
 
     def __init__(self, entries: Sequence[str] = ()) -> None:
         self._entries = list(entries[-REMEMBERED:])
@@ -150,7 +151,7 @@ class LineHistory:
         return tuple(self._entries)
 
     def add(self, text: str) -> None:
-        """Remember `text`, unless it is blank or the same as the last one, and stop looking back."""
+        """Add `text`, unless it is blank or the same as the last one, and stop recalling."""
         self.stop()
         if text.strip() and self._entries[-1:] != [text]:
             self._entries.append(text)
@@ -161,7 +162,7 @@ class LineHistory:
         self._typed = None
 
     def older(self, typed: str) -> str | None:
-        """Return the next older entry that starts with what was typed when recalling began, or None."""
+        """Return the next older entry that starts with the text at the start of recalling, or None."""
         if self._typed is None:
             self._typed, self._place = typed, len(self._entries)
         for place in range(self._place - 1, -1, -1):
@@ -171,7 +172,7 @@ class LineHistory:
         return None
 
     def newer(self, typed: str) -> str | None:
-        """Return the next newer entry with that beginning, then what was typed, then None."""
+        """Return the next newer entry with that prefix, then the original text, then None."""
         if self._typed is None:
             return None
         for place in range(self._place + 1, len(self._entries)):
@@ -187,9 +188,9 @@ class LineHistory:
 
 
 class BarInput(Input):
-    """Textual's Input with a shell's keys beside its own; a paste becomes one line, and dots are never copied.
+    """Textual's Input with additional keys of a shell; a paste becomes one line, and dots are never copied.
 
-    It leaves the mouse's pointer as it is: terminals without Kitty's protocol for that may show the sequence.
+    It does not set the mouse pointer: terminals without Kitty's protocol for it may print the sequence.
     """
 
     DEFAULT_CSS = """
@@ -225,18 +226,18 @@ class BarInput(Input):
     ]
 
     def __init__(self) -> None:
-        """Create an empty line. Its cursor does not blink: at rest no byte is written."""
+        """Create an empty line. Its cursor does not blink, so that an idle line writes no bytes."""
         super().__init__(compact=True, select_on_focus=False, validate_on=())
         self.cursor_blink = False
         self.between = " "
-        """The text that stands for the end of a line in what is pasted."""
+        """The replacement of line ends in a paste."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action may run: what is typed as dots leaves the line by Enter alone."""
+        """Return whether an action may run: text that is shown as dots can't be copied or cut."""
         return super().check_action(action, parameters) and not (self.password and action in ("copy", "cut"))
 
     def on_resize(self) -> None:
-        """Keep the cursor in view, which Input does for a cursor that moves."""
+        """Keep the cursor in view, which Input does only when the cursor moves."""
         cursor = self.cursor_screen_offset - self.content_region.offset + self.scroll_offset
         self.scroll_to_region(Region(*cursor, 1, 1), force=True, animate=False, immediate=True)
 
@@ -247,14 +248,14 @@ class BarInput(Input):
         self._insert(event.text)
 
     def action_paste(self) -> None:
-        """Insert what was copied in the console, which may come from the cluster."""
+        """Insert the console's own clipboard, whose text may come from the cluster."""
         self._insert(self.app.clipboard)
 
     def _insert(self, text: str) -> None:
         self.replace(one_line(text, self.between), *self.selection)
 
     def action_cursor_right(self, select: bool = False) -> None:
-        """Move right; at the end leave the key to the bar."""
+        """Move right; at the end let the bar handle the key."""
         if self.cursor_at_end and self.selection.is_empty and not select:
             raise SkipAction
         super().action_cursor_right(select)
@@ -269,20 +270,20 @@ class BarInput(Input):
 
 
 class _Colors(Highlighter):
-    """Colours pieces of the line by the component classes of the bar."""
+    """Colours parts of the line with the component classes of the bar."""
 
     def __init__(self, bar: CommandBar, highlight: Highlight) -> None:
         self._bar = bar
         self._highlight = highlight
 
     def highlight(self, text: Text) -> None:
-        """Give each piece its style."""
+        """Apply the style of each part."""
         for start, end, name in self._highlight(text.plain):
             text.stylize(self._bar.get_component_rich_style(f"bar--{name}", partial=True), start, end)
 
 
 class BarRows(Widget):
-    """The rows of the bar: the prompt's, and those below it."""
+    """The rows of the bar: the prompt's row and the rows below it."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         *(f"bar--{name}" for name in HIGHLIGHTS),
@@ -328,18 +329,18 @@ class BarRows(Widget):
         self._painter = LinePainter(self, self._row_at, "bar")
 
     def show_rows(self, rows: list[Line]) -> None:
-        """Show other rows; as many as there are."""
+        """Show other rows; the height follows their number."""
         before, self._rows = len(self._rows), rows
         if len(rows) != before:
             self.refresh(layout=True)
         self._painter.repaint()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
-        """Return how many rows there are."""
+        """Return the number of rows."""
         return len(self._rows)
 
     def notify_style_update(self) -> None:
-        """Forget the computed styles: the theme changed."""
+        """Discard the computed styles: the theme changed."""
         super().notify_style_update()
         self._painter.forget_styles()
 
@@ -355,7 +356,7 @@ class CommandBar(BarRows):
     """A line for commands, filters and secrets, hidden until `open`.
 
     It posts `Changed` with every change, `Submitted` on Enter and `Closed` on Esc. After Enter it stays open, so that
-    its owner can show an error in it, or closes it.
+    its owner can show an error in it, or close it.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -388,11 +389,11 @@ class CommandBar(BarRows):
         """The text changed (never sent for a masked one)."""
 
         def can_replace(self, message: Message) -> bool:
-            """Return whether the message before may be dropped: only the last of several counts."""
+            """Return whether this message replaces the one before: only the last of several counts."""
             return isinstance(message, CommandBar.Changed) and message.bar is self.bar
 
     class Closed(BarMessage):
-        """Escape; `text` is what was left in the line (empty for a masked one)."""
+        """Escape; `text` is the remaining text of the line (empty for a masked one)."""
 
     def __init__(
         self,
@@ -407,11 +408,12 @@ class CommandBar(BarRows):
         """Create a closed bar.
 
         Args:
-            highlight: returns start, end (exclusive, in characters) and a name of `HIGHLIGHTS` for each coloured piece
-                of a text.
+            highlight: returns start, end (exclusive, in characters) and a name of `HIGHLIGHTS` for each coloured part
+            of
+                a text.
             complete: returns the candidates for a text and the cursor's index in it.
             histories: mode's name -> its entries, the oldest first.
-            remember: returns the form of an entry that goes into the history, without secrets.
+            remember: returns the form of an entry for the history, without secrets.
         """
         super().__init__(id=id, classes=classes)
         self._colors = _Colors(self, highlight) if highlight is not None else None
@@ -428,19 +430,19 @@ class CommandBar(BarRows):
         self._focus_before: Widget | None = None
 
     def compose(self) -> ComposeResult:
-        """Yield the line; the prompt beside it and what stands below are drawn by the bar itself."""
+        """Yield the line; the bar itself draws the prompt and the rows below."""
         yield self._input
 
     def on_mount(self) -> None:
-        """Follow the cursor, and the line where it is shifted: after a resize of the bar's, or before."""
+        """Follow the cursor, and horizontal scrolling of the line, before or after a resize of the bar."""
 
         def moved() -> None:
-            self.call_later(self._follow)  # Input sets its text before its cursor, or after it
+            self.call_later(self._follow)  # Input sets its text before or after its cursor
 
         self.watch(self._input, "selection", moved, init=False)
         self.watch(self._input, "scroll_x", self._redraw, init=False)
 
-    # -- what an owner sees ---------------------------------------------------------------------------------------
+    # -- for owners -----------------------------------------------------------------------------------------------
 
     @property
     def is_open(self) -> bool:
@@ -465,7 +467,7 @@ class CommandBar(BarRows):
         """Show the line, and take the focus.
 
         Args:
-            text: of the line; the cursor is at its end.
+            text: initial text of the line; the cursor is at its end.
             prompt: instead of the mode's own.
         """
         self._mode = mode
@@ -492,25 +494,25 @@ class CommandBar(BarRows):
         """Show an error below the line until the text changes.
 
         Args:
-            column: index into the text, under which there is a caret; None for no caret.
+            column: index into the text below which the caret is drawn; None for no caret.
         """
         self._error = (message, column)
         self._redraw()
 
     def recomplete(self) -> None:
-        """Compute the candidates again, unless one is inserted: what they come from has been read."""
+        """Compute the candidates again after a read of their source, unless one is inserted."""
         if self.is_open and self._completion.chosen < 0:
             self._completion = Completion(self._typed, self._candidates())
             self._redraw()
 
-    # -- what the line posts --------------------------------------------------------------------------------------
+    # -- messages of the line -------------------------------------------------------------------------------------
 
     @on(Input.Changed)
     @on(Input.Blurred)
     def _line_told(self, message: Input.Changed | Input.Blurred) -> None:
-        """Follow the line. Its messages have the text, perhaps a secret: they end here.
+        """Follow the line, and stop its messages: they have the text, perhaps a secret.
 
-        While it is open it keeps the focus: what is typed after a click elsewhere would be keys that stage something.
+        While the line is open it keeps the focus: keys after a click elsewhere could stage edits.
         """
         message.stop()
         self._follow()
@@ -533,21 +535,21 @@ class CommandBar(BarRows):
         self.post_message(self.Submitted(self, self._mode.name, text))
 
     def _follow(self) -> None:
-        """Take the text and the cursor as they are now, if they are others than before."""
+        """Read the text and the cursor of the line, if they changed."""
         typed = Typed(self._input.value, self._input.cursor_position)
         if self.is_open and typed != self._typed:
             self._take(typed)
 
     def _put(self, typed: Typed, completion: Completion | None = None) -> None:
-        """Put in a text as if it had been typed."""
+        """Set a text as if it had been typed."""
         self._input.value, self._input.cursor_position = typed
         self._take(typed, completion)
 
     def _take(self, typed: Typed, completion: Completion | None = None) -> None:
-        """Show what belongs to a text, and post that it changed.
+        """Update the bar for a text, and post the change.
 
         Args:
-            completion: what it was put in by; without it the candidates are computed.
+            completion: the completion that inserted it; None to compute the candidates.
         """
         if typed.text != self._typed.text:
             self._error = None
@@ -560,7 +562,7 @@ class CommandBar(BarRows):
         self._redraw()
 
     def _show(self, text: str) -> None:
-        """Begin with a text, without posting it."""
+        """Set the initial text, without posting it."""
         self._typed = Typed(text, len(text))
         self._input.value, self._input.cursor_position = self._typed
         self._error = None
@@ -573,10 +575,10 @@ class CommandBar(BarRows):
             return ()
         return self._complete(*self._typed)
 
-    # -- keys that Input has not ----------------------------------------------------------------------------------
+    # -- keys in addition to Input's ------------------------------------------------------------------------------
 
     def action_dismiss(self) -> None:
-        """Undo a completion; without one close the bar."""
+        """Undo a completion; if there is no completion, close the bar."""
         if self._completion.chosen >= 0:
             self._put(self._completion.base)
             return
@@ -585,7 +587,7 @@ class CommandBar(BarRows):
         self.post_message(self.Closed(self, self._mode.name, text))
 
     def action_complete(self, step: int) -> None:
-        """Insert the next candidate, with step -1 the previous one; a single one is accepted at once."""
+        """Insert the next candidate, or the previous one if step is -1; accept a single one immediately."""
         base, candidates, chosen = self._completion
         if not candidates:
             return
@@ -597,13 +599,13 @@ class CommandBar(BarRows):
         self._put(base.completed(candidates[chosen]), Completion(base, candidates, chosen))
 
     def action_accept(self) -> None:
-        """Accept the candidate that is inserted, or else the first."""
+        """Accept the inserted candidate, or else the first."""
         base, candidates, chosen = self._completion
         if candidates:
             self._put(base.completed(candidates[max(0, chosen)]))
 
     def action_recall(self, direction: int) -> None:
-        """Insert an older (-1) or newer (1) entry that begins as the line does."""
+        """Insert an older (-1) or newer (1) entry with the prefix of the line."""
         history = self._histories[self._mode.name]
         found = history.older(self.text) if direction < 0 else history.newer(self.text)
         if found is not None:
@@ -613,17 +615,17 @@ class CommandBar(BarRows):
     # -- drawing --------------------------------------------------------------------------------------------------
 
     def on_resize(self) -> None:
-        """Draw for the new width."""
+        """Redraw for the new width."""
         self._redraw()
 
     def render_line(self, y: int) -> Strip:
-        """Draw one row. The terminal's own cursor, at which input methods show what is typed, follows the line."""
+        """Draw one row. The terminal's own cursor, where input methods show their text, follows the line."""
         if y == 0 and self._input.has_focus:
             self.app.cursor_position = self._input.cursor_screen_offset
         return super().render_line(y)
 
     def _redraw(self) -> None:
-        """Show the prompt, and below it the error or the candidates, under the place that they are about."""
+        """Draw the prompt, and below it the error or the candidates, at the column that they belong to."""
         width = max(self.size.width or self.app.size.width, SHORTEST)
         prompt = f" {truncate(self._prompt, max(1, width - SHORTEST))} " if self._prompt else " "
         self._input.styles.margin = (0, 0, 0, cell_width(prompt))

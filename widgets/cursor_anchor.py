@@ -1,4 +1,4 @@
-"""Where the cursor stood, by keys, and where that is after the lines have changed under it. Pure."""
+"""The cursor's position by keys, to restore it after the lines have changed. Pure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ NEIGHBOURS = 32
 
 
 class KeyedLines(Protocol):
-    """Lines by index that can be found again by their keys."""
+    """Lines by index, with a look-up by key."""
 
     def line_count(self) -> int:
-        """Return how many lines there are."""
+        """Return the number of lines."""
         ...
 
     def key_at(self, index: int) -> Hashable:
@@ -28,7 +28,7 @@ class KeyedLines(Protocol):
 class CursorAnchor(NamedTuple):
     """A position by keys: the cursor's and its neighbours', nearest first, and its row on the screen.
 
-    `top_key` is the first line on the screen if the cursor was scrolled out of sight.
+    `top_key` is the key of the first line on the screen if the cursor was scrolled out of view.
     """
 
     keys: tuple[Hashable, ...]
@@ -42,7 +42,7 @@ def hold(lines: KeyedLines, cursor: int, screen: range, wanted: Hashable | None)
 
     Args:
         screen: the indexes of the lines on the screen.
-        wanted: the key that the user moved to last, which may be filtered away now.
+        wanted: the key that the user last moved to, which may be filtered out now.
     """
     count = lines.line_count()
     if not count:
@@ -57,9 +57,7 @@ def hold(lines: KeyedLines, cursor: int, screen: range, wanted: Hashable | None)
 
 
 def find_again(place: CursorAnchor, lines: KeyedLines) -> tuple[int, int]:
-    """Return the cursor's index among the new lines, and the line on top of the screen, which may be outside of
-    them.
-    """
+    """Return the cursor's index among the new lines, and the line on top of the screen, which may be out of range."""
     count = lines.line_count()
     if not count:
         return 0, 0

@@ -1,4 +1,4 @@
-"""Changes by group, old value → new value, each with a status letter and what came of it below."""
+"""Changes by group, old value → new value, each with a status letter and its result below."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from widgets.row_source import Cell, Span, as_spans, natural_width
 SAMPLE = 200
 NAME_MAX = 40
 MEASURED = 1_000
-"""Number of changes whose sides are measured."""
+"""Number of changes whose values are measured."""
 ARROW = "  →  "
 BELOW_INDENT = 7
 
 
 class DiffLine(NamedTuple):
-    """One change: `status` is a letter, `note` is at the right edge, `below` is the text underneath, wrapped.
+    """One change: `status` is a letter, `note` is at the right edge, `below` is the wrapped text below the line.
 
-    Without `arrow` there is no old value: the line says what is added or removed. If the two sides do not fit beside
-    the name, they are shown underneath as well, in full.
+    Without `arrow` there is no old value: the line is an addition or a removal. If the two values do not fit next to
+    the name, they are also shown below, in full.
     """
 
     key: Hashable
@@ -41,7 +41,7 @@ class DiffLine(NamedTuple):
 
 
 class DiffGroup(NamedTuple):
-    """The changes of one thing. Its key and those of its lines are unique in the whole view."""
+    """The changes of one entity. Its key and those of its lines are unique in the whole view."""
 
     key: Hashable
     title: Cell
@@ -50,7 +50,7 @@ class DiffGroup(NamedTuple):
 
 
 class _Spot(NamedTuple):
-    """What a screen line shows: a group's title (`line` None), a change (`below` None), or text below one."""
+    """The content of a screen line: a group's title (`line` None), a change (`below` None), or text below a change."""
 
     group: DiffGroup
     line: DiffLine | None
@@ -76,11 +76,11 @@ class DiffView(LineView):
         self._places: dict[Hashable, tuple[int, int]] | None = None
         self._put(groups)
 
-    # -- what an owner sees ---------------------------------------------------------------------------------------
+    # -- for owners -----------------------------------------------------------------------------------------------
 
     @property
     def groups(self) -> Sequence[DiffGroup]:
-        """The groups that are shown."""
+        """The visible groups."""
         return self._groups
 
     def set_groups(self, groups: Sequence[DiffGroup]) -> None:
@@ -96,17 +96,17 @@ class DiffView(LineView):
 
     @property
     def cursor_group(self) -> DiffGroup | None:
-        """The group the cursor is in, None where there are no groups."""
+        """The group of the cursor, None without groups."""
         return self._spot(self._cursor).group if self.line_count() else None
 
     # -- lines ----------------------------------------------------------------------------------------------------
 
     def line_count(self) -> int:
-        """Return how many lines titles, changes and texts take together."""
+        """Return the number of lines of titles, changes and texts together."""
         return self._ends[-1] if self._ends else 0
 
     def key_at(self, index: int) -> Hashable:
-        """Return the key of a group or a change; a text below has that of its change."""
+        """Return the key of a group or a change; a text below has the key of its change."""
         spot = self._spot(index)
         return spot.group.key if spot.line is None else spot.line.key
 
@@ -125,16 +125,16 @@ class DiffView(LineView):
         return self._first(number) + (0 if position == 0 else 1 + self._line_starts(number)[position - 1])
 
     def can_rest(self, index: int) -> bool:
-        """Return whether a line is a title or a change, not a text below one."""
+        """Return whether a line is a title or a change, not a text below a change."""
         return self._spot(index).below is None
 
     def lines_below(self, index: int) -> int:
-        """Return how many lines the texts below a change take."""
+        """Return the number of lines of the texts below a change."""
         line = self._spot(index).line
         return 0 if line is None else self._height_below(line)
 
     def _below(self, line: DiffLine) -> Sequence[Span]:
-        """Return the texts below a change: both sides if the line is too short for them, then its `below`."""
+        """Return the texts below a change: both values if the line is too short for them, then its `below`."""
         if not line.arrow:
             return line.below
         if natural_width(line.old) <= self._old_width and natural_width(line.new) <= self._new_width:
@@ -147,7 +147,7 @@ class DiffView(LineView):
         return self.pieces(index, width, 1)[0]
 
     def pieces(self, index: int, width: int, most: int) -> Sequence[Sequence[Span]]:
-        """Return the spans in pieces, with a name or title folded that is too long."""
+        """Return the spans in pieces; a name or title that is too long is folded."""
         spot, most = self._spot(index), min(most, MOST_LINES)
         if spot.below is not None:
             return [[(" " * BELOW_INDENT, ""), (truncate(spot.below[0], width - BELOW_INDENT), spot.below[1])]]
@@ -184,7 +184,7 @@ class DiffView(LineView):
         self._number()
 
     def _number(self) -> None:
-        """Count the lines up to the end of each group. Texts below are wrapped, so this depends on the width."""
+        """Count the lines up to the end of each group. The result depends on the width, since texts are wrapped."""
         self._numbered_for = self.size.width
         room = max(2, self.size.width - 1 - 4 - self._name_width - 2 - len(ARROW))
         self._old_width = _best_width(self._sides, room)
@@ -221,7 +221,7 @@ class DiffView(LineView):
         return _Spot(group, line, below[left - 1])
 
     def _line_starts(self, number: int) -> list[int]:
-        """Return the first line of each change of a group, counted from below its title."""
+        """Return the first line of each change of a group, counted from the line after its title."""
         starts = self._starts.get(number)
         if starts is None:
             heights = (1 + self._height_below(line) for line in self._groups[number].lines)
@@ -239,7 +239,7 @@ class DiffView(LineView):
 
 
 def _best_width(sides: Mapping[tuple[int, int], int], room: int) -> int:
-    """Return the width of old values with which most changes fit; if none fits, half of the space."""
+    """Return the width of old values with which most changes fit; half of the space if none fits."""
 
     def fitting(width: int) -> int:
         return sum(count for (old, new), count in sides.items() if old <= width and new <= room - width)
@@ -256,7 +256,7 @@ def _wrapped(text: str, width: int) -> tuple[str, ...]:
 
 
 def _cut(spans: Sequence[Span], width: int, *, pad: bool = False, right: bool = False) -> list[Span]:
-    """Return `spans` in at most (with `pad`: exactly) `width` cells, clean."""
+    """Return `spans` cleaned, in at most (with `pad`: exactly) `width` cells."""
     cut: list[Span] = []
     left = width
     for text, name in spans:

@@ -13,11 +13,11 @@ from textual.message import Message
 from widgets.columns import ColumnView
 from widgets.row_source import Cell, Column, as_spans
 
-# A tree as numbered lines, where only opened nodes cost anything. Pure: no drawing, no waiting.
+# A tree as numbered lines, where only open nodes cost anything. Pure: no drawing, no waiting.
 
 
 class Node(NamedTuple):
-    """One node as it is drawn: a label, the cells of the columns after it, and whether it can be opened."""
+    """One node for drawing: a label, the cells of the columns after it, and whether it can be opened."""
 
     label: Cell
     cells: Sequence[Cell] = ()
@@ -26,39 +26,39 @@ class Node(NamedTuple):
 
 
 class Branch(Protocol):
-    """The children of one node by index; a million of them need not exist before they are seen."""
+    """The children of one node by index; they are created when they become visible, since a node may have a million."""
 
     def __len__(self) -> int:
         """Return the number of children."""
         ...
 
     def key(self, index: int) -> Hashable:
-        """Return what identifies a child, in the whole tree."""
+        """Return the key of a child, unique in the whole tree."""
         ...
 
     def node(self, index: int) -> Node:
-        """Return a child as it is drawn."""
+        """Return a child for drawing."""
         ...
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the index of the child with this key, or None. Should not search."""
+        """Return the index of the child with this key, or None. It should be a look-up, not a search."""
         ...
 
 
 class TreeSource(Protocol):
-    """Where nodes come from. A source never changes: for new nodes the tree gets a new source."""
+    """The source of a tree's nodes. A source is immutable: for other nodes the tree gets another source."""
 
     def roots(self) -> Branch:
         """Return the nodes at the left edge."""
         ...
 
     def children(self, key: Hashable) -> Branch | None:
-        """Return the children of a node, None if they have to be fetched first."""
+        """Return the children of a node, None if they must be fetched first."""
         ...
 
 
 class ListBranch:
-    """A branch over nodes that exist already."""
+    """A branch over existing nodes."""
 
     def __init__(self, nodes: Sequence[tuple[Hashable, Node]]) -> None:
         self._nodes = nodes
@@ -81,13 +81,13 @@ class ListBranch:
 
 
 class Waiting(NamedTuple):
-    """The key of a line in place of children that are still missing."""
+    """The key of the line that stands for missing children."""
 
     parent: Hashable
 
 
 class Place(NamedTuple):
-    """The content of a line: the node, its depth, whether it is open; no node while children are missing."""
+    """The content of a line: the node, its depth, whether it is open; node is None while children are missing."""
 
     key: Hashable
     node: Node | None
@@ -97,7 +97,7 @@ class Place(NamedTuple):
 
 
 class _Block:
-    """The lines of one opened branch: its children, with the blocks of the opened ones between them."""
+    """The lines of one open branch: its children, with the blocks of the open ones between them."""
 
     __slots__ = ("branch", "depth", "inner", "key", "opened", "starts", "total")
 
@@ -142,8 +142,8 @@ class _Block:
 class FlatTree:
     """The lines of a tree with some of its nodes open.
 
-    `opened` has for each node (None for the root) the keys of its children that are open. What is open inside a closed
-    node stays in that mapping, which is the caller's.
+    `opened` maps each node (None for the root) to the keys of its open children. Open nodes inside a closed node stay
+    in that mapping, which belongs to the caller.
     """
 
     def __init__(self, source: TreeSource, opened: Mapping[Hashable | None, Set[Hashable]]) -> None:
@@ -180,7 +180,7 @@ class FlatTree:
         return self._root.place(line)
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the line of `key`, None if it is not in an open branch. Asks every open branch."""
+        """Return the line of `key`, None if it is not in an open branch. Looks in every open branch."""
         if isinstance(key, Waiting):
             found = self._blocks.get(key.parent)
             return found[0] if found is not None and found[1].branch is None else None
@@ -190,7 +190,7 @@ class FlatTree:
         return None
 
     def waiting(self) -> Iterator[Hashable]:
-        """Yield the open nodes whose children are still missing."""
+        """Yield the open nodes whose children are missing."""
         return (block.key for _, block in self._blocks.values() if block.branch is None)
 
 
@@ -199,11 +199,11 @@ INDENT = "  "
 
 
 class LazyTree(ColumnView):
-    """A tree: the first column (behind a gutter, if there is one) holds the nodes, the others their cells.
+    """A tree: the first column (after a gutter, if there is one) has the nodes, the others their cells.
 
-    `set_source` gives it other nodes; what is open, the cursor and the place stay on their keys. Where a source
-    answers None for the children of an open node, `ChildrenWanted` asks for them, and the owner sets a source
-    that has them.
+    `set_source` sets other nodes; open nodes, the cursor and the scroll position stay on their keys. If a source
+    returns None for the children of an open node, the tree posts `ChildrenWanted`, and the owner sets a source that
+    has them.
     """
 
     CURSOR_MARK = ">"
@@ -229,7 +229,7 @@ class LazyTree(ColumnView):
             return self.tree
 
     class ChildrenWanted(NodeMessage):
-        """A node is open, and its source does not have its children yet."""
+        """A node is open, but its source does not have its children yet."""
 
     class Opened(NodeMessage):
         """A node was opened."""
@@ -250,7 +250,8 @@ class LazyTree(ColumnView):
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
-        """Create a tree; `opened` are pairs of parent (None at the left edge) and child, `waiting` a line's text."""
+        """Create a tree; `opened` are pairs of parent (None at the left edge) and child, `waiting` is the text of a
+        line whose children are missing."""
         super().__init__(columns, empty=empty, markable=markable, name=name, id=id, classes=classes)
         self._source: TreeSource = _NoNodes() if source is None else source
         self._opened: dict[Hashable | None, set[Hashable]] = {}
@@ -261,7 +262,7 @@ class LazyTree(ColumnView):
         self._flat = FlatTree(self._source, self._opened)
         self._sample()
 
-    # -- what an owner sees ---------------------------------------------------------------------------------------
+    # -- for owners -----------------------------------------------------------------------------------------------
 
     @property
     def source(self) -> TreeSource:
@@ -269,19 +270,19 @@ class LazyTree(ColumnView):
         return self._source
 
     def set_source(self, source: TreeSource) -> None:
-        """Show other nodes: after a refresh, a filter, or when children have come."""
+        """Show other nodes: after a refresh, a filter, or a fetch of children."""
         held = self._hold()
         self._source = source
         self._flatten()
         self._restore(held)
 
     def is_open(self, key: Hashable) -> bool:
-        """Return whether a node that is on a line is open."""
+        """Return whether a node is open; False if it has no line."""
         index = self._flat.index_of(key)
         return index is not None and self._flat[index].open
 
     def close_node(self, key: Hashable) -> None:
-        """Close a node; what is open inside it opens with it again."""
+        """Close a node; its open descendants appear again when it is opened."""
         index = self._flat.index_of(key)
         if index is not None and (place := self._flat[index]).open:
             self._toggle(place)
@@ -289,7 +290,7 @@ class LazyTree(ColumnView):
     # -- lines ----------------------------------------------------------------------------------------------------
 
     def line_count(self) -> int:
-        """Return how many nodes are in open branches."""
+        """Return the number of nodes in open branches."""
         return len(self._flat)
 
     def key_at(self, index: int) -> Hashable:
@@ -313,7 +314,7 @@ class LazyTree(ColumnView):
         return cells + [""] * (len(self._columns) - len(cells))
 
     def hang(self, index: int, column: int) -> int:
-        """Return how far a node's label is indented, with its sign."""
+        """Return the indentation of a node's label, including its sign."""
         return len(INDENT) * self._flat[index].depth + len(OPEN) if column == self._tree_column else 0
 
     # -- opening and closing --------------------------------------------------------------------------------------
@@ -352,7 +353,7 @@ class LazyTree(ColumnView):
         return self._flat[self._cursor] if len(self._flat) else None
 
     def action_open_or_child(self) -> None:
-        """Open the node under the cursor, or go to its first child."""
+        """Open the node under the cursor, or move to its first child."""
         place = self._place
         if place is None or place.node is None or not place.node.openable:
             return
@@ -362,7 +363,7 @@ class LazyTree(ColumnView):
             self._toggle(place)
 
     def action_close_or_parent(self) -> None:
-        """Close the node under the cursor, or go to its parent."""
+        """Close the node under the cursor, or move to its parent."""
         place = self._place
         if place is None:
             return
@@ -372,7 +373,7 @@ class LazyTree(ColumnView):
             self.move_cursor(place.parent)
 
     def action_select(self) -> None:
-        """Open or close the node under the cursor; a leaf is selected."""
+        """Open or close the node under the cursor; select a leaf."""
         place = self._place
         if place is None or isinstance(place.key, Waiting):
             return
@@ -382,12 +383,12 @@ class LazyTree(ColumnView):
             super().action_select()
 
     def on_click(self, event: events.Click) -> None:
-        """Move the cursor, and open or close the node if its sign was hit."""
+        """Move the cursor, and open or close the node if its sign was clicked."""
         offset = event.get_content_offset(self)
         super().on_click(event)
         if offset is None or event.chain > 1 or (index := self._index_at(offset.y)) is None:
             return
-        if index == self._index_at(offset.y - 1):  # beside the rest of a label, which has no sign
+        if index == self._index_at(offset.y - 1):  # a folded line of a label, which has no sign
             return
         place = self._flat[index]
         start = 1 + sum(
@@ -401,7 +402,7 @@ class LazyTree(ColumnView):
 
 
 class _NoNodes:
-    """A source of nothing."""
+    """A source without nodes."""
 
     def roots(self) -> ListBranch:
         return ListBranch(())

@@ -1,4 +1,4 @@
-"""What a terminal sends, as keys: Esc is a key of its own also where the next one arrives with it."""
+"""The input of a terminal as keys: Esc is a separate key even if the next key arrives with it."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from widgets.terminal_diff import TerminalDiff, UnreadableFrame
 
 ESC: Final = "\x1b"
 _NO_KEY = "[]OPNX^_\\" + ESC
-"""The characters behind Esc with which other sequences begin."""
+"""The characters after Esc that begin other sequences."""
 WITH_ALT: Final[Mapping[str, str]] = {"b": "alt+b", "f": "alt+f", "d": "alt+d", "\x7f": "alt+backspace"}
-"""The keys that stay keys with Alt, as in every line editor; elsewhere an app takes them apart."""
+"""The keys that stay combined with Alt, as in every line editor; all others are split into Esc and the key."""
 _KEY_BEHIND = re.compile(rf"\x1b([^{re.escape(_NO_KEY)}])")
 _PASTE = re.compile(r"\x1b\[20[01]~")
 
 
 class EscapeKeys(XTermParser):
-    """Textual's parser, for keys that arrive in bursts, as over SSH: there ``Esc 4`` is Esc, and then 4.
+    """Textual's parser, for keys that arrive in bursts, as over SSH: it parses ``Esc 4`` as Esc, and then 4.
 
-    Terminals send a key with Alt in the same way, so with this parser there are few of them.
+    Terminals send a key with Alt in the same way, so this parser supports only few of them.
     """
 
     _pending = False
     _pasting = False
 
     def feed(self, data: str) -> Iterable[Message]:
-        """Yield the keys in what was read. Raises ParseError."""
+        """Parse input into keys. Raises ParseError."""
         if not data:
             yield from super().feed(data)
             return
@@ -73,12 +73,12 @@ class EscapeKeys(XTermParser):
         return super().feed(data) if data else ()
 
     def _is_pasting_after(self, data: str) -> bool:
-        """Return whether what follows `data` belongs to a paste."""
+        """Return whether the input after `data` belongs to a paste."""
         marks = _PASTE.findall(data)
         return marks[-1].endswith("0~") if marks else self._pasting
 
     def _end_sequence(self) -> Iterable[Message]:
-        """Yield the last Esc as a key of its own, as the parser does by itself after a timeout."""
+        """Yield the last Esc as a key, as the parser does after a timeout."""
         if self._timeout_time is None:
             return
         self._timeout_time = None
@@ -87,21 +87,21 @@ class EscapeKeys(XTermParser):
             yield self._tokens.popleft()
 
 
-# Textual's driver for Unix terminals, sending differences only. Give it to an app as its `driver_class`.
+# Textual's driver for Unix terminals, sending only differences. Give it to an app as its `driver_class`.
 
 log = logging.getLogger(__name__)
 
 ALTERNATE_SCREEN = "\x1b[?1049"
 CHECK_EVERY = 0.1
-"""Seconds after which an Esc that nothing follows is a key, and after which the end is noticed."""
+"""Seconds after which an Esc without a successor is a key, and after which the input thread sees the exit."""
 MOUSE_MODES = (1000, 1002, 1015, 1006)
-"""What is asked of the terminal for a mouse: presses and the wheel, moves while a button is held, and how they are
-written. Textual asks for every move (1003): 11 bytes for each cell that the pointer passes, up the line for nothing."""
+"""The terminal's mouse modes: presses and the wheel, moves while a button is held, and their encoding. Textual also
+requests every move (1003): 11 bytes upstream for each cell that the pointer passes, for no benefit."""
 ANSWERED_WITHIN = 5.0
-"""Seconds after which a terminal is not expected to answer with its background."""
+"""Seconds after which the terminal's response with its background is no longer expected."""
 AT_ONCE = 4096
 LONG_FRAME = 1024
-"""Characters from which on a frame is sent as a synchronized update; shorter ones arrive in one piece anyway."""
+"""Minimum characters of a frame that is sent as a synchronized update; shorter ones arrive in one piece anyway."""
 
 _NO_COLOR_ERASE = ("screen", "linux", "vt", "ansi", "dumb", "cons", "sun")
 
@@ -120,10 +120,10 @@ class Background(Message):
 
 
 class MayGoAway:
-    """A terminal that may go away. What is written afterwards is lost.
+    """A terminal that may disappear. Later writes are dropped.
 
-    Otherwise the error would end Textual's thread that writes, and the program would block for ever once that thread's
-    queue is full (30 writes), or at its end.
+    Otherwise the error would end Textual's writer thread, and the program would block forever once that thread's queue
+    is full (30 writes), or at its end.
     """
 
     def __init__(self, file: TextIO) -> None:
@@ -131,16 +131,16 @@ class MayGoAway:
         self._is_gone = False
 
     def write(self, text: str) -> int:
-        """Write text; ignored once the terminal is gone."""
+        """Write text; a no-op once the terminal is gone."""
         self._tried(lambda: self._file.write(text))
         return len(text)
 
     def flush(self) -> None:
-        """Flush what was written; ignored once the terminal is gone."""
+        """Flush the output; a no-op once the terminal is gone."""
         self._tried(self._file.flush)
 
     def fileno(self) -> int:
-        """Return the terminal's number."""
+        """Return the terminal's file descriptor."""
         return self._file.fileno()
 
     def _tried(self, do: Callable[[], object]) -> None:
@@ -154,10 +154,10 @@ class MayGoAway:
 
 
 class LeanDriver(LinuxDriver):
-    """Keeps what the terminal shows, and writes only the differences."""
+    """Keeps the content of the terminal, and writes only the differences."""
 
     listener: Listener | None = None
-    """Hears the answer to the question for the background, None where it is not asked."""
+    """Receives the response to the query for the background; None if there is no query."""
 
     def __init__(self, app: Any, **options: Any) -> None:
         super().__init__(app, **options)
@@ -174,7 +174,7 @@ class LeanDriver(LinuxDriver):
         self._app.refresh(layout=True)
 
     def write(self, data: str) -> None:
-        """Send `data`: frames as differences, everything else as it is."""
+        """Send `data`: frames as differences, everything else unchanged."""
         if not self._readable:
             super().write(data)
         elif data == SYNC_START:
@@ -208,8 +208,8 @@ class LeanDriver(LinuxDriver):
             return "\x1b[m" + frame
 
     def start_application_mode(self) -> None:
-        """Start, and repaint after resizes, because terminals differ in what they show then."""
-        self._asked_at = time.monotonic()  # from now on the input is read
+        """Start, and repaint after resizes, because terminals differ in their content after a resize."""
+        self._asked_at = time.monotonic()  # the input is read from now on
         super().start_application_mode()  # type: ignore[no-untyped-call]
         if self.listener is not None and not self.listener.is_done:
             super().write(ASK)
@@ -229,7 +229,7 @@ class LeanDriver(LinuxDriver):
         self._ask_for_mouse("l")
 
     def _ask_for_mouse(self, end: str) -> None:
-        """Ask for what the mouse does, or no more. end: ``h`` or ``l``."""
+        """Enable or disable the mouse modes. end: ``h`` or ``l``."""
         if self._mouse:
             self.write("".join(f"{ESC}[?{mode}{end}" for mode in MOUSE_MODES))
             self.flush()
@@ -247,18 +247,18 @@ class LeanDriver(LinuxDriver):
                     except OSError:
                         data = b""
                     if not data:
-                        # As where the kernel says so: not to every process of a terminal, and not under nohup.
+                        # The kernel also sends it, but not to every process of a terminal, and not under nohup.
                         os.kill(os.getpid(), signal.SIGHUP)
                         return
                     typed = self._heard(decoder.decode(data))
                 else:
                     typed = self.listener.rest() if self.listener is not None else ""
-                if typed:  # nothing at all would be the end for a parser
+                if typed:  # a parser takes empty input for its end
                     self._process(parser.feed(typed))
                 self._process(parser.tick())
 
     def _heard(self, data: str) -> str:
-        """Return what was typed, without the terminal's answer."""
+        """Return the typed input, without the terminal's response."""
         if self.listener is None:
             return data
         if not self.listener.is_done and time.monotonic() - self._asked_at > ANSWERED_WITHIN:
@@ -282,13 +282,13 @@ class LeanDriver(LinuxDriver):
 
 
 def _is_frame(data: str) -> bool:
-    """Return whether `data` draws: Textual's frames begin with a cursor position."""
+    """Return whether `data` is a frame: Textual's frames begin with a cursor position."""
     head = data[:12].partition("H")[0]
     return head.startswith("\x1b[") and head[2:].replace(";", "").isdigit() and "H" in data[:12]
 
 
 class AskingDriver(LeanDriver):
-    """A `LeanDriver` that asks the terminal for its background once it draws."""
+    """A `LeanDriver` that queries the terminal's background once it draws."""
 
     def __init__(self, app: Any, **options: Any) -> None:
         super().__init__(app, **options)

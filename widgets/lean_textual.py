@@ -1,5 +1,5 @@
-"""Textual's app, imported without its command palette and what finds the folder for downloads: more than a tenth of
-what Textual costs at the start, for a screen that has neither.
+"""Textual's app, imported without its command palette and its look-up of the downloads folder: more than a tenth of
+Textual's start-up time, for a screen that uses neither.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from functools import partial
 from types import ModuleType
 
 PALETTE = "textual.command"
-"""It imports the input, the lists, the trees and the selects of `textual.widgets`."""
+"""It imports the inputs, lists, trees and selects of `textual.widgets`."""
 FOLDERS = "platformdirs"
-"""It imports what makes temporary files and archives, with the libraries for these."""
+"""It imports modules for temporary files and archives, with their libraries."""
 
 
 def import_app() -> None:
     """Import `textual.app` without the command palette and the folders, unless it or the palette was imported before.
 
     The palette's names stay empty classes in it and in `textual.theme`, so an app must not set
-    `ENABLE_COMMAND_PALETTE`; nor may it deliver a file without a folder. A later import gets the real ones.
+    `ENABLE_COMMAND_PALETTE`, nor deliver a file without a folder. A later import loads the real modules.
     """
     if "textual.app" in sys.modules or PALETTE in sys.modules:
         return

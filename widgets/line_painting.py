@@ -1,4 +1,4 @@
-"""From a line's spans to what Textual writes, in as few escape sequences as will do."""
+"""Conversion of a line's spans to Textual's strips, with as few escape sequences as possible."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from widgets.row_source import Span
 
 
 class Line(NamedTuple):
-    """What stands on one line of the screen; equal lines are painted the same.
+    """The content of one line of the screen; equal lines are painted the same.
 
-    A span's name may be several component classes, separated by blanks. A `state` is a class for the whole line.
+    A span's name may be several component classes, separated by blanks. `state` is a class for the whole line.
     """
 
     spans: tuple[Span, ...]
@@ -26,7 +26,7 @@ class Line(NamedTuple):
 
 
 class LinePainter:
-    """Paints a widget's lines, and asks for a repaint of only those that differ from what was painted.
+    """Paints a widget's lines, and requests a repaint of only those that changed.
 
     `line_at(y)` returns the content of row `y` of the widget. Styles are the component classes `PREFIX--NAME`; on a
     line in the state `covering`, spans have no styles of their own.
@@ -38,7 +38,7 @@ class LinePainter:
         self._prefix = prefix
         self._covering = covering
         self.dimmed = False
-        """Whether all meanings are shown as muted, the cursor's line aside."""
+        """Whether all styles are shown as muted, except on the cursor's line."""
         self._painted: dict[int, Line] = {}
         self._styles: dict[tuple[str, str], Style] = {}
 
@@ -48,7 +48,7 @@ class LinePainter:
         return to_strip(line, self._style, self._widget.size.width)
 
     def repaint(self, rows: Iterable[int] | None = None) -> None:
-        """Ask for a repaint of the rows that look different now. rows: those to compare, all without it."""
+        """Request a repaint of the rows that changed. rows: rows to compare, None for all."""
         widget = self._widget
         if not widget.is_mounted:
             return
@@ -64,7 +64,7 @@ class LinePainter:
                 widget.refresh(Region(start, y, end - start, 1))
 
     def dim(self, dimmed: bool) -> None:
-        """Show everything as muted, or as it is."""
+        """Show all styles as muted, or restore them."""
         if dimmed != self.dimmed:
             self.dimmed = dimmed
             self.forget_styles()
@@ -86,9 +86,9 @@ class LinePainter:
 
 
 def to_strip(line: Line, style_of: Callable[[str, str], Style], width: int) -> Strip:
-    """Return `line` as a strip of exactly `width` cells; `style_of(name, state)` gives a span's style.
+    """Return `line` as a strip of exactly `width` cells; `style_of(name, state)` returns a span's style.
 
-    Blanks take the style of a neighbour on the same ground: every change of style costs up to 45 bytes.
+    Blanks take the style of a neighbour with the same background: every change of style costs up to 45 bytes.
     """
     ground = style_of("", line.state)
     segments: list[Segment] = []
@@ -110,7 +110,7 @@ def to_strip(line: Line, style_of: Callable[[str, str], Style], width: int) -> S
 
 
 def differing(old: Line, new: Line, width: int) -> tuple[int, int]:
-    """Return the first and the last-plus-one cell in which the lines may differ."""
+    """Return the first and the last-plus-one cell that may differ between the lines."""
     if old.state != new.state:
         return 0, width
     ahead, start = 0, 0

@@ -1,4 +1,4 @@
-"""The messages of a view of lines to its owner. Handlers are named `on_line_view_…` for table, tree and diff alike."""
+"""The messages of a line view to its owner. Handlers are named `on_line_view_…` for table, tree and diff alike."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from widgets.row_source import Span
 
 
 class LineMessage(Message, namespace="line_view"):
-    """A message about one line: `key` is None when there is no line."""
+    """A message about one line; `key` is None without a line."""
 
     def __init__(self, view: LineView, key: Hashable | None, index: int) -> None:
         self.view = view
@@ -35,10 +35,10 @@ class LineMessage(Message, namespace="line_view"):
 
 
 class Highlighted(LineMessage, namespace="line_view"):
-    """The cursor came to rest on another key."""
+    """The cursor is on another key now."""
 
     def can_replace(self, message: Message) -> bool:
-        """Return whether the message before may be dropped: only the last of several counts."""
+        """Return whether this message replaces the one before: only the last of several counts."""
         return isinstance(message, Highlighted) and message.view is self.view
 
 
@@ -60,9 +60,9 @@ class MarksChanged(Message, namespace="line_view"):
         return self.view
 
 
-# The ground that table, tree and diff stand on: lines by index, drawn on demand, with a cursor that holds on to a key.
+# The base of table, tree and diff: lines by index, drawn on demand, with a cursor that stays on its key.
 #
-# Only what is on screen is ever asked for, and only lines whose content changed are painted again.
+# Only visible lines are computed, and only lines whose content changed are painted again.
 
 STYLE_NAMES = (
     "override",
@@ -79,11 +79,11 @@ STYLE_NAMES = (
     "header",
     "mark",
 )
-"""The names a span may carry; each is a component class `line--NAME`."""
+"""The style names of spans; each is a component class `line--NAME`."""
 
 
 class LineView(ScrollView, can_focus=True, inherit_bindings=False):
-    """A window over many lines. Subclasses say what the lines are; this class moves, marks and paints.
+    """A window over many lines. Subclasses provide the lines; this class moves, marks and paints.
 
     A subclass implements `line_count`, `key_at`, `index_of` and `spans`, which are called for visible lines only. When
     its lines change it calls `_hold` before and `_restore` after, which keep the cursor on its key.
@@ -165,7 +165,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
-        """Create a view. empty: the text shown if there are no lines."""
+        """Create a view. empty: the text of a view without lines."""
         super().__init__(name=name, id=id, classes=classes)
         self._empty = empty
         self._markable = markable
@@ -177,7 +177,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._folded: tuple[tuple[int, int], ...] | None = None
         self._painter = LinePainter(self, self._line_at, "line", covering="cursor")
 
-    # -- what a subclass says -------------------------------------------------------------------------------------
+    # -- for subclasses -------------------------------------------------------------------------------------------
 
     def line_count(self) -> int:
         """Return the number of lines."""
@@ -188,14 +188,14 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         raise NotImplementedError
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the index of the line with a key, None if there is none."""
+        """Return the index of the line with a key, None if the key has no line."""
         raise NotImplementedError
 
     def spans(self, index: int, width: int) -> Sequence[Span]:
         """Return a line's content.
 
         Args:
-            width: in cells; the spans take no more.
+            width: maximum cells of the spans.
 
         Returns:
             Texts without control characters, each with a name of `STYLE_NAMES` or ``""``.
@@ -207,16 +207,16 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
         Args:
             width: of a piece, in cells.
-            most: number of pieces, at most.
+            most: maximum number of pieces.
         """
         return (self.spans(index, width),)
 
     def is_cut(self, width: int) -> bool:  # noqa: ARG002
-        """Return whether some line has more than `width` cells show, which `pieces` would."""
+        """Return whether a line has more content than `width` cells, so that `pieces` would fold it."""
         return False
 
     def header(self, width: int) -> Sequence[Span] | None:  # noqa: ARG002
-        """Return the line that stays on top, if the class has HEADER_LINES."""
+        """Return the line that stays on top, for a class with HEADER_LINES."""
         return None
 
     def can_rest(self, index: int) -> bool:  # noqa: ARG002
@@ -224,14 +224,14 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return True
 
     def lines_below(self, index: int) -> int:  # noqa: ARG002
-        """Return how many lines below this one belong to it, and are scrolled into view with it."""
+        """Return the number of lines below this one that belong to it, and are scrolled into view with it."""
         return 0
 
     def is_gone(self, key: Hashable) -> bool:  # noqa: ARG002
-        """Return whether a line is gone for good, not just filtered away: the cursor does not return to it then."""
+        """Return whether a line is deleted, not just filtered out: then the cursor does not return to it."""
         return False
 
-    # -- what an owner sees ---------------------------------------------------------------------------------------
+    # -- for owners -----------------------------------------------------------------------------------------------
 
     @property
     def cursor_index(self) -> int:
@@ -245,7 +245,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def marks(self) -> frozenset[Hashable]:
-        """The marked keys, also of lines that are filtered away."""
+        """The marked keys, including those of lines that are filtered out."""
         return self._marks
 
     @property
@@ -255,7 +255,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def empty(self) -> str:
-        """The text shown if there are no lines."""
+        """The text of a view without lines."""
         return self._empty
 
     @empty.setter
@@ -264,7 +264,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._painter.repaint()
 
     def set_marks(self, keys: Iterable[Hashable]) -> None:
-        """Mark exactly `keys`."""
+        """Mark exactly these keys."""
         marks = frozenset(keys)
         if marks != self._marks:
             self._marks = marks
@@ -272,7 +272,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.MarksChanged(self, marks))
 
     def move_cursor(self, key: Hashable) -> bool:
-        """Put the cursor on `key`. Return False if there is no such line."""
+        """Move the cursor to `key`. Return False if the key has no line."""
         index = self.index_of(key)
         if index is None:
             return False
@@ -280,11 +280,11 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return True
 
     def dim(self, dimmed: bool) -> None:
-        """Take the colours away, or give them back: without them what is shown may be out of date."""
+        """Remove the colours, or restore them: lines without colours may be out of date."""
         self._painter.dim(dimmed)
 
     def refresh_row(self, key: Hashable) -> None:
-        """Paint the line with `key` again if it is on screen and looks different now."""
+        """Paint the line with `key` again if it is visible and has changed."""
         index = self.index_of(key)
         if index is not None and index in self.visible_range:
             self._unfold()
@@ -302,8 +302,8 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def _on_screen(self) -> tuple[tuple[int, int], ...]:
-        """What stands on which line of the screen, as line and piece, where all lines fit and some take more than one;
-        else nothing: each line takes one."""
+        """The content of each screen line, as line and piece, if all lines fit and some are folded; otherwise empty:
+        each line takes one screen line."""
         if self._folded is None:
             self._folded = self._fold()
         return self._folded
@@ -321,7 +321,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return tuple(places) if len(places) > count else ()
 
     def _unfold(self) -> None:
-        """Compute again which lines take more than one line of the screen: the lines or the width changed."""
+        """Discard the folding, because the lines or the width changed."""
         self._folded = None
 
     def _measure(self) -> None:
@@ -350,7 +350,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return hold(self, self._cursor, self.visible_range, self._wanted_key)
 
     def start_over(self) -> None:
-        """Show the first line, with the cursor on it: the lines that come next are about something else."""
+        """Show the first line, with the cursor on it: the next lines have another subject."""
         self._wanted_key = None
         self._starts_over = True
 
@@ -369,16 +369,16 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def is_first_chosen(self) -> bool:
-        """Whether the cursor is on the first line, and did not only fall there."""
+        """Whether the cursor is on the first line by choice, and not because its own line is gone."""
         return self._cursor == 0 and (self._wanted_key is None or self._wanted_key == self.cursor_key)
 
     @property
     def is_near_top(self) -> bool:
-        """Whether the first line can be seen together with the cursor, which is seen now."""
+        """Whether the cursor is visible, and stays visible if the view scrolls to the first line."""
         return self._cursor < self._page and self._cursor in self.visible_range
 
     def show_top(self) -> None:
-        """Scroll as far up as the cursor stays on the screen."""
+        """Scroll up as far as the cursor stays visible."""
         self._scroll_to_line(0)
         self._scroll_into_view()
         self._painter.repaint()
@@ -392,7 +392,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     # -- moving ---------------------------------------------------------------------------------------------------
 
     def _nearest_rest(self, index: int, direction: int) -> int:
-        """Return the line nearest to `index` where the cursor may be, trying `direction` first."""
+        """Return the line nearest to `index` that can have the cursor, trying `direction` first."""
         count = self.line_count()
         for step in (direction, -direction):
             place = index
@@ -419,7 +419,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._painter.repaint(None if self._on_screen else [index + first for index in indexes])
 
     def _scroll_into_view(self) -> None:
-        """Scroll until the cursor is visible, with the lines that belong to it."""
+        """Scroll until the cursor and the lines that belong to it are visible."""
         top, page = self._top, self._page
         last = self._cursor + min(page - 1, self.lines_below(self._cursor) if self.line_count() else 0)
         if self._cursor < top:
@@ -452,10 +452,10 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._move_to(self.line_count() - 1)
 
     def action_pan(self, direction: int) -> None:
-        """Scroll sideways if not everything fits."""
+        """Scroll sideways if the content is wider than the view."""
 
     def action_mark(self, all_shown: bool = False) -> None:
-        """Mark or unmark the line under the cursor, and go on to the next; or all lines that no filter hides."""
+        """Mark or unmark the line under the cursor, and move to the next; or all lines that are not filtered out."""
         key = self.cursor_key
         if not self._markable or key is None:
             return
@@ -522,7 +522,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._scroll_into_view()
 
     def notify_style_update(self) -> None:
-        """Forget the styles: theme or focus changed."""
+        """Discard the styles: theme or focus changed."""
         super().notify_style_update()
         self._painter.forget_styles()
 

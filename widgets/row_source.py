@@ -1,4 +1,4 @@
-"""What a table needs to know of what it draws: its columns; its rows, how many, which, and where a key stands."""
+"""The data of a table: its columns; its rows by index, and the index of a key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def as_spans(cell: Cell) -> list[Span]:
 
 
 def natural_width(cell: Cell) -> int:
-    """Return how many cells of the terminal a cell takes uncut."""
+    """Return the uncut width of a cell in terminal cells."""
     return sum(cell_width(text) for text, _ in as_spans(cell))
 
 
@@ -34,9 +34,9 @@ LATELY = 256
 class Column(NamedTuple):
     """One column of a table.
 
-    `width` is in cells; None measures a sample of the rows. A column with `flex` takes a share of what is left over.
-    Where not everything fits, columns go in order of rising `priority`; the first column, and `gutter` columns
-    (state letters, with no gap behind them), always stay. `sort_key` is the key that asks to sort by this column.
+    `width` is in cells; None measures a sample of the rows. A column with `flex` takes a share of the remaining space.
+    If not everything fits, the columns with the lowest `priority` are dropped first; the first column, and `gutter`
+    columns (state letters, without a gap after them), always stay. `sort_key` is the key that sorts by this column.
     """
 
     id: str
@@ -52,19 +52,19 @@ class Column(NamedTuple):
 
     @property
     def is_most_first(self) -> bool:
-        """Whether its own order is the largest first: that of numbers."""
+        """Whether its natural order is descending, as for numbers."""
         return self.align == "right"
 
 
 class RowSource(Protocol):
-    """Rows by index. A source never changes: for new rows the table gets a new source."""
+    """Rows by index. A source is immutable: for other rows the table gets another source."""
 
     def __len__(self) -> int:
         """Return the number of rows."""
         ...
 
     def key(self, index: int) -> Hashable:
-        """Return what identifies the row, in this source and in later ones."""
+        """Return the key of a row, stable over later sources."""
         ...
 
     def cells(self, index: int) -> Sequence[Cell]:
@@ -72,15 +72,15 @@ class RowSource(Protocol):
         ...
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the index of the row with this key, or None. Should not search."""
+        """Return the index of the row with this key, or None. It should be a look-up, not a search."""
         ...
 
 
 class ListRows(Generic[Row]):
     """A source over any sequence of values, with a function for the key and one for the cells.
 
-    The index of keys is computed when first asked for, so that mounting costs nothing per row. Before that the keys
-    asked for lately are remembered, which is enough to find the cursor again after a keystroke in a filter.
+    The index of keys is computed on first use, so that mounting costs nothing per row. Until then the latest requested
+    keys are cached, which is enough to restore the cursor after a key press in a filter.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class ListRows(Generic[Row]):
         self._lately: dict[Hashable, int] = {}
 
     def again(self) -> ListRows[Row]:
-        """Return a new source of the same rows, whose cells have changed. It keeps the index of the keys."""
+        """Return a new source of the same rows with changed cells. It keeps the index of the keys."""
         source = ListRows(self.rows, self._key, self._cells)
         source._places, source._lately = self._places, self._lately
         return source

@@ -11,32 +11,32 @@ from typing import NamedTuple
 from widgets.columns import ColumnView
 from widgets.row_source import Cell, Column, ListRows, RowSource
 
-# Fewer rows, or rows in another order, without copying any; and the search that says which.
+# Subsets and orders of rows, without copying any row; and the search that finds them.
 #
-# A query is words that all have to occur (`svc-8 dlq`), a regular expression after a slash (`/svc-[0-9]+$`, a closing
-# slash is allowed), or either of them negated (`!dlq`, `!/^__/`). Case never matters.
+# A query is words that must all occur (`svc-8 dlq`), a regular expression after a slash (`/svc-[0-9]+$`, a closing
+# slash is allowed), or either of them negated (`!dlq`, `!/^__/`). Case is ignored.
 
 
 class BadQuery(ValueError):
-    """A query that is no regular expression; the message says where it goes wrong."""
+    """A query with an invalid regular expression; the message has the position of the error."""
 
 
 class Query(NamedTuple):
-    """What is looked for: words, or a regular expression, in texts of lower case."""
+    """A query: words, or a regular expression, for texts in lower case."""
 
     words: tuple[str, ...] = ()
     pattern: re.Pattern[str] | None = None
     negated: bool = False
 
     def extends(self, other: Query) -> bool:
-        """Return whether every text that matches this query matches `other` too, as far as their words show."""
+        """Return whether every text that matches this query also matches `other`, judged by their words."""
         if self.pattern or other.pattern or self.negated or other.negated:
             return False
         return all(any(old in new for new in self.words) for old in other.words)
 
 
 def parse_query(text: str) -> Query:
-    """Return what `text` asks for. Raises BadQuery. ``/!text`` is ``!text``: the slash is the key that opens it."""
+    """Parse a query. Raises BadQuery. ``/!text`` is ``!text``: the slash is the key that opens the filter."""
     text = text[1:] if text.startswith("/!") else text
     negated = text.startswith("!")
     rest = text[1:] if negated else text
@@ -56,7 +56,7 @@ def parse_query(text: str) -> Query:
 
 
 class TextSearch:
-    """Searches texts prepared in lower case. A query that only grew searches the last hits alone."""
+    """Searches texts prepared in lower case. A query that extends the last one searches only the last hits."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = [text.lower() for text in texts]
@@ -90,9 +90,7 @@ class TextSearch:
 
 
 class RowView:
-    """Those rows of another source that are at `places`, in that order. Nothing is made for a row before it is asked
-    for.
-    """
+    """The rows of another source at `places`, in that order. Nothing is created for a row until it is requested."""
 
     def __init__(self, source: RowSource, places: Sequence[int], *, ascending: bool = True) -> None:
         self.source = source
@@ -112,7 +110,7 @@ class RowView:
         return self.source.cells(self._places[index])
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the index of `key` in this view, None if it is not part of it."""
+        """Return the index of `key` in this view, None if the view does not have it."""
         place = self.source.index_of(key)
         if place is None:
             return None
@@ -125,7 +123,7 @@ class RowView:
 
 
 def in_order(order: Sequence[int], hits: Sequence[int]) -> list[int]:
-    """Return `hits` in the order that they have in `order`, a permutation of all indexes."""
+    """Return `hits` in the order of `order`, a permutation of all indexes."""
     chosen = bytearray(len(order))
     for index in hits:
         chosen[index] = 1
@@ -133,9 +131,7 @@ def in_order(order: Sequence[int], hits: Sequence[int]) -> list[int]:
 
 
 class RowTable(ColumnView):
-    """A table of rows by key: `set_rows` gives it another source; cursor, marks and scroll position stay on
-    their keys.
-    """
+    """A table of rows by key: `set_rows` sets another source; cursor, marks and scroll position stay on their keys."""
 
     def __init__(
         self,
@@ -155,14 +151,14 @@ class RowTable(ColumnView):
 
     @property
     def rows(self) -> RowSource:
-        """The rows that are shown."""
+        """The source of the rows."""
         return self._rows
 
     def set_rows(self, rows: RowSource) -> None:
         """Show other rows: after a refresh, a sort, a filter.
 
         Args:
-            rows: the cursor and the marks stay on their keys, if it has them.
+            rows: the cursor and the marks stay on their keys, if the rows have them.
         """
         held = self._hold()
         self._rows = rows
@@ -170,7 +166,7 @@ class RowTable(ColumnView):
         self._restore(held)
 
     def set_columns(self, columns: Sequence[Column], rows: RowSource) -> None:
-        """Show other columns, with the rows that fill them."""
+        """Show other columns, with rows for them."""
         held = self._hold()
         self._put_columns(columns)
         self._rows = rows
@@ -190,7 +186,7 @@ class RowTable(ColumnView):
         return self._rows.index_of(key)
 
     def is_gone(self, key: Hashable) -> bool:
-        """Return whether a row is neither shown nor filtered away."""
+        """Return whether a row is neither shown nor filtered out."""
         rows = self._rows
         while isinstance(rows, RowView):
             rows = rows.source

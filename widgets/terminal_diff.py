@@ -1,4 +1,4 @@
-"""Colours and attributes of terminal cells, and the shortest way from one to the next."""
+"""Colours and attributes of terminal cells, and the shortest sequence that changes one to the next."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import NamedTuple
 from rich.cells import get_character_cell_size
 
 VISIBLE_ON_BLANKS = frozenset({"4", "7", "9", "21", "51", "52", "53"})
-"""Attributes that show on a blank too: underlines, reverse, strike, frames, overline."""
+"""Attributes that are visible on a blank: underlines, reverse, strike, frames, overline."""
 
 FIRST_CODE = 0xE000
 
 
 class Pen(NamedTuple):
-    """What the next character is drawn with: SGR parameters, empty where the terminal's own colour is used."""
+    """The drawing state for the next character: SGR parameters, empty for the terminal's own colour."""
 
     attributes: frozenset[str] = frozenset()
     foreground: str = ""
@@ -26,7 +26,7 @@ PLAIN = Pen()
 
 
 def read_pen(parameters: str) -> Pen:
-    """Return the pen that the parameters of one SGR sequence, starting from a reset, describe (ECMA-48, 8.3.117)."""
+    """Parse the parameters of one SGR sequence, starting from a reset, into a pen (ECMA-48, 8.3.117)."""
     attributes: set[str] = set()
     foreground = background = ""
     codes = iter(parameters.replace(":", ";").split(";"))
@@ -52,7 +52,7 @@ def read_pen(parameters: str) -> Pen:
 
 
 def change(old: Pen, new: Pen) -> str:
-    """Return the shortest SGR sequence that leads from `old` to `new`."""
+    """Return the shortest SGR sequence that changes `old` to `new`."""
     if old == new:
         return ""
     whole = [*sorted(new.attributes), *filter(None, (new.foreground, new.background))]
@@ -90,7 +90,7 @@ class PenTable:
         return self._pens[ord(code) - FIRST_CODE]
 
     def read(self, parameters: str) -> tuple[str, str]:
-        """Return the codes of the pen in SGR parameters: for characters, and for blanks (where ink doesn't show)."""
+        """Return the codes of the pen in SGR parameters: for characters, and for blanks (which show no ink)."""
         codes = self._read.get(parameters)
         if codes is None:
             pen = read_pen(parameters)
@@ -103,11 +103,11 @@ def on_blank(pen: Pen) -> Pen:
     return pen if pen.attributes & VISIBLE_ON_BLANKS else Pen(background=pen.background)
 
 
-# What a terminal shows, and the fewest bytes that make it show something else.
+# The content of a terminal, and the fewest bytes that change it to another content.
 #
-# Textual repaints whole lines and names every colour again in every segment. Over a slow link that is most of what is
-# sent, so frames are read here, kept as cells, and only cells that differ are written, with the shortest changes of
-# colour, erasures for runs of blanks and, where lines moved, a scroll.
+# Textual repaints whole lines and repeats every colour in every segment, which is most of the traffic over a slow link.
+# This module parses its frames into cells, and writes only cells that differ, with the shortest changes of colour,
+# erasures for runs of blanks and, if lines moved, a scroll.
 
 _TOKEN = re.compile(
     r"\x1b\[(?P<row>\d+);(?P<column>\d+)H|(?P<link>\x1b\]8;[^\x1b\x07]*(?:\x1b\\|\x07))|\x1b\[(?P<pen>[\d;:]*)m|(?P<down>\n)|(?P<text>[^\x00-\x1f\x7f]+)|(?P<other>.)",
@@ -117,19 +117,19 @@ CLEAR = "\x1b[m\x1b[2J"
 UNKNOWN = "\x00"
 """The character of a cell of unknown content."""
 BRIDGE = 4
-"""Up to this many unchanged cells are written again rather than skipped: moving the cursor takes as many bytes."""
+"""Up to this many unchanged cells are written again instead of skipped: a cursor movement takes as many bytes."""
 ERASE_FROM = 12
-"""Blanks in the middle of a line are erased rather than written from this number on."""
+"""Minimum number of blanks in the middle of a line that are erased instead of written."""
 FEW_ROWS = 3
 """Number of changed rows above which a scroll is considered."""
 
 
 class UnreadableFrame(ValueError):
-    """A frame holds a sequence that is not known here; it has to be passed on as it is."""
+    """A frame with an unknown sequence; it must be sent unchanged."""
 
 
 class Row(NamedTuple):
-    """The cells of one row: a character each (empty behind a wide one), and the codes of their pens."""
+    """The cells of one row: a character each (empty after a wide one), and the codes of their pens."""
 
     chars: list[str]
     pens: list[str]
@@ -140,7 +140,7 @@ class Row(NamedTuple):
 
 
 class _Scroll(NamedTuple):
-    """Rows `top` to `bottom` go up by `lines` (down, where negative)."""
+    """Rows `top` to `bottom` move up by `lines` (down if negative)."""
 
     top: int
     bottom: int
@@ -148,7 +148,7 @@ class _Scroll(NamedTuple):
 
 
 class _Written(NamedTuple):
-    """What to send, and the pen and the place (None: not sure) that it ends with."""
+    """The output, and the pen and the cursor position (None: unknown) after it."""
 
     output: str
     pen: Pen
@@ -156,9 +156,9 @@ class _Written(NamedTuple):
 
 
 class TerminalDiff:
-    """The cells that a terminal of a certain size is to show, blank at first.
+    """The cells of a terminal of a certain size, blank at first.
 
-    `erases_in_color`: cells that the terminal erases take the pen's background.
+    `erases_in_color`: whether cells that the terminal erases take the pen's background.
     """
 
     def __init__(self, width: int, height: int, *, erases_in_color: bool) -> None:
@@ -172,19 +172,19 @@ class TerminalDiff:
         self._unsure = True
 
     def forget(self) -> None:
-        """Forget what is shown, because another program may have written: the next update clears the terminal and
-        writes everything.
+        """Forget the content, because another program may have written: the next update clears the terminal and writes
+        everything.
         """
         self._unsure = True
 
     def update(self, frame: str) -> str:
-        """Return the text to send so that the terminal shows what a frame draws; often ``""``.
+        """Return the output that makes the terminal show a frame; often ``""``.
 
         Args:
-            frame: text with cursor positions, SGR sequences and line feeds. Hyperlinks in it are left out.
+            frame: text with cursor positions, SGR sequences and line feeds. Hyperlinks in it are dropped.
 
         Raises:
-            UnreadableFrame: the frame has anything else. What the terminal shows is unknown then.
+            UnreadableFrame: the frame has any other sequence. The content of the terminal is unknown then.
         """
         drawn, at = self._read(frame)
         before = self._rows
@@ -203,7 +203,7 @@ class TerminalDiff:
         return output
 
     def _shortest(self, changed: dict[int, Row], before: list[Row]) -> _Written:
-        """Return the shorter of two ways: writing the changes, or first scrolling the rows that only moved."""
+        """Return the shorter of two outputs: the changes, or a scroll of the rows that moved and the other changes."""
         written = self._write(changed, before, self._pen, self._at)
         scroll = _moved(changed, before) if len(changed) > FEW_ROWS else None
         if scroll is None:
@@ -220,7 +220,7 @@ class TerminalDiff:
     # -- reading frames -------------------------------------------------------------------------------------------
 
     def _read(self, frame: str) -> tuple[dict[int, Row], tuple[int, int]]:
-        """Return the rows that a frame touches, as they are afterwards, and the cursor's position afterwards."""
+        """Return the new content of the rows that a frame writes to, and the cursor's position after it."""
         rows: dict[int, Row] = {}
         x = y = 0
         ink = blank = self._pens.plain
@@ -243,7 +243,7 @@ class TerminalDiff:
         return rows, (y, x)
 
     def _put(self, row: Row, x: int, text: str, ink: str, blank: str) -> int:
-        """Write `text` from cell `x` on, and return the cell behind it. What is too long is cut."""
+        """Write `text` starting at cell `x`, cut at the end of the row, and return the cell after it."""
         chars, pens = row
         if x >= self.width:
             return x
@@ -274,14 +274,14 @@ class TerminalDiff:
         return end
 
     def _halve(self, row: Row, x: int) -> None:
-        """Leave a blank in place of half a wide character whose other half was overwritten."""
+        """Replace half of a wide character, whose other half was overwritten, by a blank."""
         row.chars[x] = " "
         row.pens[x] = self._pens.code(on_blank(self._pens.pen(row.pens[x])))
 
     # -- writing differences --------------------------------------------------------------------------------------
 
     def _write(self, targets: dict[int, Row], rows: list[Row], pen: Pen, at: tuple[int, int] | None) -> _Written:
-        """Return the text that turns `rows` into `targets`, with the pen and position at its end."""
+        """Return the output that changes `rows` to `targets`, with the pen and position after it."""
         output: list[str] = []
         for y in sorted(targets):
             new = targets[y]
@@ -294,7 +294,7 @@ class TerminalDiff:
         return _Written("".join(output), pen, at)
 
     def _write_run(self, output: list[str], row: Row, start: int, end: int, pen: Pen) -> Pen:
-        """Write the cells from `start` to `end`, at the cursor. Return the pen used last."""
+        """Write the cells from `start` to `end` at the cursor. Return the last pen."""
         chars, codes = row
         x = start
         while x < end:
@@ -319,7 +319,7 @@ class TerminalDiff:
         return pen
 
     def _blanks(self, count: int, pen: Pen, *, at_end: bool) -> str:
-        """Return the shortest way to `count` blanks on the pen's ground."""
+        """Return the shortest output for `count` blanks on the pen's background."""
         erasable = not pen.attributes and (self._erases_in_color or not pen.background)
         if erasable and at_end and count > 3:
             return "\x1b[K"
@@ -329,7 +329,7 @@ class TerminalDiff:
 
 
 def _moved(changed: dict[int, Row], before: list[Row]) -> _Scroll | None:
-    """Return the one move of lines that explains most of the changed rows."""
+    """Return the single move of lines that explains most of the changed rows."""
     places: dict[str, list[int]] = {}
     for y, row in enumerate(before):
         if any(char != " " for char in row.chars):
@@ -345,7 +345,7 @@ def _moved(changed: dict[int, Row], before: list[Row]) -> _Scroll | None:
 
 
 def _scrolled(rows: list[Row], scroll: _Scroll, freed: Row) -> list[Row]:
-    """Return the rows after a scroll, with `freed` in the rows that nothing moved to."""
+    """Return the rows after a scroll, with `freed` in the rows without new content."""
     top, bottom, lines = scroll
     region = rows[top : bottom + 1]
     new = [freed] * abs(lines)
@@ -353,8 +353,8 @@ def _scrolled(rows: list[Row], scroll: _Scroll, freed: Row) -> list[Row]:
 
 
 def _scroll_sequence(scroll: _Scroll) -> str:
-    """Return the sequences that set margins, delete or insert lines at the top of them, and unset the margins (VT102;
-    the cursor goes home).
+    """Return the sequences that set margins, delete or insert lines at the top margin, and reset the margins (VT102;
+    the cursor moves home).
     """
     top, bottom, lines = scroll
     act = f"{lines}M" if lines > 0 else f"{-lines}L"
@@ -364,7 +364,7 @@ def _scroll_sequence(scroll: _Scroll) -> str:
 def _runs(old: Row, new: Row, width: int) -> Iterable[tuple[int, int]]:
     """Yield the cells to write, as first and last-plus-one.
 
-    Terminals do not agree on the width of every character: a row with a doubtful one is written from there (or from the
+    Terminals disagree on the width of some characters: a row with such a character is written from there (or from the
     first difference) to its end.
     """
     if old == new:

@@ -1,1 +1,1 @@
-"""What a cluster is: values, without I/O."""
+"""The model of a cluster: values, without I/O."""

@@ -25,7 +25,7 @@ class Acl(NamedTuple):
 
 
 LITERAL, PREFIXED = PatternType.parse("LITERAL"), PatternType.parse("PREFIXED")
-"""The patterns of ACLs that there are."""
+"""The pattern types of existing ACLs."""
 
 CLUSTER_NAME = "kafka-cluster"
 """The only resource name that an ACL on the cluster can have."""
@@ -46,8 +46,8 @@ _MATCH = 2
 
 
 def beyond_one(acl: Acl) -> str:
-    """Return the part of a binding that would match other bindings too if it were used as a filter, such as ``pattern
-    type ANY``; ``""`` for a binding that matches itself alone."""
+    """Return the part of a binding that would also match other bindings if it were used as a filter, such as ``pattern
+    type ANY``; ``""`` for a binding that matches only itself."""
     codes = {
         "resource type": acl.resource_type,
         "pattern type": acl.pattern_type,
@@ -57,13 +57,13 @@ def beyond_one(acl: Acl) -> str:
     found = next((f"{what} {code.name}" for what, code in codes.items() if code in _FILTERS_ONLY), "")
     if not found and acl.pattern_type == _MATCH:
         found = f"pattern type {acl.pattern_type.name}"
-    # Values of kept plans and journals come from JSON.
+    # The values of saved plans and journals come from JSON.
     texts: dict[str, object] = {"resource name": acl.resource_name, "principal": acl.principal, "host": acl.host}
     return found or next((f"no {what}" for what, text in texts.items() if not isinstance(text, str)), "")
 
 
 class AclFilter(Struct, frozen=True):
-    """Which bindings to read; the defaults match all (DescribeAclsRequest: null matches any)."""
+    """A filter for bindings; the defaults match all (DescribeAclsRequest: null matches any)."""
 
     resource_type: AclResourceType = field(default_factory=lambda: AclResourceType(1))
     resource_name: str | None = None
@@ -75,7 +75,7 @@ class AclFilter(Struct, frozen=True):
 
 
 def filter_for(acl: Acl) -> AclFilter:
-    """Return the filter that matches exactly this binding and no other."""
+    """Return the filter that matches exactly this binding."""
     return AclFilter(
         acl.resource_type,
         acl.resource_name,
@@ -90,7 +90,7 @@ def filter_for(acl: Acl) -> AclFilter:
 def acl_differences(old: Sequence[Acl], new: Sequence[Acl]) -> tuple[list[Acl], list[Acl]]:
     """Return the ACLs that only the first of two sorted sequences has, and those that only the second one has, sorted.
 
-    Mostly one ACL of thousands differs: the common beginning and end are not put into sets.
+    Usually one ACL of thousands differs: the common beginning and end are not put into sets.
     """
     begin = _alike(old, new)
     old, new = old[begin:], new[begin:]

@@ -1,8 +1,8 @@
-"""The authorizer's rule: which ACLs decide on a request, and whether they let it pass.
+"""The authorizer's rule: the ACLs that decide on a request, and whether they allow it.
 
-The rule of org.apache.kafka.metadata.authorizer.StandardAuthorizer (3.9 to 4.3): a deny beats every allow; an ACL is
-on a resource by its name, by a prefix of it, or by ``*``; ``User:*`` is everyone, whatever the type of their principal;
-a host is ``*`` or an address letter by letter; READ, WRITE, DELETE and ALTER imply DESCRIBE, ALTER_CONFIGS implies
+The rule of org.apache.kafka.metadata.authorizer.StandardAuthorizer (3.9 to 4.3): a deny beats every allow; an ACL
+applies to a resource by its name, by a prefix of it, or by ``*``; ``User:*`` is every principal of any type; a host is
+``*`` or an address, compared as text; READ, WRITE, DELETE and ALTER imply DESCRIBE, ALTER_CONFIGS implies
 DESCRIBE_CONFIGS, in an allow only. Two settings of brokers come first and last, and brokers hide both: ``super.users``
 may do everything, and a resource without any ACL is closed unless ``allow.everyone.if.no.acl.found`` is true.
 """
@@ -37,7 +37,7 @@ IMPLIED_BY: Mapping[AclOperation, frozenset[AclOperation]] = MappingProxyType(
         AclOperation.parse("DESCRIBE_CONFIGS"): frozenset(_operations("ALTER_CONFIGS")),
     }
 )
-"""Operations that another allowed operation implies. Denying that one denies no other."""
+"""Operations that another allowed operation implies. A deny of that one denies no other."""
 
 OPERATIONS_OF: Mapping[AclResourceType, tuple[AclOperation, ...]] = MappingProxyType(
     {
@@ -56,7 +56,7 @@ OPERATIONS_OF: Mapping[AclResourceType, tuple[AclOperation, ...]] = MappingProxy
 
 
 class Pattern(NamedTuple):
-    """What an ACL applies to (ResourcePattern)."""
+    """The resources that an ACL applies to (ResourcePattern)."""
 
     resource_type: AclResourceType
     pattern_type: PatternType
@@ -80,8 +80,8 @@ def covering(type_: AclResourceType, name: str) -> Iterator[Pattern]:
 def patterns_on(type_: AclResourceType, name: str) -> Iterator[Pattern]:
     """Yield the patterns that the authorizer looks up for a resource, whether or not an ACL has them.
 
-    The literal ``*`` is left out where the name itself begins with ``*``: StandardAuthorizer does not count a group
-    ``*a`` among all groups, though filters (`covering`) do.
+    It leaves out the literal ``*`` for a name that begins with ``*``: StandardAuthorizer does not count a group ``*a``
+    among all groups, though filters (`covering`) do.
     """
     yield Pattern(type_, LITERAL, name)
     if not name.startswith(WILDCARD):
@@ -100,18 +100,18 @@ def covers(pattern: Pattern, type_: AclResourceType, name: str) -> bool:
 
 
 def grants(acl: Acl, operation: AclOperation) -> bool:
-    """Return whether an ACL, which may be a deny, is about an operation: by its own operation, by ALL, or, in an allow,
-    by implication."""
+    """Return whether an ACL, allow or deny, is about an operation: by its own operation, by ALL, or, for an allow, by
+    implication."""
     if acl.operation in (ALL, operation):
         return True
     return acl.permission == ALLOW and acl.operation in IMPLIED_BY.get(operation, ())
 
 
 def granted(acl: Acl) -> tuple[AclOperation, ...]:
-    """Return the operations that an ACL is about, of those that brokers check on its type of resource.
+    """Return the operations that an ACL is about, among those that brokers check on its type of resource.
 
     Returns:
-        At least one: the ACL's own operation where brokers never check it on this type.
+        At least one: the ACL's own operation if brokers never check it on this type.
     """
     asked = OPERATIONS_OF.get(acl.resource_type, ())
     return tuple(each for each in asked if grants(acl, each)) or (acl.operation,)
@@ -120,10 +120,10 @@ def granted(acl: Acl) -> tuple[AclOperation, ...]:
 def address_as_compared(text: str) -> str | None:
     """Return an address in the form in which brokers compare it with the host of an ACL.
 
-    That is the form of InetAddress.getHostAddress: IPv6 without ``::``, an IPv4-mapped address as IPv4.
+    It is the form of InetAddress.getHostAddress: IPv6 without ``::``, an IPv4-mapped address as IPv4.
 
     Returns:
-        None for a text that is no address: no client ever has it.
+        None if the text is not an address: no client ever has it.
     """
     try:
         found = ipaddress.ip_address(text)
@@ -131,7 +131,7 @@ def address_as_compared(text: str) -> str | None:
         return None
     if isinstance(found, ipaddress.IPv4Address):
         return str(found)
-    # Java makes an Inet4Address of it, so that a client of a dual-stack socket shows as IPv4.
+    # Java makes an Inet4Address of it, so a client of a dual-stack socket appears as IPv4.
     if found.ipv4_mapped is not None:
         return str(found.ipv4_mapped)
     plain = ":".join(f"{int(group, 16):x}" for group in found.exploded.partition("%")[0].split(":"))
@@ -163,7 +163,7 @@ def is_compared(host: str, *, ranges: bool) -> bool:
 
 
 def host_within(host: str, other: str, *, ranges: bool) -> bool:
-    """Return whether every client that one host matches is matched by another host, too.
+    """Return whether another host also matches every client that one host matches.
 
     Args:
         host: the host of an ACL, or the address of a client.
@@ -189,8 +189,8 @@ def address_in(host: str, others: Container[str]) -> str:
 
     Args:
         host: an address, or a range of addresses.
-        others: addresses to avoid. Only the first addresses of a range are tried: where all of these are in `others`,
-            the first one is returned.
+        others: addresses to avoid. Only the first addresses of a range are tried: if all of them are in `others`, the
+            first one is returned.
     """
     wide = range_of(host)
     if wide is None:
@@ -200,7 +200,7 @@ def address_in(host: str, others: Container[str]) -> str:
 
 
 _MOST_TRIED = 64
-"""Addresses of a range that `address_in` tries."""
+"""The number of addresses of a range that `address_in` tries."""
 
 
 def is_pattern(acl: Acl) -> bool:
@@ -209,7 +209,7 @@ def is_pattern(acl: Acl) -> bool:
 
 
 def is_within(pattern: Pattern, acl: Acl) -> bool:
-    """Return whether a pattern covers only resources that an ACL with a prefix or ``*`` covers, too."""
+    """Return whether an ACL with a prefix or ``*`` also covers all resources that a pattern covers."""
     if not is_pattern(acl) or pattern.resource_type != acl.resource_type:
         return False
     if pattern.name == WILDCARD and pattern.pattern_type != PREFIXED:
@@ -218,7 +218,7 @@ def is_within(pattern: Pattern, acl: Acl) -> bool:
 
 
 def within_whole(acl: Acl, other: Acl, *, ranges: bool) -> bool:
-    """Return whether an ACL is redundant beside another one: whatever it is about, the other one is about as well.
+    """Return whether another ACL makes an ACL redundant: it has the same or wider principal, host, operations, pattern.
 
     Permissions are not compared.
 
@@ -236,7 +236,7 @@ def within_whole(acl: Acl, other: Acl, *, ranges: bool) -> bool:
 
 
 class Request(NamedTuple):
-    """What a client asks for. host: its address, None for one that no ACL names."""
+    """A client's request. host: its address, None for an address that no ACL has."""
 
     principal: str
     host: str | None
@@ -246,11 +246,11 @@ class Request(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What the ACLs say to a request.
+    """The decision of the ACLs on a request.
 
-    allowed: None where no ACL decides. by: the ACLs that decide: every deny that matches, or else every allow.
-    overridden: the allows that a deny overrides. has_acls: whether any ACL of anyone is on the resource; without
-    one ``allow.everyone.if.no.acl.found`` decides, with one a request that no ACL decides is denied.
+    allowed: None if no ACL decides. by: the ACLs that decide: every deny that matches, or else every allow.
+    overridden: the allows that a deny overrides. has_acls: whether the resource has an ACL of any principal; if not,
+    ``allow.everyone.if.no.acl.found`` decides; if so, a request that no ACL decides is denied.
     """
 
     allowed: bool | None
@@ -260,10 +260,10 @@ class Decision(NamedTuple):
 
 
 class AclIndex:
-    """ACLs by pattern and principal: a decision looks at the prefixes of one name, not at all ACLs."""
+    """ACLs by pattern and principal: a decision looks up the prefixes of one name instead of scanning all ACLs."""
 
     def __init__(self, acls: Iterable[Acl], *, ranges: bool = False) -> None:
-        """Make an index of ACLs.
+        """Index the ACLs.
 
         Args:
             acls: in any order, allows and denies.
@@ -290,11 +290,11 @@ class AclIndex:
         self._prefix_lengths = {type_: sorted(found) for type_, found in lengths.items()}
 
     def changed(self, removed: Sequence[Acl], added: Sequence[Acl]) -> AclIndex:
-        """Return the index after a change; it shares all parts that did not change.
+        """Return the index after a change; it shares all unchanged parts.
 
         Args:
             removed: ACLs to leave out; those that are not in the index are ignored.
-            added: ACLs to add, after the removal; one that is there already is not doubled.
+            added: ACLs to add, after the removal; an ACL that is in the index already is not duplicated.
         """
         index = AclIndex((), ranges=self.ranges)
         index._acls = dict(self._acls)
@@ -340,12 +340,12 @@ class AclIndex:
         return found
 
     def patterns_on(self, type_: AclResourceType, name: str) -> Iterator[Pattern]:
-        """Yield the patterns that apply to a resource, of those that some ACL has."""
+        """Yield the patterns that apply to a resource, among those that an ACL has."""
         if (pattern := Pattern(type_, LITERAL, name)) in self._acls:
             yield pattern
         if not name.startswith(WILDCARD) and (pattern := Pattern(type_, LITERAL, WILDCARD)) in self._acls:
             yield pattern
-        # One look-up for each length that some prefix has, and not for each prefix: names are short, ACLs are many.
+        # One look-up for each length that a prefix has, and not for each prefix: names are short, ACLs are many.
         for length in self._prefix_lengths.get(type_, ()):
             if length <= len(name) and (pattern := Pattern(type_, PREFIXED, name[:length])) in self._acls:
                 yield pattern
@@ -355,8 +355,8 @@ class AclIndex:
         return self._acls.get(pattern, {})
 
     def of(self, principal: str, type_: AclResourceType, name: str) -> Iterator[Acl]:
-        """Yield the ACLs that apply to a principal on a resource: its own and those of ``User:*``, whatever their host
-        or operation."""
+        """Yield the ACLs that apply to a principal on a resource: its own and those of ``User:*``, with any host and
+        any operation."""
         who = (principal,) if principal == EVERYBODY else (principal, EVERYBODY)
         for pattern in self.patterns_on(type_, name):
             there = self._acls[pattern]
@@ -377,14 +377,13 @@ class AclIndex:
         return self.ranges and host is not None and host_within(host, acl.host, ranges=True)
 
     def allows(self, request: Request) -> bool | None:
-        """Return the decision of the ACLs on a request, as `decide` without its reasons: it stops at the first deny.
+        """Return the decision of the ACLs on a request, like `decide` without its reasons: it stops at the first deny.
 
         Returns:
-            None where no ACL applies: ``super.users`` and ``allow.everyone.if.no.acl.found`` decide, which brokers
-            hide.
+            None if no ACL applies: ``super.users`` and ``allow.everyone.if.no.acl.found`` decide, which brokers hide.
         """
         allowed = None
-        # To the end: an allow does not stop the search, since any deny beats it (StandardAuthorizerData.findResult).
+        # An allow does not stop the search, since any deny beats it (StandardAuthorizerData.findResult).
         for acl in self.matching(request):
             if acl.permission == DENY:
                 return False
@@ -392,15 +391,15 @@ class AclIndex:
         return allowed
 
     def decide(self, request: Request) -> Decision:
-        """Return the decision of the ACLs on a request, with the ACLs that decide and those that are overridden.
+        """Return the decision of the ACLs on a request, with the ACLs that decide and the ACLs that these override.
 
         The settings ``super.users`` and ``allow.everyone.if.no.acl.found`` are not part of it: brokers hide both.
 
         Args:
-            request: with a host of None only the ACLs for all hosts apply.
+            request: a host of None matches only the ACLs for all hosts.
 
         Returns:
-            Its `allowed` is None where no ACL applies; `has_acls` then says which setting of the brokers decides.
+            Its `allowed` is None if no ACL applies; `has_acls` then shows which setting of the brokers decides.
         """
         found = [*self.matching(request)]
         denies = tuple(acl for acl in found if acl.permission == DENY)
@@ -416,14 +415,14 @@ class AclIndex:
         """Return whether a principal may do something on at least one resource of a type
         (Authorizer.authorizeByResourceType, KIP-679).
 
-        Kafka first asks for the operation on a resource that it calls ``hardcode``: that is left to the caller.
+        Kafka first checks the operation on a resource with the name ``hardcode``: the caller has to do that.
 
         Args:
-            host: the client's address; None: only ACLs for all hosts apply.
-            operation: compared as it is: others that imply it do not count here.
+            host: the client's address; None for only the ACLs for all hosts.
+            operation: compared literally: operations that imply it do not count here.
 
         Returns:
-            True where some allow is not wholly covered by a deny.
+            True if an allow is not wholly covered by a deny.
         """
         denied = set(self._patterns_that(DENY, principal, host, operation, type_))
         if Pattern(type_, LITERAL, WILDCARD) in denied:
@@ -440,7 +439,7 @@ class AclIndex:
         type_: AclResourceType,
     ) -> Iterator[Pattern]:
         for pattern, there in self._acls.items():
-            # authorizeByResourceType compares operations as they are: one that implies the operation does not count.
+            # authorizeByResourceType compares operations literally: one that implies the operation does not count.
             if pattern.resource_type == type_ and any(
                 acl.permission == permission and self._is_from(acl, host) and acl.operation in (ALL, operation)
                 for who in {principal, EVERYBODY}

@@ -1,12 +1,12 @@
 """Keys of brokers: their synonyms by layer, the topic keys that inherit from them, and when a change takes effect.
 
-Synonyms follow ConfigHelper, DynamicBrokerConfig.brokerConfigSynonyms and ServerTopicConfigSynonyms: a key may be given
-under several names, each at several sources; of a topic's key the broker names the first synonym and what stands after
-it, so that a value from ``log.retention.hours`` alone is described as a default without synonyms.
+Synonyms follow ConfigHelper, DynamicBrokerConfig.brokerConfigSynonyms and ServerTopicConfigSynonyms: a key may be set
+under several names, each at several sources; for a topic's key the broker lists the first synonym and its successors,
+so that a value from ``log.retention.hours`` alone is described as a default without synonyms.
 
-Update modes are those of several releases together (DynamicBrokerConfig's sets, in `dynamic_keys`). An older broker may
-still refuse a key, and a newer one may alter more: where the broker describes a key that it defines, its word counts.
-Of others it has none: it calls all read-only that are under a listener's prefix, and those that only exist dynamically.
+Update modes are the union of several releases (DynamicBrokerConfig's sets, in `dynamic_keys`). An older broker may
+still refuse a key, and a newer one may alter more: the description of the broker counts for keys that it defines. It
+does not count for others: brokers describe keys with a listener's prefix, and dynamic-only keys, as read-only.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PRECEDENCE = tuple(map(ConfigSource, BROKER.entity.sources))
 
 
 class BrokerKey(NamedTuple):
-    """A broker's key that gives a topic's key its value; `factor` turns its number into the topic's unit."""
+    """A broker's key that a topic's key inherits from; `factor` converts its number to the topic's unit."""
 
     name: str
     factor: int = 1
@@ -81,7 +81,7 @@ TOPIC_SYNONYMS: Mapping[str, tuple[BrokerKey, ...]] = {
     "max.decompressed.message.bytes": (BrokerKey("max.decompressed.message.bytes"),),
 }
 """Topic key -> the broker keys that it inherits from, the strongest first. A topic key that is not here has a default
-of its own that no broker's setting changes."""
+that no broker setting changes."""
 
 _BROKER_GROUPS = (
     ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
@@ -112,16 +112,16 @@ def broker_synonyms(key: str) -> tuple[str, ...]:
 
 
 def names_touched(names: Iterable[str]) -> frozenset[str]:
-    """Return these keys and all broker keys whose synonyms may change with them; keys under a listener's prefix are not
+    """Return these keys and all broker keys whose synonyms may change with them; keys with a listener's prefix are not
     added."""
     changed = set(names)
     return frozenset(changed.union(*(group for group in _BROKER_GROUPS if changed.intersection(group))))
 
 
 def listener_base(key: str) -> str | None:
-    """Return a key without its listener's prefix (and its SASL mechanism's); None where it has no listener's prefix."""
-    # Nothing marks where a mechanism's name ends: the end of the key counts, as in
-    # DynamicBrokerConfig.brokerConfigSynonyms.
+    """Return a key without its listener's prefix (and its SASL mechanism's); None if it has no listener's prefix."""
+    # Nothing marks the end of a mechanism's name: compare the end of the key, as
+    # DynamicBrokerConfig.brokerConfigSynonyms does.
     under = _LISTENER_KEY.fullmatch(key)
     if under is None:
         return None
@@ -129,7 +129,7 @@ def listener_base(key: str) -> str | None:
 
 
 def broker_key_of(resource_type: ResourceType, key: str) -> str | None:
-    """Return the broker key from which a key of a topic or group inherits; None where it inherits from none."""
+    """Return the broker key from which a key of a topic or group inherits; None if it inherits from no key."""
     if resource_type == TOPIC:
         names = TOPIC_SYNONYMS.get(key)
         return names[0].name if names else None
@@ -137,7 +137,7 @@ def broker_key_of(resource_type: ResourceType, key: str) -> str | None:
 
 
 Layers = Callable[[str], Iterable[Synonym]]
-"""The values of exactly this name, one for each source that has it."""
+"""A function from a name to its values, one for each source that has it."""
 
 
 def layers_of(configs: ConfigSet) -> Layers:
@@ -159,7 +159,7 @@ def chain(layers: Layers, key: str) -> tuple[Synonym, ...]:
 
     Returns:
         By source (`PRECEDENCE`), then by name, beginning with the first under the key's own name, as ConfigHelper does;
-        empty where nothing sets that name.
+        empty if no source sets that name.
     """
     found: dict[ConfigSource, list[Synonym]] = {}
     for name in broker_synonyms(key):
@@ -178,29 +178,28 @@ def chain(layers: Layers, key: str) -> tuple[Synonym, ...]:
 
 
 class UpdateMode(Enum):
-    """KIP-226's update modes, and two cases that it leaves out."""
+    """KIP-226's update modes, and two other cases."""
 
     AT_ONCE = "at once"
-    """Not a broker's key: another resource's key takes effect without a restart."""
+    """A key of another resource than a broker: it takes effect without a restart."""
     CLUSTER_WIDE = "cluster-wide"
-    """May be set on the cluster default and on each broker."""
+    """Can be set on the cluster default and on each broker."""
     PER_BROKER = "per broker"
-    """May be set on each broker, not on the cluster default."""
+    """Can be set on each broker, not on the cluster default."""
     PER_LISTENER = "per listener"
-    """May be set on each broker, under a listener's prefix only (``listener.name.x.``)."""
+    """Can be set on each broker, with a listener's prefix only (``listener.name.x.``)."""
     RESTART = "restart needed"
     """Read from the server's file when it starts; can't be altered through the API."""
     CUSTOM = "plug-in"
-    """A key that the broker does not know: kept, and given to plug-ins that ask for it."""
+    """A key that the broker does not know: it is kept for plug-ins."""
 
 
 def update_mode(resource_type: ResourceType, key: str, entry: ConfigEntry | None = None) -> UpdateMode:
-    """Return how a key of this type of resource is updated.
+    """Return the update mode of a key of this type of resource.
 
     Args:
-        entry: the key as the broker describes it, None if it was not read. A key that is called read-only needs a
-            restart, and no other; one that the broker does not know (its type is 0 and its value hidden) belongs to a
-            plug-in.
+        entry: the key in the broker's description, None if it was not read. Only a key that it describes as read-only
+            needs a restart; a key that the broker does not know (type 0, hidden value) belongs to a plug-in.
     """
     if resource_type != BROKER:
         return UpdateMode.AT_ONCE
@@ -215,7 +214,8 @@ def update_mode(resource_type: ResourceType, key: str, entry: ConfigEntry | None
     under_prefix = listener_base(key)
     if under_prefix is not None:
         return UpdateMode.CLUSTER_WIDE if under_prefix in CLUSTER_WIDE_LISTENER_KEYS else UpdateMode.PER_BROKER
-    # Before the sets of keys: a key that this release of kac calls dynamic may be read-only to an older broker.
+    # Check this before the sets of keys: a key that is dynamic for this release of kac may be read-only for an older
+    # broker.
     if entry is not None and entry.read_only and entry.type.known and key not in DYNAMIC_ONLY_KEYS:
         return UpdateMode.RESTART
     if key in CLUSTER_WIDE_KEYS:
@@ -224,7 +224,7 @@ def update_mode(resource_type: ResourceType, key: str, entry: ConfigEntry | None
         return UpdateMode.PER_BROKER
     if key in PER_LISTENER_KEYS:
         return UpdateMode.PER_LISTENER
-    # A broker sends type 0 for a key that no ConfigDef of its own has (ConfigHelper).
+    # A broker returns type 0 for a key that is in none of its ConfigDefs (ConfigHelper).
     if entry is not None and not entry.type.known:
         return UpdateMode.CUSTOM
     return UpdateMode.RESTART if entry is None or entry.read_only else UpdateMode.CLUSTER_WIDE

@@ -1,4 +1,4 @@
-"""The keys in which the brokers of a cluster differ, and which brokers are the odd ones. Pure."""
+"""The keys in which the brokers of a cluster differ, and the brokers with unusual values. Pure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from console.model.unordered import as_it_counts
 
 
 class BrokerRow(NamedTuple):
-    """A key that is not alike on all brokers. values: by broker, None where a broker does not list it; odd: those with
-    another value than most; none where there is no most."""
+    """A key that differs between brokers. values: by broker, None if a broker does not list it; odd: the brokers
+    without the most frequent value; empty if several values are equally frequent."""
 
     key: str
     values: Mapping[int, ConfigEntry | None]
@@ -21,7 +21,7 @@ class BrokerRow(NamedTuple):
 
 
 _Held = tuple[str | None, bool] | None
-"""A value and whether it is hidden; None where a broker does not list the key."""
+"""A value and whether it is hidden; None if a broker does not list the key."""
 
 
 def broker_matrix(sets: Mapping[int, ConfigSet], every: bool = False) -> tuple[BrokerRow, ...]:
@@ -29,7 +29,7 @@ def broker_matrix(sets: Mapping[int, ConfigSet], every: bool = False) -> tuple[B
 
     Args:
         sets: the configs of each broker that was read, by broker id.
-        every: include the keys that each broker has a value of its own for by nature.
+        every: whether to include keys that differ between brokers by nature.
     """
     keys = sorted({entry.name for entries in sets.values() for entry in entries})
     rows = []

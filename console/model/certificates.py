@@ -1,4 +1,4 @@
-"""Listeners of brokers and controllers as they advertise them, and the certificates that they show. Pure."""
+"""Advertised listeners of brokers and controllers, and their certificates. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MONTH, WEEK = timedelta(days=30), timedelta(days=7)
 
 
 class Listener(NamedTuple):
-    """Where a node listens. name: ``""`` where it is only known by its address."""
+    """A listener of a node. name: ``""`` if only its address is known."""
 
     broker: int
     host: str
@@ -26,12 +26,12 @@ class Listener(NamedTuple):
 
     @property
     def address(self) -> str:
-        """As ``host:port``."""
+        """The address as ``host:port``."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 class Certificate(NamedTuple):
-    """What a listener showed. subject, issuer: distinguished names (RFC 4514); begins, ends: UTC."""
+    """The certificate of a listener. subject, issuer: distinguished names (RFC 4514); begins, ends: UTC."""
 
     listener: Listener
     subject: str
@@ -54,9 +54,9 @@ def advertised_with_tls(broker: int, configs: ConfigSet) -> Iterator[Listener]:
 
     Args:
         broker: the broker's id.
-        configs: the broker's own. ``advertised.listeners``, or ``listeners`` where that is empty, names the endpoints;
-            ``listener.security.protocol.map`` their protocols. A listener that the map does not have is taken for the
-            protocol of its name.
+        configs: the broker's own. The endpoints are in ``advertised.listeners``, or in ``listeners`` if that is empty;
+            their protocols in ``listener.security.protocol.map``. For a listener that is not in the map, the name is
+            the protocol.
     """
     protocols = _protocols(configs)
     for found in _ENDPOINT.finditer(_value(configs, "advertised.listeners") or _value(configs, "listeners")):

@@ -1,4 +1,4 @@
-"""Changes as plain data: what a plan compiles into and what the client sends. One request here is one on the wire."""
+"""Changes as plain data: a plan compiles into them and the client sends them. One request here is one on the wire."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ class Request(Struct, frozen=True):
     """A request that changes a cluster. Most have Kafka's own name."""
 
     kafka_name: ClassVar[str] = ""
-    """Kafka's name where the class has another."""
+    """Kafka's name if the class has another name."""
     is_loss: ClassVar[bool] = False
-    """Whether it takes away what an operator may want back."""
+    """Whether it removes something that an operator may want back."""
     counted: ClassVar[tuple[str, ...]] = ()
-    """The field whose items are counted, the word for one of them, and for several where that is not regular."""
+    """The field whose items are counted, the singular noun, and the plural if that is irregular."""
     about: ClassVar[str] = ""
-    """What is said after the count, or without one, with the request's fields: ``broker {0.broker_id}``."""
+    """Text after the count, or instead of one, formatted with the request: ``broker {0.broker_id}``."""
 
     @property
     def api(self) -> str:
-        """Kafka's name of it."""
+        """Kafka's name of the request."""
         return self.kafka_name or type(self).__name__
 
     @property
     def content(self) -> str:
-        """What it holds, as ``3 topics``; names in it are untrusted and not cleaned."""
+        """A summary such as ``3 topics``; names in it are untrusted and not escaped."""
         field_name, *words = self.counted or ("",)
         count = plural(len(getattr(self, field_name)), *words) if field_name else ""
         return count + self.about.format(self)
@@ -59,9 +59,9 @@ class Request(Struct, frozen=True):
 class AlterConfigs(Request, frozen=True):
     """One IncrementalAlterConfigs for any number of resources.
 
-    broker: the broker that must get it (it holds that broker's own resource), None for any.
-    prior: for each resource its own overrides as they were read, key -> value (None where hidden), with which the
-    legacy AlterConfigs call can carry over what is not edited; empty where incremental is known to be there.
+    broker: the broker that must receive it (it holds that broker's own resource), None for any.
+    prior: the overrides of each resource as they were read, key -> value (None if hidden): the legacy AlterConfigs
+    request replaces all overrides and needs them. Empty if the brokers are known to support the incremental API.
     """
 
     kafka_name: ClassVar[str] = "IncrementalAlterConfigs"
@@ -72,7 +72,7 @@ class AlterConfigs(Request, frozen=True):
 
     @property
     def content(self) -> str:
-        """How many keys of how many resources, and to which broker."""
+        """The number of keys and of resources, and the broker."""
         where = f", to broker {self.broker}" if self.broker is not None else ""
         keys = plural(sum(map(len, self.ops.values())), "key")
         return f"{keys} of {plural(len(self.ops), 'entity', 'entities')}{where}"
@@ -90,7 +90,7 @@ class AlterQuotas(Request, frozen=True):
 class NewTopic(Struct, frozen=True):
     """A topic to create: partitions with replication (-1: the broker's default), or assignments, never both.
 
-    assignments: partition i's brokers at index i, the first being the preferred leader.
+    assignments: the brokers of partition i at index i; the first one is the preferred leader.
     timeout_ms: how long the brokers may take to create it, None for the request's own default.
     """
 
@@ -109,7 +109,7 @@ class TopicTarget(Struct, frozen=True):
 
 
 class PartitionTarget(NamedTuple):
-    """A partition of a topic: who leads it."""
+    """A partition of a topic: its leader."""
 
     topic: str
     number: int
@@ -123,7 +123,7 @@ class MoveTarget(Struct, frozen=True):
 
 
 class ReplicaTarget(Struct, frozen=True):
-    """A broker's replica of a partition: the log directory that it is in."""
+    """A broker's replica of a partition: its log directory."""
 
     topic: str
     number: int
@@ -172,7 +172,7 @@ class FeatureTarget(Struct, frozen=True):
 
 
 class VoterTarget(Struct, frozen=True):
-    """A voter of the quorum: a controller with the directory that its log is in."""
+    """A voter of the quorum: a controller with its log directory."""
 
     id: int
     directory_id: str
@@ -198,7 +198,7 @@ class DeleteTopics(Request, frozen=True):
 
 
 class CreatePartitions(Request, frozen=True):
-    """One CreatePartitions: topic -> new total count. was: the counts that were read, to settle an unknown outcome."""
+    """One CreatePartitions: topic -> new total count. was: the counts before, to resolve an unknown outcome."""
 
     counted: ClassVar[tuple[str, ...]] = ("counts", "topic")
 
@@ -225,7 +225,7 @@ class DeleteAcls(Request, frozen=True):
 
 
 class ScramUser(Struct, frozen=True):
-    """Whose credential: a user and a mechanism."""
+    """The key of a SCRAM credential: a user and a mechanism."""
 
     user: str
     mechanism: ScramMechanism
@@ -241,12 +241,12 @@ class AlterScram(Request, frozen=True):
 
     @property
     def content(self) -> str:
-        """How many credentials."""
+        """The number of credentials."""
         return plural(len(self.upserts) + len(self.deletions), "credential")
 
 
 class NewToken(Struct, frozen=True):
-    """A delegation token that is to be made. owner: a principal, ``""`` for who makes it."""
+    """A delegation token to create. owner: a principal, ``""`` for the requester."""
 
     owner: str = ""
 
@@ -258,14 +258,14 @@ class TokenTarget(Struct, frozen=True):
 
 
 class MadeToken(NamedTuple):
-    """A delegation token that was made: its id, and what proves it, which is shown once and kept nowhere."""
+    """A new delegation token: its id, and its HMAC, which kac shows once and never stores."""
 
     id: str
     hmac: Secret
 
 
 class CreateToken(Request, frozen=True):
-    """One CreateDelegationToken. lifetime_ms: at most, -1 as the broker's configs have it."""
+    """One CreateDelegationToken. lifetime_ms: the maximum lifetime, -1 for the broker's configured one."""
 
     kafka_name: ClassVar[str] = "CreateDelegationToken"
 
@@ -275,12 +275,12 @@ class CreateToken(Request, frozen=True):
 
     @property
     def content(self) -> str:
-        """A token, and whose."""
+        """The token and its owner."""
         return f"a token of {self.owner}" if self.owner else "a token"
 
 
 class TokenChange(Request, frozen=True):
-    """When a delegation token expires. period_ms: from now on, or -1."""
+    """A change of a delegation token's expiry. period_ms: from now on, or -1."""
 
     about: ClassVar[str] = "token {0.id}"
 
@@ -289,19 +289,19 @@ class TokenChange(Request, frozen=True):
 
 
 class RenewToken(TokenChange, frozen=True):
-    """One RenewDelegationToken. period_ms: -1 as the broker's configs have it."""
+    """One RenewDelegationToken. period_ms: -1 for the broker's configured period."""
 
     kafka_name: ClassVar[str] = "RenewDelegationToken"
 
 
 class ExpireToken(TokenChange, frozen=True):
-    """One ExpireDelegationToken. period_ms: -1 for at once."""
+    """One ExpireDelegationToken. period_ms: -1 to expire it immediately."""
 
     kafka_name: ClassVar[str] = "ExpireDelegationToken"
 
 
 class ElectLeaders(Request, frozen=True):
-    """One ElectLeaders for these partitions; unclean elects a replica out of sync, losing data."""
+    """One ElectLeaders for these partitions; unclean elects a replica that is not in sync, losing data."""
 
     counted: ClassVar[tuple[str, ...]] = ("partitions", "partition")
 
@@ -311,8 +311,8 @@ class ElectLeaders(Request, frozen=True):
 
 
 class AlterReassignments(Request, frozen=True):
-    """One AlterPartitionReassignments: partition -> new replicas, None to cancel. original: of those to cancel, the
-    replicas before the move, to settle an unknown outcome: a move that ended by itself leaves others."""
+    """One AlterPartitionReassignments: partition -> new replicas, None to cancel. original: replicas before the move,
+    of those to cancel, to resolve an unknown outcome: a move that completed leaves other replicas."""
 
     kafka_name: ClassVar[str] = "AlterPartitionReassignments"
     counted: ClassVar[tuple[str, ...]] = ("moves", "partition")
@@ -323,7 +323,7 @@ class AlterReassignments(Request, frozen=True):
 
 
 class AlterReplicaDirs(Request, frozen=True):
-    """One AlterReplicaLogDirs to a broker: its replicas -> the paths of the directories that they move to."""
+    """One AlterReplicaLogDirs to a broker: replica -> path of the directory that it moves to."""
 
     kafka_name: ClassVar[str] = "AlterReplicaLogDirs"
     counted: ClassVar[tuple[str, ...]] = ("paths", "replica")
@@ -336,8 +336,8 @@ class AlterReplicaDirs(Request, frozen=True):
 class AbortTransaction(Request, frozen=True):
     """One WriteTxnMarkers: an abort marker for a producer's open transaction in a partition.
 
-    The epochs and the start offset are those that the partition's leader described; coordinator_epoch is -1 where no
-    marker of the producer was written yet.
+    The epochs and the start offset are from the description by the partition's leader; coordinator_epoch is -1 before
+    the first marker of the producer.
     """
 
     kafka_name: ClassVar[str] = "WriteTxnMarkers"
@@ -357,8 +357,8 @@ class _OfGroup(Request, frozen=True):
 
 
 class CommitOffsets(_OfGroup, frozen=True):
-    """One OffsetCommit for a group without members. topic_ids: of the topics that the offsets are meant for, as far as
-    they are known."""
+    """One OffsetCommit for a group without members. topic_ids: ids of the topics that the offsets are meant for, as far
+    as they are known."""
 
     kafka_name: ClassVar[str] = "OffsetCommit"
     counted: ClassVar[tuple[str, ...]] = ("offsets", "offset")
@@ -385,7 +385,7 @@ class AlterShareGroupOffsets(_OfGroup, frozen=True):
 
 
 class DeleteShareGroupOffsets(_OfGroup, frozen=True):
-    """One DeleteShareGroupOffsets: brokers delete those of a whole topic, so all of a topic's offsets are named."""
+    """One DeleteShareGroupOffsets: brokers delete the offsets of whole topics, so the targets are all of a topic's."""
 
     counted: ClassVar[tuple[str, ...]] = ("targets", "offset")
 
@@ -402,8 +402,8 @@ class DeleteGroups(Request, frozen=True):
 
 
 class DeleteRecords(Request, frozen=True):
-    """DeleteRecords, one request to each leader: partition -> the offset before which its records are deleted. No
-    validate-only."""
+    """DeleteRecords, one request to each leader: partition -> the offset before which the broker deletes its records.
+    No validate-only."""
 
     is_loss: ClassVar[bool] = True
     counted: ClassVar[tuple[str, ...]] = ("before", "partition")
@@ -422,7 +422,7 @@ class UnregisterBroker(Request, frozen=True):
 
 
 class UpdateFeatures(Request, frozen=True):
-    """One UpdateFeatures: feature -> level, 0 to turn it off; all of them or none. lowered: those that are lowered."""
+    """One UpdateFeatures: feature -> level, 0 to disable it; all of them or none. lowered: features to downgrade."""
 
     counted: ClassVar[tuple[str, ...]] = ("levels", "feature")
 
@@ -439,7 +439,7 @@ class _OfVoter(Request, frozen=True):
 
 
 class AddVoter(_OfVoter, frozen=True):
-    """One AddRaftVoter; no validate-only. listener, host, port: where other voters reach it."""
+    """One AddRaftVoter; no validate-only. listener, host, port: the address at which other voters reach it."""
 
     kafka_name: ClassVar[str] = "AddRaftVoter"
 
@@ -481,16 +481,16 @@ Target = (
     | FeatureTarget
     | VoterTarget
 )
-"""What an edit or an outcome is about: the configs of a resource, a quota entity, a binding, a topic, a SCRAM
-credential, a partition's leader, reassignment or records, a group, an offset of it, and so on. Each is a type of its
-own, so that two of one name (``topic orders``, ``group orders``) are never equal, and each is the key of a slot."""
+"""The subject of an edit or an outcome: the configs of a resource, a quota entity, a binding, a topic, a SCRAM
+credential, a partition's leader, reassignment or records, a group, an offset of it, and so on. Each has a type of its
+own, so that two with one name (``topic orders``, ``group orders``) are never equal, and each is the key of a slot."""
 
 
 class Status(StrEnum):
-    """How a change ended.
+    """The result of a change.
 
-    FAILED: a broker answered with an error. NOT_APPLIED: it was not sent, or there was nothing to do. UNKNOWN: it was
-    sent, no answer came, and the cluster did not show it in time; it may still take effect."""
+    FAILED: a broker responded with an error. NOT_APPLIED: it was not sent, or there was nothing to do. UNKNOWN: it was
+    sent, no response came, and the cluster did not show it in time; it may still take effect."""
 
     APPLIED = "applied"
     VALID = "valid"
@@ -502,9 +502,9 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How it went for one target of one request. VALID and UNCHECKED are answers to validate-only: the latter where the
-    protocol has none for this change. topic_id: of the topic that was created, None if unknown. made: the token that
-    was, for the operator alone: no journal, log or form of results has it."""
+    """The result for one target of one request. VALID and UNCHECKED are results of validate-only: UNCHECKED if the
+    protocol has no validate-only for this change. topic_id: id of the created topic, None if unknown. made: the new
+    token, for the operator alone: no journal, log or form of results has it."""
 
     target: Target
     status: Status
@@ -514,5 +514,5 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Applied, or found valid, or not checkable."""
+        """Whether it was applied, is valid, or can't be checked."""
         return self.status in (Status.APPLIED, Status.VALID, Status.UNCHECKED)

@@ -1,4 +1,4 @@
-"""The cluster: brokers, the KRaft quorum, topics and partitions, log dirs and what they hold, groups, SCRAM users."""
+"""The cluster: brokers, the KRaft quorum, topics and partitions, log dirs and their replicas, groups, SCRAM users."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from console.model.codes import ScramMechanism
 from console.model.failure import Failure
 
-# -- what replicas hold ------------------------------------------------------------------------------------------------
+# -- replicas on disk --------------------------------------------------------------------------------------------------
 # In columns: three brokers with 100,000 topics describe 900,000 replicas.
 
 
 class ReplicaSize(NamedTuple):
-    """What one replica holds on disk: bytes, and records behind (offset lag)."""
+    """One replica on disk: bytes, and records behind (offset lag)."""
 
     topic: str
     partition: int
@@ -28,13 +28,13 @@ class ReplicaSize(NamedTuple):
 
 
 class ReplicaSizes(Sequence[ReplicaSize]):
-    """An immutable sequence of them in 25 bytes each, a fifth of what they take as objects."""
+    """An immutable sequence of replica sizes, 25 bytes each: a fifth of the memory of objects."""
 
     __slots__ = ("_futures", "_lags", "_names", "_partitions", "_places", "_sizes")
 
     def __init__(self, replicas: Iterable[tuple[str, int, int, int, bool]] = ()) -> None:
         places: dict[str, int] = {}
-        # A place among the names, a partition, two of Kafka's int64, a flag.
+        # An index into the names, a partition, two of Kafka's int64, a flag.
         self._places, self._partitions = array("I"), array("i")
         self._sizes, self._lags, self._futures = array("q"), array("q"), bytearray()
         for topic, partition, size, lag, is_future in replicas:
@@ -75,7 +75,7 @@ class ReplicaSizes(Sequence[ReplicaSize]):
         )
 
     def __hash__(self) -> int:
-        return hash((self._names, bytes(self._sizes)))  # what mostly differs; equality compares all columns
+        return hash((self._names, bytes(self._sizes)))  # mostly distinct columns; equality compares all of them
 
     def __repr__(self) -> str:
         return f"ReplicaSizes({list(self)!r})"
@@ -94,7 +94,7 @@ class ReplicaSizes(Sequence[ReplicaSize]):
 
     @property
     def moving(self) -> bool:
-        """Whether one of them is being copied from another directory (a future replica)."""
+        """Whether one of the replicas is a copy from another directory (a future replica)."""
         return 1 in self._futures
 
 
@@ -102,7 +102,7 @@ class ReplicaSizes(Sequence[ReplicaSize]):
 
 
 class Broker(Struct, frozen=True):
-    """A broker as Metadata or DescribeCluster names it."""
+    """A broker in a response to Metadata or DescribeCluster."""
 
     id: int
     host: str
@@ -112,8 +112,8 @@ class Broker(Struct, frozen=True):
 
 
 class ReplicaDir(Struct, frozen=True):
-    """Where a broker has its replica of a partition. path: of the log directory. future: of the one that it is copied
-    into, ``""`` for none. replicas: the brokers of the partition."""
+    """The log directory of a broker's replica. path: the directory. future: the directory that the broker copies the
+    replica into, ``""`` for none. replicas: the brokers of the partition."""
 
     path: str
     future: str = ""
@@ -121,25 +121,26 @@ class ReplicaDir(Struct, frozen=True):
 
     @property
     def destination(self) -> str:
-        """Where it is once nothing is copied any more."""
+        """The directory once the copy is done."""
         return self.future or self.path
 
 
 class Silence(NamedTuple):
-    """The known brokers that do not answer. refusing: those of them whose hosts refuse connections."""
+    """The known brokers that do not respond. refusing: those of them whose hosts refuse connections."""
 
     brokers: frozenset[int] = frozenset()
     refusing: frozenset[int] = frozenset()
 
 
 class ClusterInfo(Struct, frozen=True):
-    """Who the cluster is.
+    """The identity of the cluster, and its nodes.
 
-    controller_id: what the cluster says of itself, -1 if nothing. In KRaft it is any alive broker: the real leader is
+    controller_id: the id in the response, -1 if it has none. In KRaft it is any alive broker: the real leader is
     `Quorum.leader_id`.
-    operations: what the connected principal may do on the cluster, by Kafka's names; None where the broker is silent.
+    operations: the operations that the connected principal may do on the cluster, by Kafka's names; None if the broker
+    does not list them.
     shows_fenced: whether registered brokers that are down are among the brokers (Kafka 4.0, KIP-1073).
-    controllers: those that are registered, where a controller answered (KIP-919): it names no broker, and the real
+    controllers: the registered controllers, if a controller responded (KIP-919): it lists no broker, and the real
     leader as `controller_id`.
     """
 
@@ -152,9 +153,9 @@ class ClusterInfo(Struct, frozen=True):
 
 
 class BrokerVersion(Struct, frozen=True):
-    """What one broker speaks, from its ApiVersions answer.
+    """The API versions of one broker, from its ApiVersions response.
 
-    apis: API key -> (lowest, highest version). release: Kafka's release as far as that shows ("4.3", "3.9", "≥ 4.4").
+    apis: API key -> (lowest, highest version). release: Kafka's release as far as they show it ("4.3", "3.9", "≥ 4.4").
     """
 
     release: str
@@ -165,7 +166,7 @@ class BrokerVersion(Struct, frozen=True):
 
 class QuorumReplica(Struct, frozen=True):
     """A voter or an observer of the metadata log. lag: records behind the leader; times are Unix milliseconds or -1.
-    directory_id: of the directory with its log, as Kafka prints it; ``""`` where the quorum does not know it."""
+    directory_id: id of the directory with its log, as Kafka prints it; ``""`` if the quorum does not know it."""
 
     id: int
     log_end_offset: int
@@ -176,7 +177,7 @@ class QuorumReplica(Struct, frozen=True):
 
 
 class VoterEndpoint(NamedTuple):
-    """Where other voters reach a voter: a listener for controllers, which clients may be unable to reach."""
+    """The address at which other voters reach a voter: a controller listener, which clients may be unable to reach."""
 
     id: int
     listener: str
@@ -185,8 +186,8 @@ class VoterEndpoint(NamedTuple):
 
 
 class Quorum(Struct, frozen=True):
-    """The KRaft quorum (DescribeQuorum): `leader_id` is the active controller. endpoints: from Kafka 3.9 on, of voters;
-    where a controller answered, of controllers that are observers, too."""
+    """The KRaft quorum (DescribeQuorum): `leader_id` is the active controller. endpoints: of voters, from Kafka 3.9 on;
+    if a controller responded, also of controllers that are observers."""
 
     leader_id: int
     leader_epoch: int
@@ -197,8 +198,8 @@ class Quorum(Struct, frozen=True):
 
 
 class NodeFeatures(Struct, frozen=True):
-    """The features that a node supports: name -> (lowest, highest level). controller: it is no broker. failure: why
-    they are unknown; `supported` is empty then. address: ``""`` where it is unknown."""
+    """The features that a node supports: name -> (lowest, highest level). controller: whether it is not a broker.
+    failure: why they are unknown; `supported` is empty then. address: ``""`` if unknown."""
 
     id: int
     address: str = ""
@@ -208,8 +209,8 @@ class NodeFeatures(Struct, frozen=True):
 
 
 class ClusterFeatures(Struct, frozen=True):
-    """The features of a cluster (KIP-584). finalized: name -> level, without those that are off. epoch: of the
-    finalized ones, -1 where no node knows any."""
+    """The features of a cluster (KIP-584). finalized: name -> level, without features at level 0. epoch: of the
+    finalized features, -1 if no node has any."""
 
     finalized: Mapping[str, int]
     nodes: tuple[NodeFeatures, ...]
@@ -217,7 +218,7 @@ class ClusterFeatures(Struct, frozen=True):
 
 
 class Partition(NamedTuple):
-    """A partition. leader is -1 for no leader; `error` is Kafka's error name or ``""``. observers: replicas that are
+    """A partition. leader: -1 without a leader; error: Kafka's error name or ``""``. observers: replicas that are
     outside of the ISR by design (`model.observers`)."""
 
     number: int
@@ -231,12 +232,12 @@ class Partition(NamedTuple):
 
     @property
     def under_replicated(self) -> bool:
-        """Fewer in-sync replicas than replicas, observers aside."""
+        """Whether it has fewer in-sync replicas than replicas, observers not counted."""
         return len(self.isr) + len(self.observers) < len(self.replicas)
 
 
 class Topic(Struct, frozen=True):
-    """A topic of Metadata, partitions sorted by number."""
+    """A topic in a Metadata response; its partitions are sorted by number."""
 
     name: str
     partitions: tuple[Partition, ...]
@@ -245,27 +246,27 @@ class Topic(Struct, frozen=True):
 
     @property
     def replication(self) -> int:
-        """The replication factor: that of the first partition, 0 without partitions."""
+        """The replication factor: the number of replicas of the first partition, 0 without partitions."""
         return len(self.partitions[0].replicas) if self.partitions else 0
 
     @property
     def under_replicated(self) -> int:
-        """How many partitions have fewer in-sync replicas than replicas."""
+        """The number of partitions with fewer in-sync replicas than replicas, observers not counted."""
         return sum(1 for p in self.partitions if len(p.isr) + len(p.observers) < len(p.replicas))
 
     @property
     def offline(self) -> int:
-        """How many partitions have no leader."""
+        """The number of partitions without a leader."""
         return sum(1 for p in self.partitions if p.leader < 0)
 
 
 def is_gone(before: Topic | None, now: Topic | None) -> bool:
-    """Return whether a topic is not there any more: by its id, since another one may have its name now. Brokers before
-    2.8 have no ids.
+    """Return whether a topic no longer exists. Its id decides, since another topic may have its name now; brokers
+    before 2.8 have no ids.
 
     Args:
-        before: the topic; None: it was not there.
-        now: the topic that has its name now, None if no topic has it.
+        before: the topic; None if it did not exist.
+        now: the topic that has its name now; None if no topic has it.
     """
     if before is None or now is None:
         return before is not None
@@ -273,25 +274,25 @@ def is_gone(before: Topic | None, now: Topic | None) -> bool:
 
 
 def partition_in(topic: Topic | None, number: int) -> Partition | None:
-    """Return a partition of a topic by its number; None where the topic is None or has no such partition."""
+    """Return a partition of a topic by its number; None if the topic is None or has no such partition."""
     if topic is None:
         return None
-    # Numbers have no gaps, but a broker may leave out partitions: the place is a guess that is checked.
+    # Numbers have no gaps, but a broker may leave out partitions: check the index before relying on it.
     if 0 <= number < len(topic.partitions) and topic.partitions[number].number == number:
         return topic.partitions[number]
     return next((each for each in topic.partitions if each.number == number), None)
 
 
 class TopicListing(Struct, frozen=True):
-    """The answer to a Metadata request: a topic or a failure for each name."""
+    """The response to a Metadata request: a topic or a failure for each name."""
 
     topics: Mapping[str, Topic]
     failures: Mapping[str, Failure] = field(default_factory=dict)
 
 
 class LogDir(Struct, frozen=True, dict=True):
-    """One log directory of one broker. total and usable bytes are -1 if not reported (before v4). cordoned: it takes no
-    new replicas (Kafka 4.3)."""
+    """One log directory of one broker. total_bytes, usable_bytes: -1 if not reported (before v4). cordoned: whether it
+    takes no new replicas (Kafka 4.3)."""
 
     path: str
     replicas: ReplicaSizes
@@ -302,17 +303,17 @@ class LogDir(Struct, frozen=True, dict=True):
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
-        """Return the bytes that the replicas hold, by topic."""
+        """The bytes of the replicas, by topic."""
         return self.replicas.by_topic()
 
     @cached_property
     def size(self) -> int:
-        """Return the bytes that all replicas hold."""
+        """The bytes of all replicas."""
         return sum(self.sizes.values())
 
 
 class LogDirListing(Struct, frozen=True):
-    """The log directories of the brokers that answered, by broker id, and why the others did not."""
+    """The log directories of the brokers that responded, by broker id, and the failures of the others."""
 
     dirs: Mapping[int, tuple[LogDir, ...]]
     failures: Mapping[int, Failure] = field(default_factory=dict)
@@ -327,7 +328,7 @@ class LogDirListing(Struct, frozen=True):
 
 
 class Reassignment(Struct, frozen=True):
-    """A partition that is being moved."""
+    """A partition with a running reassignment."""
 
     topic: str
     partition: int
@@ -344,15 +345,15 @@ def original(move: Reassignment) -> tuple[int, ...]:
 
 
 def destination(move: Reassignment) -> tuple[int, ...]:
-    """Return the replicas once a move is done."""
+    """Return the replicas after a move."""
     return tuple(replica for replica in move.replicas if replica not in move.removing)
 
 
 def settled(topic: Topic, moves: Iterable[Reassignment]) -> Topic:
-    """Return a topic as its running moves leave it: replicas that a move adds until others are removed are the move's.
+    """Return a topic with the replicas that its partitions have once the running moves are done.
 
     Args:
-        moves: of the topic's partitions.
+        moves: the running moves of the topic's partitions.
     """
     then = {move.partition: destination(move) for move in moves}
     if not then:
@@ -362,11 +363,11 @@ def settled(topic: Topic, moves: Iterable[Reassignment]) -> Topic:
 
 
 class ReplicaLogs(Struct, frozen=True):
-    """What the replicas of one partition hold, by broker, of those that answered.
+    """The state of the replicas of one partition, by broker, for the brokers that responded.
 
-    ends: the offset after a replica's last record, its own, not the high watermark. sizes: bytes.
-    eligible: the eligible leader replicas (ELR: they have all that was committed); last_known: who led, or was in the
-    ISR, last. Both are None if unknown, and empty in clusters without the feature (KIP-966).
+    ends: log end offset of each replica, not the high watermark. sizes: bytes.
+    eligible: the eligible leader replicas (ELR: they have all committed records); last_known: the replicas that last
+    led or were in the ISR. Both are None if unknown, and empty in clusters without the feature (KIP-966).
     """
 
     ends: Mapping[int, int] = field(default_factory=dict)
@@ -388,10 +389,10 @@ class StreamsTasks(NamedTuple):
 
 
 class Subtopology(NamedTuple):
-    """A part of the topology of a streams group, which is one task for each partition that it reads (KIP-1071).
+    """A part of the topology of a streams group; each partition that it reads is one task (KIP-1071).
 
-    sources, repartition_sources: topics that it reads, the application's input and those between subtopologies.
-    repartition_sinks: topics between subtopologies that it writes. changelogs: of its stores.
+    sources: the application's input topics. repartition_sources: topics between subtopologies that it reads.
+    repartition_sinks: topics between subtopologies that it writes. changelogs: the changelog topics of its stores.
     """
 
     id: str
@@ -402,11 +403,11 @@ class Subtopology(NamedTuple):
 
 
 class StreamsNode(NamedTuple):
-    """A node of the topology of a streams group as its application built it, which a plug-in of brokers keeps
-    (KIP-1331).
+    """A node of the topology of a streams group as its application built it; a plug-in of brokers keeps it (KIP-1331).
 
-    subtopology: the id of its part; ``""`` for a global store's. role: ``source``, ``processor`` or ``sink``. topics:
-    what a source reads, or a sink writes; none where that is decided at run time. after: the nodes that follow it.
+    subtopology: the id of its subtopology; ``""`` for the node of a global store. role: ``source``, ``processor`` or
+    ``sink``. topics: the topics that a source reads or a sink writes; empty if the application decides at run time.
+    after: the nodes that follow it.
     """
 
     subtopology: str
@@ -418,14 +419,13 @@ class StreamsNode(NamedTuple):
 
 
 class GroupMember(Struct, frozen=True):
-    """A member of a group and what it is assigned: (topic, partition) pairs.
+    """A member of a group and its assignment: (topic, partition) pairs.
 
-    epoch: the group's epoch that the member has reached, -1 where the protocol has none. target: the partitions that
-    the coordinator wants it to have, None where the protocol has no target (classic, share). tasks, target_tasks,
-    topology_epoch and process, which is the id of its process: of a streams group; its partitions are those of the
-    active tasks' source topics. protocol: by which it takes part where its group may have members of two kinds
-    (``classic`` and the group's own), "" where brokers do not say it. topics, regex: what it subscribed to, by names
-    and by a regular expression; "" without one.
+    epoch: the group epoch that the member has reached, -1 if the protocol has no epochs. target: the partitions of its
+    target assignment, None if the protocol has no target (classic, share). tasks, target_tasks, topology_epoch,
+    process (the process id): of a streams group; its partitions are those of the active tasks' source topics.
+    protocol: the member's protocol if its group may have members of two kinds (``classic`` and the group's own), ""
+    if brokers do not report it. topics, regex: its subscription, by names and by a regular expression; "" without one.
     """
 
     member_id: str
@@ -445,17 +445,17 @@ class GroupMember(Struct, frozen=True):
 
     @property
     def has_target(self) -> bool:
-        """Whether it has all that the coordinator wants it to have, and nothing else."""
+        """Whether its assignment is its target assignment."""
         return (self.target is None or self.assignment == self.target) and self.tasks == self.target_tasks
 
 
 class Group(Struct, frozen=True):
-    """A group. state and type are Kafka's words (``Stable``, ``consumer``). members is None until it was described.
+    """A group. state, type: Kafka's words (``Stable``, ``consumer``). members: None until it was described.
 
-    epoch, assignment_epoch: the group's, and that of its target assignment; below the group's while the coordinator
-    still has to compute the target (KIP-848). -1 where the protocol has none. assignor: of the target. topology_epoch,
-    topology: of a streams group, as its members told them; None until it was described. nodes: of the topology, None
-    where they were not asked for; no_nodes: why brokers have none.
+    epoch: the group epoch. assignment_epoch: the epoch of its target assignment; lower than the group epoch while the
+    coordinator still has to compute the target (KIP-848). Both are -1 if the protocol has none. assignor: of the
+    target. topology_epoch, topology: of a streams group, as its members reported them; None until it was described.
+    nodes: of the topology, None if they were not requested; no_nodes: why brokers return no nodes.
     """
 
     name: str
@@ -479,12 +479,12 @@ class Group(Struct, frozen=True):
 
     @property
     def behind(self) -> tuple[GroupMember, ...]:
-        """Return the members that have not reached the group's epoch: the others may wait for what these still have."""
+        """The members that have not reached the group epoch: others may wait for partitions that they still have."""
         return tuple(member for member in self.members or () if 0 <= member.epoch < self.epoch)
 
     @property
     def late_members(self) -> int:
-        """How many members have not taken their target."""
+        """The number of members whose assignment is not their target."""
         return sum(1 for member in self.members or () if not member.has_target)
 
 
@@ -492,10 +492,10 @@ class DelegationToken(Struct, frozen=True):
     """A delegation token as brokers describe it, without its HMAC (KIP-48).
 
     Attributes:
-        owner: the principal that clients with the token are, as ``User:alice``.
-        requester: the principal that asked for it.
-        issued, expires, max_time: Unix milliseconds; it can be renewed up to the last.
-        renewers: principals that may renew and expire it beside its owner.
+        owner: the principal of clients that log in with the token, as ``User:alice``.
+        requester: the principal that requested it.
+        issued, expires, max_time: Unix milliseconds; it can be renewed up to max_time.
+        renewers: principals that may renew and expire it, in addition to its owner.
     """
 
     id: str
@@ -508,16 +508,16 @@ class DelegationToken(Struct, frozen=True):
 
 
 class ScramListing(Struct, frozen=True):
-    """The credentials of SCRAM users by name, of those that have any; and users that a broker could not describe, each
-    with why."""
+    """The credentials of SCRAM users that have any, by user; and the failure for each user that the broker could not
+    describe."""
 
     users: Mapping[str, tuple[ScramCredential, ...]]
     failures: Mapping[str, Failure] = field(default_factory=dict)
 
 
 class GroupListing(Struct, frozen=True):
-    """Groups by name, and what could not be read: a group's name, ``broker N`` or the coordinators' topic -> why.
-    offsets: that topic as it was then, None where it is unknown."""
+    """Groups by name. failures: the reason by a group's name, ``broker N`` or the coordinators' topic. offsets: that
+    topic at that time, None if unknown."""
 
     groups: Mapping[str, Group]
     failures: Mapping[str, Failure] = field(default_factory=dict)
@@ -525,10 +525,10 @@ class GroupListing(Struct, frozen=True):
 
 
 class PartitionLag(NamedTuple):
-    """A group's position in a partition; -1 for what is not known (no commit, or the leader did not answer).
+    """A group's position in a partition; -1 for an unknown number (no commit, or the leader did not respond).
 
-    committed: the offset that is read next. Of a share group it is the start offset, and lag leaves out the records
-    after it that are already acknowledged.
+    committed: the next offset to read. For a share group it is the start offset, and lag leaves out the later records
+    that are already acknowledged.
     """
 
     topic: str
@@ -540,31 +540,31 @@ class PartitionLag(NamedTuple):
 
 
 class GroupLag(Struct, frozen=True):
-    """A group's lag by partition, and what could not be read."""
+    """A group's lag by partition, and the failures of the reads."""
 
     partitions: tuple[PartitionLag, ...]
     failures: tuple[Failure, ...] = ()
 
     @property
     def total(self) -> int:
-        """Records behind, over the partitions where it is known."""
+        """Records behind, over the partitions with a known lag."""
         return sum(p.lag for p in self.partitions if p.lag > 0)
 
     @property
     def known_total(self) -> int | None:
-        """`total`, None if it is not known of any partition."""
-        # No partition and no failure: a group without commits, whose lag is known to be 0.
+        """`total`; None if the lag of every partition is unknown."""
+        # Without partitions and failures the group has no commits: its lag is known to be 0.
         unknown = bool(self.failures or self.partitions) and all(p.lag < 0 for p in self.partitions)
         return None if unknown else self.total
 
     @property
     def is_part(self) -> bool:
-        """Whether `known_total` is known, and not of all partitions: the whole may be more."""
+        """Whether `known_total` leaves out partitions with an unknown lag, so that the real total may be higher."""
         return self.known_total is not None and (bool(self.failures) or any(p.lag < 0 for p in self.partitions))
 
 
 class CommittedOffset(NamedTuple):
-    """An offset that a group committed. leader_epoch: -1 if unknown; metadata: the committing client's text."""
+    """An offset that a group committed. leader_epoch: -1 if unknown. metadata: text of the client that committed it."""
 
     offset: int
     leader_epoch: int = -1
@@ -572,8 +572,8 @@ class CommittedOffset(NamedTuple):
 
 
 class GroupPosition(Struct, frozen=True):
-    """A group as it was described, None if it does not exist, and its offset by (topic, partition): of a share group,
-    the start offsets. failures: why some offsets are missing."""
+    """A described group, None if it does not exist, and its committed offsets by (topic, partition): the start offsets
+    of a share group. failures: why some offsets are missing."""
 
     group: Group | None
     committed: Mapping[tuple[str, int], CommittedOffset]
@@ -581,10 +581,10 @@ class GroupPosition(Struct, frozen=True):
 
 
 class GroupOffset(NamedTuple):
-    """What a group has for one partition.
+    """The state of a group in one partition.
 
-    committed: None if it committed nothing. log: where the partition begins and ends, None if unknown. type: the
-    group's, ``""`` if there is no such group; protocol: a classic group's protocol type, ``""`` if it never had
+    committed: None without a commit. log: the start and end offset of the partition, None if unknown. type: the
+    group's, ``""`` if the group does not exist; protocol: a classic group's protocol type, ``""`` if it never had
     members. members: of the whole group, as text.
     """
 
@@ -596,7 +596,7 @@ class GroupOffset(NamedTuple):
 
 
 class GroupPolls(Struct, frozen=True):
-    """Groups as one poll found them, by name: descriptions, lags, and why a group has none."""
+    """The groups of one poll, by name: descriptions, lags, and the failures of both."""
 
     groups: Mapping[str, Group]
     lags: Mapping[str, GroupLag]
@@ -605,12 +605,12 @@ class GroupPolls(Struct, frozen=True):
 
     @property
     def names(self) -> frozenset[str]:
-        """The groups that were asked for."""
+        """The groups of the poll."""
         return frozenset((*self.groups, *self.lags, *self.failures, *self.lag_failures))
 
 
 class ScramCredential(NamedTuple):
-    """What a broker returns of a SCRAM user: never the password."""
+    """A broker's description of a SCRAM credential: never the password."""
 
     mechanism: ScramMechanism
     iterations: int
@@ -620,19 +620,19 @@ class ScramCredential(NamedTuple):
 
 
 class LogRange(NamedTuple):
-    """Offsets of a partition: of its first record, and its end, where the next record goes."""
+    """The offsets of a partition's first record and of its end, where the next record goes."""
 
     start: int
     end: int
 
 
 class TieredOffsets(NamedTuple):
-    """Offsets of a partition of which segments are copied to remote storage (KIP-405).
+    """The offsets of a partition with remote storage (KIP-405).
 
     Attributes:
-        local_from: of the first record on the leader's disk.
-        tiered_to: of the last record in remote storage, -1 while nothing is there; None before Kafka 3.9 (KIP-1005).
-        pending_from: of the first record that is still to be copied, -1 where there is none; None before Kafka 4.2
+        local_from: offset of the first record on the leader's disk.
+        tiered_to: offset of the last record in remote storage, -1 if it is empty; None before Kafka 3.9 (KIP-1005).
+        pending_from: offset of the first record that is still to be copied, -1 if all are copied; None before Kafka 4.2
             (KIP-1023).
     """
 
@@ -642,9 +642,9 @@ class TieredOffsets(NamedTuple):
 
 
 class LogSpan(NamedTuple):
-    """Offsets of a partition: its first record, the end, the first record that is not older than some moment (the end
-    where all are older), and the first that a segment with that record can begin with, since time ends segments (0
-    where that is not known)."""
+    """Offsets of a partition. earliest: the first record. latest: the end. since: the first record that is not older
+    than a time (the end if all are older). began: the first offset that a segment with that record can begin with,
+    since brokers also roll segments by time (0 if unknown)."""
 
     earliest: int
     latest: int

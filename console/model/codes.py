@@ -1,9 +1,9 @@
-"""Kafka's numbered names, open at the end: a code of a newer broker keeps its number and loses nothing else.
+"""Kafka's numbered names, open to newer ones: an unknown code of a newer broker keeps its number.
 
 Sources: ConfigResource.Type, DescribeConfigsResponse.ConfigSource and ConfigType, AlterConfigOp.OpType, and
-org.apache.kafka.common.resource / .acl of Apache Kafka 3.9 to 4.3. kio has enumerations of none of them.
+org.apache.kafka.common.resource / .acl of Apache Kafka 3.9 to 4.3. kio has no enumerations for them.
 
-The lake's application on Spark's executors uses them too: Python 3.10, standard library.
+Also used by the lake's application on Spark's executors: Python 3.10, standard library.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 _UNKNOWN = re.compile(r"UNKNOWN\(([0-9]{1,3})\)")
-"""A code as `Code.name` writes one of a newer broker."""
+"""The form in which `Code.name` writes a code of a newer broker."""
 
 
 class Code(int):
-    """A protocol code with Kafka's upper-case name; one that is not in `NAMES` is called ``UNKNOWN(n)``."""
+    """A protocol code with Kafka's upper-case name; a code that is not in `NAMES` is called ``UNKNOWN(n)``."""
 
     NAMES: ClassVar[dict[int, str]] = {}
 
@@ -34,12 +34,12 @@ class Code(int):
 
     @property
     def known(self) -> bool:
-        """Whether this version of the product has a name for the code."""
+        """Whether this version of kac has a name for the code."""
         return int(self) in self.NAMES
 
     @classmethod
     def parse(cls, name: str) -> Self:
-        """Return the code of a name, in any case, with ``-`` for ``_``; ``UNKNOWN(n)`` is read, too.
+        """Return the code of a name, in any case, with ``-`` for ``_``; also parses ``UNKNOWN(n)``.
 
         Raises:
             ValueError: Kafka has no such name.
@@ -54,13 +54,13 @@ class Code(int):
 
     @property
     def json(self) -> str | int:
-        """Its form in files of ours: the name, or the number where it has no name."""
+        """The form in kac's files: the name, or the number if it has no name."""
         return self.NAMES.get(self, int(self))
 
     @classmethod
     @cache
     def from_json(cls, value: str | int) -> Self:
-        """Return the code that a file of ours has as a name or number (`json`).
+        """Return the code from its form in kac's files, a name or number (`json`).
 
         Raises:
             ValueError: Kafka has no such name.
@@ -75,13 +75,13 @@ class Code(int):
 
 
 class ResourceType(Code):
-    """What a config belongs to (ConfigResource.Type), by the table `console.model.entity_types`."""
+    """The type of a config resource (ConfigResource.Type), from the table `console.model.entity_types`."""
 
     NAMES: ClassVar[dict[int, str]] = {number: each.name for number, each in BY_NUMBER.items()}
 
     @property
     def entity(self) -> EntityType:
-        """The record of the type; of a type of a newer broker one that knows no more than its number."""
+        """The record of the type; for a type of a newer broker, a record with its number only."""
         return BY_NUMBER.get(self) or unknown(int(self))
 
 
@@ -91,11 +91,11 @@ BROKER_LOGGER = ResourceType(8)
 CLIENT_METRICS = ResourceType(16)
 GROUP = ResourceType(32)
 IN_RESOURCE_LISTS = tuple(ResourceType(number) for number, each in BY_NUMBER.items() if each.listed is not None)
-"""The types of which we ask ListConfigResources."""
+"""The types that kac lists by ListConfigResources."""
 
 
 class ConfigSource(Code):
-    """Where a config value comes from (DescribeConfigsResponse.ConfigSource)."""
+    """The source of a config value (DescribeConfigsResponse.ConfigSource)."""
 
     NAMES: ClassVar[dict[int, str]] = dict(
         sorted({**SHARED_SOURCES, **{each.own_source: each.own_source_name for each in BY_NUMBER.values()}}.items())
@@ -128,7 +128,7 @@ class ConfigType(Code):
 
 
 class AlterOp(Code):
-    """What IncrementalAlterConfigs does to a key (AlterConfigOp.OpType)."""
+    """The operation of IncrementalAlterConfigs on a key (AlterConfigOp.OpType)."""
 
     NAMES: ClassVar[dict[int, str]] = {0: "SET", 1: "DELETE", 2: "APPEND", 3: "SUBTRACT"}
 
@@ -140,7 +140,7 @@ SUBTRACT = AlterOp(3)
 
 
 class AclResourceType(Code):
-    """What an ACL is about (org.apache.kafka.common.resource.ResourceType)."""
+    """The type of an ACL's resource (org.apache.kafka.common.resource.ResourceType)."""
 
     NAMES: ClassVar[dict[int, str]] = {
         1: "ANY",
@@ -154,13 +154,13 @@ class AclResourceType(Code):
 
 
 class PatternType(Code):
-    """How an ACL's resource name is compared (PatternType); ANY and MATCH occur in filters only."""
+    """The comparison of an ACL's resource name (PatternType); ANY and MATCH occur in filters only."""
 
     NAMES: ClassVar[dict[int, str]] = {1: "ANY", 2: "MATCH", 3: "LITERAL", 4: "PREFIXED"}
 
 
 class AclOperation(Code):
-    """What an ACL lets do (AclOperation)."""
+    """The operation of an ACL (AclOperation)."""
 
     NAMES: ClassVar[dict[int, str]] = {
         1: "ANY",
@@ -188,11 +188,11 @@ class Permission(Code):
 
 
 class ScramMechanism(Code):
-    """A SCRAM mechanism (ScramMechanism); its own names carry hyphens."""
+    """A SCRAM mechanism (ScramMechanism); its own names have hyphens."""
 
     NAMES: ClassVar[dict[int, str]] = {1: "SCRAM_SHA_256", 2: "SCRAM_SHA_512"}
 
     @property
     def label(self) -> str:
-        """As Kafka's tools write it: ``SCRAM-SHA-256``."""
+        """The name in Kafka's tools: ``SCRAM-SHA-256``."""
         return self.name.replace("_", "-")

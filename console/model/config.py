@@ -1,4 +1,4 @@
-"""Configs: resources, entries with their synonyms, and the set that an entry stands in."""
+"""Configs: resources, entries with their synonyms, and the set of a resource's entries."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from console.model.numbers import long_number
 
 
 class ConfigResource(NamedTuple):
-    """What configs belong to. The cluster-wide broker default is ``(BROKER, "")``."""
+    """A resource with configs. The cluster-wide broker default is ``(BROKER, "")``."""
 
     type: codes.ResourceType
     name: str
 
     @property
     def is_cluster_default(self) -> bool:
-        """Whether this is the broker default that every broker inherits."""
+        """Whether this is the default that all brokers inherit."""
         return self.type == codes.BROKER and self.name == ""
 
 
@@ -36,7 +36,7 @@ CLUSTER_DEFAULT = ConfigResource(codes.BROKER, "")
 
 def topic_resource(name: str) -> ConfigResource:
     """Return the config resource of a topic."""
-    return tuple.__new__(ConfigResource, (codes.TOPIC, name))  # in half the time: there may be 100,000
+    return tuple.__new__(ConfigResource, (codes.TOPIC, name))  # takes half the time: there may be 100,000
 
 
 def broker_resource(broker_id: int) -> ConfigResource:
@@ -45,7 +45,7 @@ def broker_resource(broker_id: int) -> ConfigResource:
 
 
 class Synonym(NamedTuple):
-    """A value that applies, or would apply, to a key, under the name it has at its source."""
+    """A value that applies, or would apply, to a key, with its name at the source."""
 
     name: str
     value: str | None
@@ -59,10 +59,10 @@ _NO_SOURCE = codes.ConfigSource(0)
 def own_source(resource: ConfigResource) -> codes.ConfigSource:
     """Return the source that marks a value as an override of this very resource.
 
-    The cluster default is no broker's own: its values have a source of their own.
+    The values of the cluster default have a source of their own, which is not that of a broker.
 
     Returns:
-        Source 0 (UNKNOWN) for a type that is unknown here.
+        Source 0 (UNKNOWN) for an unknown type.
     """
     if resource.is_cluster_default:
         return codes.DYNAMIC_DEFAULT_BROKER_CONFIG
@@ -70,11 +70,12 @@ def own_source(resource: ConfigResource) -> codes.ConfigSource:
 
 
 class ConfigEntry(Struct, frozen=True):
-    """One key of a resource, as the broker that answered sees it. It does not hold its resource: equal sets are shared.
+    """One key of a resource in the description of a broker. It does not refer to its resource, so that equal sets are
+    shared.
 
-    value: None where the broker hides it (`sensitive`) or has none; ``""`` is a value.
-    synonyms: in order of precedence; the first is what applies now.
-    documentation: None where it was not asked for.
+    value: None if the broker hides it (`sensitive`) or has none; ``""`` is a value.
+    synonyms: in order of precedence; the first one applies now.
+    documentation: None if it was not requested.
     """
 
     name: str
@@ -88,17 +89,17 @@ class ConfigEntry(Struct, frozen=True):
 
     @property
     def is_default(self) -> bool:
-        """KIP-133's flag: the key is not set anywhere."""
+        """KIP-133's flag: no source sets the key."""
         return self.source == codes.DEFAULT_CONFIG
 
     @property
     def hidden(self) -> bool:
-        """The broker has a value, or may have one, and does not return it."""
+        """Whether the broker has, or may have, a value that it does not return."""
         return self.sensitive and self.value is None
 
 
 class ConfigSet(Struct, frozen=True, dict=True):
-    """All entries of a resource, sorted by name. Sets that are equal are one object (console.admin sees to it)."""
+    """All entries of a resource, sorted by name. Equal sets are one object (console.admin shares them)."""
 
     entries: tuple[ConfigEntry, ...]
 
@@ -107,7 +108,7 @@ class ConfigSet(Struct, frozen=True, dict=True):
         return {entry.name: entry for entry in self.entries}
 
     def get(self, name: str) -> ConfigEntry | None:
-        """Return the entry of a key, None where the set has no such key; an empty or hidden value is an entry."""
+        """Return the entry of a key, None if the set has no such key; an empty or hidden value is an entry."""
         return self._by_name.get(name)
 
     def overrides(self, resource: ConfigResource) -> tuple[ConfigEntry, ...]:
@@ -120,7 +121,7 @@ class ConfigSet(Struct, frozen=True, dict=True):
         return Counter(entry.source for entry in self.entries)
 
     def count_overrides(self, resource: ConfigResource) -> int:
-        """Return the number of overrides; it is counted once for all resources that share the set."""
+        """Return the number of overrides, counted once for all resources that share the set."""
         return self._by_source.get(own_source(resource), 0)
 
     def __iter__(self) -> Iterator[ConfigEntry]:
@@ -139,11 +140,11 @@ def own_value(entry: ConfigEntry | None, resource: ConfigResource) -> Synonym | 
     """Return a resource's own override of a key.
 
     Args:
-        entry: None where the set has no such key.
-        resource: the resource that the entry was read of.
+        entry: None if the set has no such key.
+        resource: the resource that the entry belongs to.
 
-    Returns:
-        None where the resource inherits its value. A value of None is one that the broker hides.
+        Returns:
+        None if the resource inherits its value. A `Synonym` with a value of None has a hidden value.
     """
     if entry is None or not is_override(entry, resource):
         return None
@@ -151,7 +152,7 @@ def own_value(entry: ConfigEntry | None, resource: ConfigResource) -> Synonym | 
 
 
 def is_tiered(configs: Mapping[ConfigResource, ConfigSet], topic: str) -> bool:
-    """Return whether segments of a topic are copied to remote storage, as far as its configs were read (KIP-405)."""
+    """Return whether the brokers copy segments of a topic to remote storage, by its configs, if read (KIP-405)."""
     entries = configs.get(topic_resource(topic))
     entry = entries.get("remote.storage.enable") if entries else None
     return entry is not None and entry.value == "true"
@@ -161,10 +162,10 @@ def min_isr(configs: Mapping[ConfigResource, ConfigSet], topic: str) -> int | No
     """Return the effective ``min.insync.replicas`` of a topic.
 
     Args:
-        configs: sets as they were described, those of topics among them.
+        configs: described sets, including those of topics.
 
-    Returns:
-        None where the topic's configs were not read, or the value is no number.
+        Returns:
+        None if the topic's configs were not read, or the value is not a number.
     """
     entries = configs.get(topic_resource(topic))
     entry = entries.get("min.insync.replicas") if entries else None
@@ -172,8 +173,8 @@ def min_isr(configs: Mapping[ConfigResource, ConfigSet], topic: str) -> int | No
 
 
 class ConfigListing(Struct, frozen=True):
-    """The answer to a describe: a set or a failure for each resource. described_by: the broker whose view of inherited
-    values the topics show, None where brokers described themselves."""
+    """The response to DescribeConfigs: a set or a failure for each resource. described_by: the broker whose inherited
+    values the topics show, None if brokers described themselves."""
 
     sets: Mapping[ConfigResource, ConfigSet]
     failures: Mapping[ConfigResource, Failure] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Which partition of a coordinator's topic a group or a transactional id is in, and which groups no list has. Pure."""
+"""The partition of a coordinator's topic for a group or a transactional id, and groups that no listing has. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 from console.model.cluster import Group, GroupListing
 
 OFFSETS, TRANSACTIONS, SHARES = "__consumer_offsets", "__transaction_state", "__share_group_state"
-"""The topics that groups, transactions and share groups are coordinated by."""
+"""The topics of the coordinators of groups, transactions and share groups."""
 _MIN_INT = -(2**31)
 
 
@@ -22,19 +22,19 @@ def java_hash(text: str) -> int:
     return value - (1 << 32) if value & 0x80000000 else value
 
 
-# Each refresh asks for the same groups again, and the hash of a long name is a loop in Python.
+# Each refresh looks up the same groups again, and the hash of a long name is a loop in Python.
 @lru_cache(65_536)
 def partition_of(name: str, partitions: int) -> int:
     """Return the partition of the coordinators' topic that a group or a transactional id belongs to (Utils.abs of its
     hash)."""
     value = java_hash(name)
-    # Java can't negate this number: Utils.abs makes it 0.
+    # Java can't negate this number: Utils.abs returns 0.
     return 0 if value == _MIN_INT else abs(value) % partitions
 
 
 def unlisted(groups: Mapping[str, Group], listing: GroupListing) -> dict[str, Group]:
-    """Return the known groups that may exist though the listing lacks them: their broker did not answer (``broker 2``),
-    or their partition of the offsets topic has no leader."""
+    """Return the known groups that may exist though the listing lacks them: their broker did not respond (``broker
+    2``), or their partition of the offsets topic has no leader."""
     partitions = listing.offsets.partitions if listing.offsets is not None else ()
     down = {each.number for each in partitions if each.leader < 0}
     return {

@@ -1,4 +1,4 @@
-"""Values that are made of others, and made again only where these changed."""
+"""Derived values, which are computed again only if their inputs changed."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def same(some: Sequence[object], others: Sequence[object]) -> bool:
 
 
 class Derived(Generic[T]):
-    """A value that is made again when one of the objects that it is made of is another one."""
+    """A value that is computed again when one of its inputs is another object."""
 
     def __init__(self, first: T) -> None:
-        """Create it. first: the value before anything is known that it could be made of."""
+        """Create it. first: the value before any input is known."""
         self._value = first
         self._made_of: tuple[object, ...] = ()
 
     def of(self, parts: tuple[object, ...], make: Callable[[], T]) -> T:
-        """Return the value of these parts: the one that was made last, if they are the same objects."""
+        """Return the value for these inputs: the last one, if they are the same objects."""
         if not same(parts, self._made_of):
             self._value, self._made_of = make(), parts
         return self._value

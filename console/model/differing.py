@@ -1,5 +1,5 @@
-"""What differs between two mappings that share what did not change: by identity, in loops that run in C where the keys
-stand in the same order, so that 100,000 entries take some milliseconds. Pure."""
+"""The difference between two mappings that share unchanged values: by identity, in loops that run in C if the keys are
+in the same order, so that 100,000 entries take some milliseconds. Pure."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def differing(old: Mapping[K, V], new: Mapping[K, V]) -> list[tuple[K, V | None,
     """Return the keys whose values are not the same object, with the value before and after.
 
     Args:
-        old, new: neither has None as a value.
+        old, new: None is not a value in either.
 
     Returns:
-        Those of `new` in its order, then those that it lacks; None for a value that is not there.
+        Changes in the order of `new`, then the keys that it lacks; None for a missing value.
     """
     if old is new:
         return []

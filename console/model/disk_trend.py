@@ -1,4 +1,4 @@
-"""How the usable bytes of a log directory move: a sample for each poll, and the time until it is full. Pure."""
+"""The trend of a log directory's usable bytes: a sample for each poll, and the time until the disk is full. Pure."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import NamedTuple
 from msgspec import Struct
 
 KEPT = timedelta(minutes=30)
-"""How far back samples reach."""
+"""Maximum age of samples."""
 MOST_SAMPLES = 32
 SOON = 24 * 3600.0
-"""Seconds until a disk is full below which that is reported."""
+"""Seconds until a disk is full below which kac reports it."""
 FORESIGHT = 30
-"""How far a trend is extrapolated, in multiples of the time that it covers: one of half a minute, in which a file was
-written, for a quarter of an hour."""
+"""Limit of extrapolation, in multiples of the time that a trend covers: a trend of half a minute, in which a file was
+written, counts for a quarter of an hour."""
 LEAST = 30.0
-"""Seconds that the trend of a disk has to cover."""
+"""Minimum seconds that the trend of a disk must cover."""
 
 
 class DirSample(Struct, frozen=True):
-    """The usable bytes of a log directory at a time. held: the bytes that its replicas hold, -1 if unknown."""
+    """The usable bytes of a log directory at a time. held: the bytes of its replicas, -1 if unknown."""
 
     at: datetime
     usable: int
@@ -28,7 +28,7 @@ class DirSample(Struct, frozen=True):
 
 
 def sampled(before: tuple[DirSample, ...], sample: DirSample) -> tuple[DirSample, ...]:
-    """Return the samples with one added and those older than `KEPT` dropped; only the new one after a clock that went
+    """Return the samples with one added and those older than `KEPT` dropped; only the new one if the clock went
     back."""
     if before and sample.at < before[-1].at:
         return (sample,)
@@ -41,13 +41,13 @@ def seconds_left(samples: tuple[DirSample, ...]) -> float | None:
     """Return the seconds until a directory is full at the rate of the samples.
 
     Returns:
-        None where it does not fill, or that is unknown.
+        None if the directory does not fill, or the rate is unknown.
     """
     return _seconds_left(samples, samples[0].usable - samples[-1].usable) if samples else None
 
 
 def _seconds_left(samples: tuple[DirSample, ...], used: int) -> float | None:
-    """Return the seconds in which the usable bytes are used up at a rate of `used` bytes over the samples."""
+    """Return the seconds until no bytes are usable at a rate of `used` bytes over the samples."""
     seconds = _covered(samples)
     return samples[-1].usable * seconds / used if seconds >= LEAST and used > 0 else None
 
@@ -57,27 +57,27 @@ def _covered(samples: tuple[DirSample, ...]) -> float:
 
 
 class Growth(NamedTuple):
-    """What was used up over some time, and by how much the replicas grew of that."""
+    """The bytes that were used up over a time, and the growth of the replicas, which is a part of them."""
 
     used: int
     held: int
 
 
 def growth(samples: tuple[DirSample, ...]) -> Growth | None:
-    """Return what was used up from the first to the last sample; None where that is unknown."""
+    """Return the growth from the first to the last sample; None if unknown."""
     if len(samples) < 2 or samples[0].held < 0 or samples[-1].held < 0:
         return None
     return Growth(samples[0].usable - samples[-1].usable, samples[-1].held - samples[0].held)
 
 
 def foreseen(samples: tuple[DirSample, ...]) -> float | None:
-    """Return the seconds until a directory is full as far as that is believed.
+    """Return the seconds until a directory is full, if the trend is reliable.
 
-    Logs grow until segments are deleted: as much as came back before may come back again, and does not count as used.
+    Logs grow until segments are deleted: bytes that were freed before may be freed again, and do not count as used.
 
     Returns:
-        None where it does not fill, or that is unknown; also for what is too far off for so short a trend, and for a
-        disk that is emptied again and again.
+        None if the directory does not fill, or the rate is unknown; also if the time is too long for so short a trend,
+        and for a disk that is emptied again and again.
     """
     if not samples:
         return None
@@ -86,9 +86,10 @@ def foreseen(samples: tuple[DirSample, ...]) -> float | None:
 
 
 def _may_come_back(samples: tuple[DirSample, ...]) -> int:
-    """Return the bytes that were used up since the largest rise, as far as that rise goes."""
-    # Usable bytes of a busy broker are a saw: they fall as logs grow, and jump where retention deletes segments, every
-    # log.retention.check.interval.ms (5 minutes). What fell since the last jump is likely to jump back.
+    """Return the bytes that were used since the largest rise, limited to the size of that rise."""
+    # Usable bytes of a busy broker are a sawtooth: they fall as logs grow, and jump when retention deletes segments,
+    # every log.retention.check.interval.ms (5 minutes). The fall since the last jump is likely to be undone by the
+    # next.
     low = samples[0].usable
     rise, top = 0, low
     for each in samples:

@@ -1,13 +1,13 @@
-"""What of a difference between peers counts how much, and what differs by nature: for tables of a lake, and for what
-brokers have now. Regular expressions that Java and Python read alike.
+"""The severity of differences between peers, and differences that are expected: for the tables of a lake, and for the
+present state of brokers. Regular expressions with the same meaning in Java and Python.
 """
 
 from __future__ import annotations
 
 import re
 
-# The first pattern that matches counts. High: who may do what, and what prevents loss of records. Medium: retention,
-# what clients may use, what is created automatically. Low: the rest.
+# The first matching pattern decides. High: access control, and protection against loss of records. Medium: retention,
+# limits of clients, automatic creation. Low: the rest.
 
 BY_PATTERN = (
     ("high", r"^(listener\.name\.[^.]+\.)?(.*\.)?(ssl|sasl)\."),
@@ -20,29 +20,29 @@ BY_PATTERN = (
     ("medium", r"^(auto\.create\.topics\.enable|delete\.topic\.enable|compression\.type|:partitions|num\.partitions)$"),
     ("medium", r"(delete\.retention|compaction\.lag|segment\.(bytes|ms)$|\.throttled\.|remote\.)"),
 )
-"""Severity and pattern of a key; what matches none is of low severity."""
+"""Severity and pattern of a key; a key without a match has low severity."""
 
 OF_MOVES = (
     r"(leader|follower)\.replication\.throttled\.(replicas|rate)|replica\.alter\.log\.dirs\.io\.max\.bytes\.per\.second"
 )
-"""Keys that are where moves go. Those that no move uses are leftovers, which are named as such."""
+"""Keys that moves set and remove. Unless a move uses them they are leftovers, and reported as such."""
 OF_EACH_BROKER = (
     r"^(:.*|(broker|node)\.id|(advertised\.)?(host\.name|port|listeners)|controller\.listener\.names|process\.roles"
     r"|(metadata\.)?log\.dirs?|broker\.rack|(listener\.name\.[^.]+\.)?ssl\.(key|keystore)\..*"
     rf"|(listener\.name\.[^.]+\.)?(.*\.)?sasl\.kerberos\..*|{OF_MOVES})$"
 )
-"""Keys that are each broker's own by nature."""
+"""Keys that differ between brokers by nature."""
 
 
 def severity_of(entity_type: str, attr: str) -> str:
-    """Return high, medium or low."""
+    """Return the severity of a difference: high, medium or low."""
     if entity_type == "acl":
         return "high"
     return next((name for name, pattern in BY_PATTERN if re.search(pattern, attr)), "low")
 
 
 def is_of_moves(attr: str) -> bool:
-    """Return whether a key limits moves, and so is set and taken off with them."""
+    """Return whether a key limits moves, so that they set and remove it."""
     return re.fullmatch(OF_MOVES, attr) is not None
 
 

@@ -1,6 +1,6 @@
-"""Elections of leaders, from what is known of a partition: who would lead, and what would be lost.
+"""Elections of leaders, from the known state of a partition: the replica that would lead, and the lost records.
 
-As controllers elect (PartitionChangeBuilder.electPreferredLeader, electAnyLeader; Kafka 3.9 to 4.3). Pure.
+It follows the controller (PartitionChangeBuilder.electPreferredLeader, electAnyLeader; Kafka 3.9 to 4.3). Pure.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def leaders_by_broker(topics: Iterable[Topic]) -> Counter[int]:
 
 
 class UncleanElection(Struct, frozen=True):
-    """What an unclean election of a partition would do.
+    """The effect of an unclean election of a partition.
 
-    leader: who leads now, -1 without a leader. elected: who would lead, -1 if no replica is alive. clean: the elected
-    replica has all records that were committed. first: the end of its log: records from this offset on are lost; -1 if
-    unknown. least, most: how many records are lost: those that other replicas are seen to have beyond it, and all that
-    there can be; most None where a replica that may have more can't be asked.
+    leader: the present leader, -1 without one. elected: the next leader, -1 if no replica is alive. clean: whether the
+    elected replica has all committed records. first: the end of its log: records from this offset on are lost; -1 if
+    unknown. least, most: the number of lost records: those that other replicas are known to have beyond it, and the
+    possible maximum; most is None if a replica that may have more can't be described.
     """
 
     leader: int
@@ -60,10 +60,10 @@ class UncleanElection(Struct, frozen=True):
 
 
 def unclean_election(partition: Partition, logs: ReplicaLogs | None, seen_end: int = -1) -> UncleanElection:
-    """Return what an unclean election of a partition would do.
+    """Return the effect of an unclean election of a partition.
 
     Args:
-        logs: what its replicas hold, None if that was not read.
+        logs: the state of its replicas, None if it was not read.
         seen_end: the highest offset that is otherwise known to have been in the log, such as the end that a leader
             reported or an offset that a group committed; -1 for none.
     """
@@ -89,14 +89,14 @@ def may_have_more(partition: Partition, logs: ReplicaLogs | None) -> tuple[int, 
 
 
 def _elected(partition: Partition, logs: ReplicaLogs) -> tuple[int, bool]:
-    """Return the replica that is elected, -1 for none, and whether the election is clean."""
+    """Return the elected replica, -1 for none, and whether the election is clean."""
     alive = [replica for replica in partition.replicas if replica not in partition.offline]
-    # Without ELR no ISR is empty: its last member stays in it when it goes down (ReplicationControlManager).
+    # Without ELR the ISR is never empty: its last member stays in it when it goes down (ReplicationControlManager).
     valid = partition.isr or logs.eligible or ()
     for replica in alive:
         if replica in valid:
             return replica, True
-    # Without ISR and ELR, the one last known leader is elected before any other live replica (KIP-966).
+    # Without ISR and ELR, a single last known leader is elected before any other live replica (KIP-966).
     last = logs.last_known or ()
     if not valid and len(last) == 1 and last[0] in alive:
         return last[0], False

@@ -1,8 +1,8 @@
-"""What has configs or quotas, a record for each type: what Kafka calls it, what we call it, and how it is treated.
+"""The types of entities with configs or quotas, a record for each: Kafka's name, kac's name, and its behaviour.
 
-All rooms read this table; what a room does for one type alone is registered there by the type's `ResourceType`.
+All rooms read this table; a room registers behaviour for a single type by the type's `ResourceType`.
 
-The lake's application on Spark's executors reads it too: Python 3.10, standard library.
+Also used by the lake's application on Spark's executors: Python 3.10, standard library.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import NamedTuple
 
 from console.model.numbers import is_natural
 
-# -- what the columns of the table are ---------------------------------------------------------------------------------
+# -- the columns of the table ------------------------------------------------------------------------------------------
 
 
 class Route(Enum):
-    """Where a type's requests go. None goes to the controller: brokers pass changes on to it."""
+    """The broker that gets a type's requests. No request goes to the controller: brokers forward changes to it."""
 
     ANY_BROKER = "any broker"
     NAMED_BROKER = "the broker that the name is the id of"
 
 
 class Lister(Enum):
-    """Which API says what there is of a type."""
+    """The API that lists the entities of a type."""
 
     TOPICS = "Metadata"
     BROKERS = "DescribeCluster"
@@ -37,14 +37,14 @@ class Lister(Enum):
 
 
 class Listed(NamedTuple):
-    """From when on brokers list a type by ListConfigResources: the version of the API, and the release."""
+    """The first version of ListConfigResources that lists a type, and the release with it."""
 
     version: int
     since: str
 
 
 class FileForm(Enum):
-    """How a type stands in files."""
+    """The form of a type in files."""
 
     NOWHERE = "not at all"
     TOPICS = "name -> partitions, replication and configs"
@@ -53,9 +53,9 @@ class FileForm(Enum):
 
 
 class NameForm(NamedTuple):
-    """How a name is checked before a cluster is asked.
+    """The check of a name before a request.
 
-    what, whose: what such a name is, in plans and in files; give, write: what to do about another one, there.
+    what, whose: nouns for the name, in plans and in files; give, write: the remedy for another name, there.
     """
 
     allows: Callable[[str], bool]
@@ -71,7 +71,7 @@ BROKER_ID = NameForm(is_natural, "broker id", "broker's id", "the broker's numbe
 
 
 class KnownKey(NamedTuple):
-    """A key that a type has, though brokers describe it only where it is set. type: Kafka's name of its data type."""
+    """A key of a type that brokers describe only if it is set. type: Kafka's name of its data type."""
 
     name: str
     type: str
@@ -88,24 +88,25 @@ SHARED_SOURCES: Mapping[int, str] = MappingProxyType(
         _DEFAULT: "DEFAULT_CONFIG",
     }
 )
-"""Sources that are no type's own, by Kafka's number (DescribeConfigsResponse.ConfigSource)."""
+"""Sources that several types share, by Kafka's number (DescribeConfigsResponse.ConfigSource)."""
 _OF_BROKERS = (2, _DEFAULT_BROKER, _STATIC_BROKER, _DEFAULT)
 
 
 class EntityType(NamedTuple):
     """A type of entity.
 
-    word: ours, in the language; spoken: many of them, in a sentence; one: one of them.
-    name: Kafka's. number: its ConfigResource.Type, None for what has quotas and no configs.
-    help: what is set on it, for completion; usage: how it is named in the language; asked: what has to follow the word.
-    pane: the pane of the screen that shows them. lister, listed: who says which there are, and whether
-    ListConfigResources is among them.
-    names: how a name is checked; has_default: whether there is an entry for all that have none of their own.
-    route: where requests go. guard: the type of the ACLs that protect its configs.
+    word: kac's name, in the language; spoken: the plural, in a sentence; one: the singular.
+    name: Kafka's. number: its ConfigResource.Type, None for a type with quotas and no configs.
+    help: its settings, for completion; usage: its forms in the language; asked: the argument after the word.
+    pane: the pane of the screen that shows it. lister: the API that lists its entities; listed: since when
+    ListConfigResources also does.
+    names: the check of a name; has_default: whether it has an entry for all entities without one of their own.
+    route: the broker for its requests. guard: the resource type of the ACLs that protect its configs.
     sources: of its values, the strongest first, which is its own (DescribeConfigsResponse.ConfigSource).
-    section, form: where and how it stands in files.
-    keys: those that brokers leave out where they are not set, in the order in which they are shown.
-    has_levels: its keys are loggers and its values levels: kept by a process, in no record, and each described as set.
+    section, form: its place and form in files.
+    keys: those that brokers leave out unless they are set, in display order.
+    has_levels: whether its keys are loggers and its values levels: a process keeps them, in no record, and each is
+    described as set.
     """
 
     word: str
@@ -131,32 +132,32 @@ class EntityType(NamedTuple):
 
     @property
     def plural(self) -> str:
-        """The word for many: what `list` takes."""
+        """The plural for `list`."""
         return _plural(self.word)
 
     @property
     def kafka_word(self) -> str:
-        """Kafka's name as its tools' options and our history write it: ``broker-logger``."""
+        """Kafka's name as its tools' options and kac's history write it: ``broker-logger``."""
         return self.name if self.lister is Lister.UNKNOWN else self.name.lower().replace("_", "-")
 
     @property
     def kafka_type(self) -> str:
-        """What kafka-configs' ``--entity-type`` takes."""
+        """The value for kafka-configs' ``--entity-type``."""
         return _plural(self.kafka_word)
 
     @property
     def own_source(self) -> int:
-        """The source of what is set on one of them itself, 0 where none is known."""
+        """The source of an entity's own overrides, 0 if none is known."""
         return self.sources[0] if self.sources else 0
 
     @property
     def own_source_name(self) -> str:
-        """Kafka's name of that source."""
+        """Kafka's name of the own source."""
         return f"DYNAMIC_{self.name}_CONFIG"
 
     @property
     def at_broker(self) -> bool:
-        """Whether only the broker that a name is the id of can describe and change it."""
+        """Whether only the broker whose id is the name can describe and change it."""
         return self.route is Route.NAMED_BROKER
 
 
@@ -226,7 +227,7 @@ ENTITY_TYPES = (
         asked="the NAME of a group",
         pane="groups",
         lister=Lister.GROUPS,
-        names=MAYBE_EMPTY,  # brokers take the commits of a group with the empty name, and list it
+        names=MAYBE_EMPTY,  # brokers accept the commits of a group with the empty name, and list it
         listed=Listed(1, "4.1"),  # KIP-1142
         guard="GROUP",
         sources=(8, *_OF_BROKERS),
@@ -301,42 +302,42 @@ ENTITY_TYPES = (
     ),
 )
 
-# -- the table, looked at by what a reader has -------------------------------------------------------------------------
+# -- views of the table ------------------------------------------------------------------------------------------------
 
 BY_WORD: Mapping[str, EntityType] = MappingProxyType({each.word: each for each in ENTITY_TYPES})
 BY_NUMBER: Mapping[int, EntityType] = MappingProxyType(
     {each.number: each for each in sorted(ENTITY_TYPES, key=lambda each: each.number or 0) if each.number is not None}
 )
-"""Those that have configs, by Kafka's number."""
+"""The types with configs, by Kafka's number."""
 
 
 @cache
 def unknown(number: int) -> EntityType:
-    """Return what stands for a type of a newer broker: it has Kafka's number and loses nothing else."""
+    """Return a record for a type of a newer broker: it keeps Kafka's number."""
     name = f"UNKNOWN({number})"
     return EntityType(name, name, number, name, name, "", (), name, "configs", Lister.UNKNOWN)
 
 
 def with_configs() -> tuple[EntityType, ...]:
-    """Return the types that have configs: those of names first, then those of brokers' ids."""
+    """Return the types with configs: types with free names first, then those with brokers' ids."""
     return tuple(sorted((each for each in ENTITY_TYPES if each.number is not None), key=lambda each: each.at_broker))
 
 
 def with_quotas() -> tuple[EntityType, ...]:
-    """Return the types that have quotas, from the user on."""
+    """Return the types with quotas, beginning with the user."""
     return tuple(each for each in reversed(ENTITY_TYPES) if each.lister is Lister.QUOTAS)
 
 
 def in_files() -> tuple[EntityType, ...]:
-    """Return the types whose configs stand in files."""
+    """Return the types whose configs are written to files."""
     return tuple(each for each in ENTITY_TYPES if each.number is not None and each.form is not FileForm.NOWHERE)
 
 
 def in_sections() -> tuple[EntityType, ...]:
-    """Return the types whose entities stand in files by name, each with its keys and values."""
+    """Return the types that files list by name, each entity with its keys and values."""
     return tuple(each for each in ENTITY_TYPES if each.form is FileForm.ENTRIES)
 
 
 def listed_alone() -> tuple[EntityType, ...]:
-    """Return the types that no API but ListConfigResources lists."""
+    """Return the types that only ListConfigResources lists."""
     return tuple(each for each in ENTITY_TYPES if each.lister is Lister.RESOURCES)

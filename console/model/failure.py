@@ -1,4 +1,4 @@
-"""What went wrong with one entity, as plain data."""
+"""The failure of an operation on one entity, as plain data."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import re
 from msgspec import Struct
 
 WRONG_BROKER, WRONG_CLUSTER = "WRONG_BROKER", "WRONG_CLUSTER"
-"""The failures of a request that another broker got than the one that was meant, and one of another cluster."""
+"""The failures of a request that reached another broker than the intended one, or another cluster."""
 
 
 class Failure(Struct, frozen=True):
-    """An error of a broker or of the way to it: its name, its own words, and what an operator does about it.
+    """An error of a broker or of the connection to it: its name, its message, and a remedy.
 
-    name: Kafka's error name (``UNKNOWN_TOPIC_OR_PARTITION``, ``UNKNOWN(999)``), or one of ours for what happens
-    before a broker answers (``UNREACHABLE``, ``TIMED_OUT``, ``UNSUPPORTED``…).
+    name: Kafka's error name (``UNKNOWN_TOPIC_OR_PARTITION``, ``UNKNOWN(999)``), or one of kac's for errors before a
+    broker responds (``UNREACHABLE``, ``TIMED_OUT``, ``UNSUPPORTED``…).
     message: the broker's message, possibly empty. Untrusted text.
-    remedy: plain words on what to do next, possibly empty.
+    remedy: the next step for an operator, possibly empty.
     """
 
     name: str
@@ -28,13 +28,12 @@ class Failure(Struct, frozen=True):
 
     @property
     def told(self) -> str:
-        """What went wrong and what to do about it, as sentences."""
+        """The error and its remedy, as sentences."""
         return sentences(str(self), self.remedy)
 
 
 def sentences(text: str, remedy: str) -> str:
-    """Return a text followed by its remedy as sentences; a text that ends with a full stop of its own gets no second
-    one."""
+    """Return a text followed by its remedy as sentences; a text that ends with a full stop does not get another one."""
     text, remedy = text.strip(), remedy.strip()
     if not remedy:
         return text
@@ -43,11 +42,11 @@ def sentences(text: str, remedy: str) -> str:
 
 _OBJECT = re.compile(r"\b[A-Za-z0-9]{0,60}(?:Request|Response)(?:Data)?\(")
 _A_REQUEST = "Request Request(…)"
-"""What is left of the refusal of an authorizer's broker (AuthHelper.authorizeClusterOperation)."""
+"""The rest of an authorizer's refusal after the cut (AuthHelper.authorizeClusterOperation)."""
 
 
 def without_objects(text: str) -> str:
-    """Return a broker's message without the fields that Java prints of a request; its name stays."""
+    """Return a broker's message without the fields of requests that Java prints; their names stay."""
     parts: list[str] = []
     at = 0
     for found in _OBJECT.finditer(text):

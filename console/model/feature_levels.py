@@ -1,7 +1,7 @@
-"""What is known of the levels of Kafka's features: their releases, what they bring, and which can be taken back.
+"""The levels of Kafka's features: their releases, their changes, and the levels that can be lowered.
 
-`feature_levels.json` is taken from Kafka's own jars by ``python -m tests.support.record_feature_levels``; what a level
-brings is said here, with its KIP. Loaded when first asked for.
+``python -m tests.support.record_feature_levels`` writes `feature_levels.json` from Kafka's own jars; the change of each
+level is described here, with its KIP. Loaded on first use.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
 ELR_VERSION = "eligible.leader.replicas.version"
 MIN_ISR = "min.insync.replicas"
-"""While eligible leader replicas are on, it is a setting of topics and of the cluster default: brokers have no own one,
-and the default can't be taken away (ConfigurationControlManager)."""
+"""With eligible leader replicas, it is a setting of topics and of the cluster default: brokers have no value of their
+own, and the default can't be removed (ConfigurationControlManager)."""
 CORDONED, CORDONS_FROM = "cordoned.log.dirs", 30
-"""The key that metadata.version has to be at a level for."""
+"""The key that requires a level of metadata.version."""
 
 
 class FeatureLevel(NamedTuple):
-    """A level of a feature. name: of a level of metadata.version, ``4.0-IV1``; of another feature, the level of
-    metadata.version from which on it is the default of new clusters. changed: of metadata.version, whether the format
-    of the metadata log changed with it. needs: other features and the least levels of them."""
+    """A level of a feature. name: for metadata.version, such as ``4.0-IV1``; for another feature, the level of
+    metadata.version from which it is the default of new clusters. changed: for metadata.version, whether the format of
+    the metadata log changed. needs: other features and their lowest levels."""
 
     name: str
     changed: bool
@@ -74,8 +74,7 @@ _BRINGS: Mapping[str, Mapping[int, str]] = {
 
 @cache
 def feature_levels() -> Mapping[str, Mapping[int, FeatureLevel]]:
-    """Return what is known of the levels of each feature, by name and level; level 0, a feature that is off, is left
-    out."""
+    """Return the known levels of each feature, by name and level, without level 0, a disabled feature."""
     read = json.loads(Path(__file__).with_suffix(".json").read_text())
     return {
         feature: {int(level): FeatureLevel(**facts) for level, facts in levels.items()}
@@ -91,7 +90,8 @@ def level_name(feature: str, level: int) -> str:
 
 
 def brings(feature: str, old: int, new: int) -> tuple[tuple[int, str], ...]:
-    """Return the levels above `old` up to `new` with what each brings; levels without a visible effect are left out."""
+    """Return the levels above `old` up to `new` with the change of each; levels without a visible effect are left
+    out."""
     known = _BRINGS.get(feature, {})
     return tuple((level, known[level]) for level in sorted(known) if old < level <= new)
 
@@ -105,10 +105,10 @@ def missing_needs(feature: str, level: int, others: Mapping[str, int]) -> tuple[
 
 
 def why_no_way_back(feature: str, old: int, new: int) -> str:
-    """Return why a feature can't be lowered from level `new` to `old`; ``""`` where it can, as far as is known.
+    """Return why a feature can't be lowered from level `new` to `old`; ``""`` if it can, as far as is known.
 
-    metadata.version goes back only over levels that left the metadata log's format as it was
-    (MetadataVersion.checkIfMetadataChanged); kraft.version never does (KIP-853).
+    metadata.version can only be lowered over levels that did not change the metadata log's format
+    (MetadataVersion.checkIfMetadataChanged); kraft.version never can (KIP-853).
     """
     if feature == KRAFT_VERSION:
         return "kraft.version can't be lowered" if old < new else ""

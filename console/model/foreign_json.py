@@ -1,5 +1,5 @@
-"""The one reader of JSON that others wrote, or that lies where others may write: bounded in size and depth, and strict
-about what parsers read differently. Runs on executors too: Python 3.10, standard library and msgspec.
+"""The only reader of untrusted JSON: bounded in size and depth, and strict about constructs that parsers read
+differently. Also runs on executors: Python 3.10, standard library and msgspec.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import re
 from typing import Any, TypeVar
 
 DEEPEST = 100
-"""Levels of arrays and objects: more than any format has that is read here, and fewer than any parser takes."""
+"""Maximum levels of arrays and objects: more than any format needs, and fewer than any parser's limit."""
 LARGEST = 256 << 20
-"""Bytes of a text, where its reader has no bound of its own."""
+"""Maximum bytes of a text, if its reader has no bound of its own."""
 MOST_DIGITS = 308
-"""Digits of a whole number: with more no double can hold it."""
+"""Maximum digits of a whole number: no double can represent a longer one."""
 T = TypeVar("T")
 _ZEROS, _LONG = bytes.maketrans(b"123456789", b"000000000"), b"0" * (MOST_DIGITS + 1)
 _ESCAPED = re.compile(rb"\\.", re.DOTALL)
@@ -24,17 +24,17 @@ _SHOWN = 60
 
 
 def json_of(text: str | bytes, most: int = LARGEST, *, odd_numbers: bool = False, may_repeat: bool = False) -> Any:
-    """Return the data of a JSON text.
+    """Parse a JSON text.
 
     Args:
-        most: bytes, or characters, that it may have.
-        odd_numbers: numbers that JSON lacks are read as Python's: the reader looks at each by itself.
-        may_repeat: of a member that an object has twice the last counts. To look for them takes twice the time, which
-            is felt where thousands of lines are read.
+        most: maximum bytes, or characters.
+        odd_numbers: whether numbers that are not JSON are parsed as Python's: the caller checks each.
+        may_repeat: whether the last of duplicate members counts. The check for duplicates doubles the time, which
+            matters for thousands of lines.
 
     Raises:
-        ValueError: it is no JSON, too long, nested deeper than `DEEPEST`, names a member of an object twice, or has a
-            number that JSON lacks (``NaN``, ``Infinity``) or that is too large for a double (``1e400``).
+        ValueError: it is not JSON, too long, nested deeper than `DEEPEST`, has duplicate members, or a number that JSON
+            lacks (``NaN``, ``Infinity``) or that is too large for a double (``1e400``).
     """
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     _refuse_unbounded(data, most)
@@ -47,13 +47,13 @@ def json_of(text: str | bytes, most: int = LARGEST, *, odd_numbers: bool = False
 
 
 def json_as(text: str | bytes, form: type[T], most: int = LARGEST) -> T:
-    """Return the data of a JSON text in a form, as msgspec converts it. Of two members of one name the last counts.
+    """Parse a JSON text into a type, as msgspec converts it. The last of duplicate members counts.
 
     Args:
-        most: bytes, or characters, that it may have.
+        most: maximum bytes, or characters.
 
     Raises:
-        ValueError: it is no JSON, too long, nested deeper than `DEEPEST`, or of another form.
+        ValueError: it is not JSON, too long, nested deeper than `DEEPEST`, or does not match the type.
     """
     import msgspec
 
@@ -62,12 +62,12 @@ def json_as(text: str | bytes, form: type[T], most: int = LARGEST) -> T:
 
 
 def deeper_than(text: bytes, levels: int) -> bool:
-    """Return whether brackets outside of strings are nested deeper than `levels`; in time by the length of the text."""
+    """Return whether brackets outside of strings are nested deeper than `levels`, in linear time."""
     if text.count(b"[") + text.count(b"{") <= levels:
         return False
     plain = _ESCAPED.sub(b"", text) if b"\\" in text else text
     brackets = b"".join(plain.split(b'"')[::2]).translate(_ROUND, _NO_BRACKETS)
-    # Each pass takes the innermost level away.
+    # Each pass removes the innermost level.
     while brackets and levels >= 0:
         outer = brackets.replace(b"[]", b"")
         if len(outer) == len(brackets):
@@ -84,7 +84,7 @@ def _refuse_unbounded(text: bytes, most: int) -> None:
 
 
 def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object. Which of two members of one name counts is up to each parser: so neither does."""
+    """Return an object; raise for duplicate members, which parsers resolve differently."""
     made = dict(members)
     if len(made) < len(members):
         names = [name for name, _ in members]

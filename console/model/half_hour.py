@@ -1,5 +1,5 @@
-"""The last half hour in numbers, what is drawn over time: the cluster every ten seconds, each topic, group and broker
-every forty, packed. Pure.
+"""The numbers of the last half hour, for charts: the cluster every ten seconds, each topic, group and broker every
+forty, packed. Pure.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from console.model.throttling import Client, Throttled
 from console.model.topic_counts import TopicCounts, alike
 
 EVERY, OWN_EVERY = 10, 40
-"""Seconds for which one sample stands: of the cluster, and of each topic, group and broker."""
+"""Seconds between samples: of the cluster, and of each topic, group and broker."""
 SLOTS, OWN_SLOTS = 180, 45
-"""Samples that are kept, half an hour of them."""
+"""Samples that are kept: half an hour."""
 MOST_GROUPS = 8
-"""Groups of a sample, those that are furthest behind."""
+"""Groups of a sample: the groups that are furthest behind."""
 MOST_OWN = 10_000
-"""Values of a column that are kept where they are not the usual one: of many topics those that are written to most."""
+"""Values of a column that are kept if they are not the usual one: the largest, such as the most written topics."""
 
 MOST_THROTTLED = 4
-"""Clients that are drawn of a request log, and of a lake: those that are throttled most."""
+"""Clients of a request log, and of a lake, that are drawn: the most throttled ones."""
 
 What = Literal["under-replicated", "offline", "written", "read", "behind", "throttled", "disk"]
 
 
 class Measure(NamedTuple):
-    """What is measured. about: the broker's id, the group, who is throttled and who says so, or the broker and its
-    directory; ``""`` for the cluster."""
+    """A measured quantity. about: the broker's id, the group, the throttled client with the source, or the broker and
+    its directory; ``""`` for the cluster."""
 
     what: What
     about: str = ""
 
 
 class Sample(NamedTuple):
-    """The cluster at one time. slot: Unix seconds divided by `EVERY`. values: partitions; bytes a second that are
-    written to the partitions that a broker leads, and that groups read of them; seconds behind; requests that are
-    throttled a minute; the share of a disk that is used. What is not known is missing. least: measures whose value may
-    be larger, as of a lag that is older than the watching."""
+    """The cluster at one time. slot: Unix seconds divided by `EVERY`. values: partitions; bytes a second written to the
+    partitions that a broker leads, and read from them by groups; seconds behind; throttled requests a minute; the used
+    share of a disk. Unknown values are missing. least: measures whose value may be larger, such as a lag that began
+    before the polls."""
 
     slot: int
     values: Mapping[Measure, float]
@@ -57,13 +57,13 @@ class Sample(NamedTuple):
 
 
 def first_kept(slots: Sequence[int], slot: int, most: int) -> int | None:
-    """Return the place of the first sample that stays when one is added: the number of samples where none does, since
-    the clock went back; None where the time for the next one has not come.
+    """Return the index of the first sample that stays when one is added: the number of samples if none stays, since
+    the clock went back; None if the next sample is not due yet.
 
     Args:
-        slots: of the samples that are known, ascending.
-        slot: of the one that is added.
-        most: slots that the half hour has.
+        slots: of the known samples, ascending.
+        slot: of the sample to add.
+        most: slots of the half hour.
     """
     if slots and slot <= slots[-1]:
         return None if slot == slots[-1] else len(slots)
@@ -76,16 +76,16 @@ OWN: Mapping[Kind, tuple[str, ...]] = {
     "group": ("lag", "behind", "members"),
     "broker": ("leaders", "out of sync", "written", "read ≈", "disk"),
 }
-"""What is kept of each: bytes and records a second that are written; records, seconds behind, and a number; numbers of
-partitions that it leads, and of replicas of it that are not in sync, bytes a second that are written to the partitions
-that it leads and that groups read of them, and the used share of its fullest disk."""
+"""The columns of each kind: bytes and records a second that are written; records, seconds behind, and a number; numbers
+of led partitions and of replicas that are not in sync, bytes a second that are written to the led partitions and that
+groups read from them, and the used share of the fullest disk."""
 
 
 class Values(NamedTuple):
     """One value for each of many names, 4 bytes for each that is not the usual one.
 
-    usual: what most have; NaN for what is not known. places: 32-bit numbers, ascending, of the names that have another
-    value; None where each has its own. values: 32-bit floats of these.
+    usual: the most frequent value; NaN for unknown. places: 32-bit indexes, ascending, of the names with another value;
+    None if each name has its own value. values: 32-bit floats of these.
     """
 
     usual: float
@@ -93,7 +93,7 @@ class Values(NamedTuple):
     values: bytes
 
     def at(self, place: int) -> float:
-        """Return the value of the name at a place."""
+        """Return the value of the name at an index."""
         values = memoryview(self.values).cast("f")
         if self.places is None:
             return values[place]
@@ -103,14 +103,14 @@ class Values(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """What was measured of all of a kind. names: sorted, topics' and groups' names or brokers' ids. columns: the values
-    of each of `OWN`."""
+    """The values of all entities of a kind. names: sorted, topics' and groups' names or brokers' ids. columns: the
+    values of each of `OWN`."""
 
     names: tuple[str, ...]
     columns: tuple[Values, ...]
 
     def of(self, name: str) -> Sequence[float] | None:
-        """Return what was measured of one, in the order of `OWN`; None where it was not there."""
+        """Return the values of one name, in the order of `OWN`; None if the sample does not have it."""
         at = bisect_left(self.names, name)
         if at == len(self.names) or self.names[at] != name:
             return None
@@ -125,7 +125,7 @@ class OwnSample(NamedTuple):
 
 
 class _Moved(NamedTuple):
-    """Bytes a second at one time: topics, and what is written to and about read of the partitions that brokers lead."""
+    """Bytes a second at one time: by topic, and written to and about read from the partitions that brokers lead."""
 
     topics: Mapping[str, Rate]
     written: Mapping[int, float]
@@ -139,7 +139,7 @@ class HalfHour(NamedTuple):
     own: tuple[OwnSample, ...] = ()
 
     def is_due(self, at: datetime) -> bool:
-        """Return whether a poll at this time, an aware one, adds a sample."""
+        """Return whether a poll at this aware time adds a sample."""
         return not self.samples or self.samples[-1].slot != int(at.timestamp() // EVERY)
 
     def after(
@@ -149,12 +149,12 @@ class HalfHour(NamedTuple):
         throttled: Mapping[Measure, float] = MappingProxyType({}),
         totals: RateTotals | None = None,
     ) -> HalfHour:
-        """Return it after a poll of the cluster: the same object while the time for the next sample has not come.
+        """Return the half hour after a poll of the cluster: the same object until the next sample is due.
 
         Args:
-            at: when it was polled, an aware time. Where the clock went back, the samples begin again.
+            at: time of the poll, an aware time. If the clock went back, the samples start over.
             throttled: see `throttled_kac` and `throttled_by_log`.
-            totals: of the snapshot's rates; None: they are summed up here.
+            totals: of the snapshot's rates; None to sum them up here.
         """
         slot, own_slot = int(at.timestamp() // EVERY), int(at.timestamp() // OWN_EVERY)
         first = first_kept([each.slot for each in self.samples], slot, SLOTS)
@@ -175,7 +175,7 @@ class HalfHour(NamedTuple):
         return HalfHour(samples, own)
 
     def as_of(self, snapshot: Snapshot, at: datetime) -> HalfHour:
-        """Return it with a poll in the place of the newest sample, which was taken when its time began."""
+        """Return the half hour with a poll in place of the newest sample, which was taken when its slot began."""
         if not self.samples:
             return self
         throttled = {each: value for each, value in self.samples[-1].values.items() if each.what == "throttled"}
@@ -183,12 +183,12 @@ class HalfHour(NamedTuple):
 
 
 def throttled_kac(answers: int) -> Mapping[Measure, float]:
-    """Return how much kac itself is throttled. answers: that said so since the sample before."""
+    """Return how much brokers throttle kac itself. answers: throttled responses since the sample before."""
     return {Measure("throttled", "kac by answers"): answers * 60.0 / EVERY}
 
 
 def throttled_by_log(clients: Mapping[Client, Throttled]) -> Mapping[Measure, float]:
-    """Return how much clients are throttled. clients: of brokers' request logs, within a minute, the most throttled
+    """Return how much clients are throttled. clients: from brokers' request logs of the last minute, the most throttled
     first."""
     return {
         Measure("throttled", f"{client.client_id or client.principal} {client.api} by log"): float(each.throttled)
@@ -197,7 +197,7 @@ def throttled_by_log(clients: Mapping[Client, Throttled]) -> Mapping[Measure, fl
 
 
 def own_values(samples: Iterable[OwnSample], kind: Kind, name: str) -> Mapping[str, Mapping[int, float]]:
-    """Return slot -> value for each of `OWN` that is known of a topic, a group or a broker."""
+    """Return slot -> value for each known column of `OWN` of a topic, a group or a broker."""
     found: dict[str, dict[int, float]] = {what: {} for what in OWN[kind]}
     for sample in samples:
         for what, value in zip(OWN[kind], sample.kinds[kind].of(name) or (), strict=False):
@@ -228,7 +228,7 @@ def _values(snapshot: Snapshot, moved: _Moved) -> Iterator[tuple[Measure, float]
 
 
 def _used(dirs: Iterable[LogDir]) -> Iterator[tuple[str, float]]:
-    """Yield path and used share of the directories whose disk's size is known."""
+    """Yield path and used share of the directories with a known disk size."""
     for each in dirs:
         if each.total_bytes > 0 and each.usable_bytes >= 0:
             yield each.path, 1 - each.usable_bytes / each.total_bytes
@@ -243,10 +243,10 @@ def _moved(snapshot: Snapshot, totals: RateTotals | None) -> _Moved:
 
 
 def _read_by_groups(snapshot: Snapshot) -> Mapping[int, float]:
-    """Return about how many bytes a second groups read of the partitions that each broker leads.
+    """Return about how many bytes a second groups read from the partitions that each broker leads.
 
-    No broker says it. Of a partition it is what is written, times the records that were committed for each that was
-    written meanwhile. Readers without commits, and what is read where nothing is written, are not seen.
+    Brokers do not report it. For a partition it is the write rate, times the ratio of committed to written records.
+    Readers without commits, and reads without writes, are not included.
     """
     found: dict[int, float] = {}
     leaders: dict[str, dict[int, int]] = {}
@@ -282,8 +282,8 @@ def _kinds(snapshot: Snapshot, moved: _Moved, before: Mapping[Kind, Packed]) -> 
 
 
 def _packed(values: Mapping[str, Sequence[float | None]], before: Packed | None, columns: int) -> Packed:
-    """Return what was measured. What equals the sample before is the same object: names would take more than values,
-    and most values of groups stay."""
+    """Return the packed values. Parts that equal the sample before are the same objects: names would take more memory
+    than values, and most values of groups stay."""
     names = tuple(sorted(values))
     if before is not None and before.names == names:
         names = before.names
@@ -295,13 +295,13 @@ def _packed(values: Mapping[str, Sequence[float | None]], before: Packed | None,
 
 
 def _same(found: Values, before: Sequence[Values]) -> Values:
-    # By their bytes, since an unknown value equals no other.
+    # Compare bytes, since NaN does not equal itself.
     is_same = before and repr(before[0].usual) == repr(found.usual) and before[0][1:] == found[1:]
     return before[0] if is_same else found
 
 
 def _column(values: Sequence[float]) -> Values:
-    """Return the values packed; of more than `MOST_OWN` the largest, and the others as if they were not known."""
+    """Return the values packed; if there are more than `MOST_OWN`, the largest, and the others as unknown."""
     usual = Counter(values).most_common(1)[0][0] if values else nan
     places = [place for place, value in enumerate(values) if value is not usual and value != usual]
     if len(places) > MOST_OWN:

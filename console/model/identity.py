@@ -1,4 +1,4 @@
-"""Ids as clusters have them: which cluster answers, and the text of Kafka's own UUIDs. Pure."""
+"""Ids of clusters: a check of the cluster that responds, and the text of Kafka's own UUIDs. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from console.model.failure import WRONG_CLUSTER, Failure
 
 
 class Node(NamedTuple):
-    """A node of a cluster, as a client means it (KIP-1242): the cluster's id and its own."""
+    """The node of a cluster that a client wants to reach (KIP-1242): the cluster's id and its own."""
 
     cluster_id: str
     id: int
 
 
 def same_cluster(one: str | None, other: str | None) -> bool:
-    """Return whether two ids are those of one cluster: a server without an id is the same as no other."""
+    """Return whether two ids are those of one cluster: a server without an id never matches."""
     return bool(one) and one == other
 
 
@@ -32,7 +32,7 @@ def not_expected(context: str, wanted: str, cluster_id: str | None) -> Failure |
 def not_the_one_before(before: str | None, cluster_id: str | None) -> Failure | None:
     """Return the failure of addresses that lead to another cluster than before; None if they do not.
 
-    Two servers without an id are accepted: nothing can distinguish them, and an apply says so.
+    Two servers without an id are accepted: they can't be distinguished, and an apply reports that.
     """
     if not (before or cluster_id) or same_cluster(before, cluster_id):
         return None
@@ -55,5 +55,5 @@ def uuid_text(uuid: UUID) -> str:
 
 
 def uuid_of(text: str) -> UUID:
-    """Return the id again. Raises ValueError."""
+    """Parse the text of an id. Raises ValueError."""
     return UUID(bytes=urlsafe_b64decode(text + "=="))

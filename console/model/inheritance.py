@@ -1,4 +1,4 @@
-"""What applies to a key where its resource does not set it, and on which broker what."""
+"""The values that keys inherit where their resource does not set them, and on which broker they differ."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _FACTORS = {broker_key.name: broker_key.factor for keys in TOPIC_SYNONYMS.values
 
 
 class Inherited(NamedTuple):
-    """What applies to a key without an override: the value in the key's own terms, and where it comes from.
+    """The inherited value of a key: in the key's own unit, and its source.
 
-    name: the key's name there (``log.retention.hours``). value None: nothing, or hidden. known: False where what was
-    read does not show it.
+    name: the key's name at the source (``log.retention.hours``). value: None for no value, or a hidden one. known:
+    whether the configs that were read show it.
     """
 
     value: str | None
@@ -32,15 +32,15 @@ NOTHING = Inherited(None)
 
 
 def from_broker(key: str, configs: config.ConfigSet) -> Inherited:
-    """Return what a topic's key inherits on a broker.
+    """Return the value that a topic's key inherits on a broker.
 
     Args:
         key: a topic's key.
         configs: the described set of the broker.
 
     Returns:
-        The value of the first broker key in `TOPIC_SYNONYMS` that has one, in the topic key's unit; `UNKNOWN` where
-        none has.
+        The value of the first broker key in `TOPIC_SYNONYMS` that has one, in the topic key's unit; `UNKNOWN` if none
+        has.
     """
     for broker_key in TOPIC_SYNONYMS.get(key, ()):
         entry = configs.get(broker_key.name)
@@ -50,28 +50,27 @@ def from_broker(key: str, configs: config.ConfigSet) -> Inherited:
 
 
 def in_terms_of(key: str, name: str, value: str | None) -> str | None:
-    """Return a value that is given under the name of a synonym in the unit of a key: ``168`` hours are ``604800000``
-    ms."""
+    """Convert a value under the name of a synonym to the unit of a key: ``168`` hours are ``604800000`` ms."""
     theirs, ours = _FACTORS.get(name, 1), _FACTORS.get(key, 1)
     number = long_number(value)
     if theirs == ours or number is None:
         return value
-    return str(number * theirs // ours) if number >= 0 else "-1"  # without limit in every unit
+    return str(number * theirs // ours) if number >= 0 else "-1"  # unlimited in every unit
 
 
 def given_as(key: str, name: str, value: str | None) -> str:
-    """Return how a value is written where it is set in another unit, as ``log.retention.hours=168`` for
-    ``retention.ms``; ``""`` where the unit is the same."""
+    """Return the original form of a value that is set in another unit, such as ``log.retention.hours=168`` for
+    ``retention.ms``; ``""`` if the unit is the same."""
     if value is None or not name or _FACTORS.get(name, 1) == _FACTORS.get(key, 1):
         return ""
     return f"{name}={in_terms_of(name, key, value)}"
 
 
 def by_broker(snapshot: Snapshot, key: str) -> dict[int, Inherited]:
-    """Return what topics inherit for a key on each broker whose configs were read.
+    """Return the value that topics inherit for a key on each broker whose configs were read.
 
     Args:
-        snapshot: the sets of brokers among its configs.
+        snapshot: with the sets of brokers in its configs.
         key: a topic's key.
 
     Returns:
@@ -88,13 +87,13 @@ def by_broker(snapshot: Snapshot, key: str) -> dict[int, Inherited]:
 
 
 def differing(snapshot: Snapshot, key: str) -> dict[int, Inherited]:
-    """Return the inherited value by broker id where the brokers do not all have the same, else an empty dict."""
+    """Return the inherited values by broker id if the brokers differ, else an empty dict."""
     found = by_broker(snapshot, key)
     return found if len({inherited.value for inherited in found.values()}) > 1 else {}
 
 
 class Inheritance:
-    """Answers what would apply without an override, from one snapshot; what took a search is remembered."""
+    """Looks up inherited values in one snapshot, and caches those that need a search."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -102,22 +101,22 @@ class Inheritance:
         self._different: dict[ResourceType, list[config.ConfigSet]] = {}
 
     def without_override(self, resource: config.ConfigResource, key: str) -> Inherited:
-        """Return what applies to a key of a resource without an override of the resource itself.
+        """Return the value of a key without an override of the resource itself.
 
         Args:
-            resource: a topic's inherited values are those of the broker that described it (`Snapshot.configs_from`).
+            resource: a topic inherits from the broker that described it (`Snapshot.configs_from`).
             key: need not be set, nor described.
 
         Returns:
-            `UNKNOWN` where nothing that was read shows it, as for loggers; `NOTHING` for a broker's key that is set
-            nowhere.
+            `UNKNOWN` if no config that was read shows it, as for loggers; `NOTHING` for a broker's key that no source
+            sets.
         """
         if resource.type.entity.has_levels:
-            return UNKNOWN  # a parent logger's level, and which parents have one is unknown
+            return UNKNOWN  # a parent logger's level, and which parent has one is unknown
         configs = self._snapshot.configs.get(resource)
         entry = configs.get(key) if configs is not None else None
         if entry is not None:
-            # First of all: the broker that answered says it itself, and a broker's own file may differ from others'.
+            # The entry's own synonyms come first: a broker's own file may differ from others'.
             told = _told(entry, resource)
             if told is not None:
                 return told
@@ -132,7 +131,7 @@ class Inheritance:
     def default(self, resource: config.ConfigResource, key: str) -> str | None:
         """Return Kafka's own default of a key, None if it is unknown.
 
-        An append or a subtract begins with it where the resource has no override, and not with the inherited value
+        An append or a subtract starts from it if the resource has no override, and not from the inherited value
         (ConfigurationControlManager.getParts).
         """
         configs = self._snapshot.configs.get(resource)
@@ -143,19 +142,19 @@ class Inheritance:
         return None if entry is None else _default(entry)
 
     def described(self, resource: config.ConfigResource, key: str) -> config.ConfigEntry | None:
-        """Return a key as the resource describes it; for the cluster default, which lists only what is set there, as
-        any broker does. None where what was read does not have it."""
+        """Return the entry of a key in the resource's description; for the cluster default, whose description has only
+        the keys that are set, that of any broker. None if it was not read."""
         configs = self._snapshot.configs.get(resource)
         entry = configs.get(key) if configs is not None else None
         return entry or self.sample(resource.type, key)
 
     def sample(self, resource_type: ResourceType, key: str) -> config.ConfigEntry | None:
-        """Return an entry of the key on any resource of the type, for its data type and flags; None where no resource
-        has it."""
+        """Return an entry of the key on any resource of the type, for its data type and flags; None if no resource has
+        it."""
         return next((entry for configs in self._sets(resource_type) if (entry := configs.get(key)) is not None), None)
 
     def read(self, resource_type: ResourceType) -> bool:
-        """Return whether any resource of the type was read, the cluster default aside."""
+        """Return whether any resource of the type was read, except for the cluster default."""
         return bool(self._sets(resource_type))
 
     def keys(self, resource_type: ResourceType) -> list[str]:
@@ -164,7 +163,7 @@ class Inheritance:
 
     def _sets(self, resource_type: ResourceType) -> list[config.ConfigSet]:
         """Return the distinct sets of a type, without that of the cluster default."""
-        # Equal sets are one object: 100,000 topics have a few dozen different ones.
+        # Equal sets are one object: 100,000 topics have a few dozen distinct ones.
         if resource_type not in self._different:
             found = {
                 id(configs): configs
@@ -193,7 +192,7 @@ class Inheritance:
         return UNKNOWN
 
     def _below_cluster_default(self, key: str) -> Inherited:
-        """Return what applies to a key without the cluster default, known only where all brokers that were read agree.
+        """Return the value of a key without the cluster default, known only if all brokers that were read agree.
 
         Each broker falls back to its own file or to Kafka's default.
         """
@@ -202,11 +201,11 @@ class Inheritance:
 
 
 def _below(entry: config.ConfigEntry | None, key: str) -> Inherited:
-    """Return what applies to a broker's key without any dynamic value."""
+    """Return the value of a broker's key without any dynamic value."""
     if entry is None:
         return NOTHING
     for synonym in entry.synonyms:
-        # Past the two dynamic sources: the server's file, then Kafka's default.
+        # Skip the two dynamic sources: the server's file is next, then Kafka's default.
         if synonym.source in PRECEDENCE[2:]:
             value = in_terms_of(key, synonym.name, synonym.value)
             return Inherited(value, synonym.source, synonym.name, entry.hidden)
@@ -214,7 +213,7 @@ def _below(entry: config.ConfigEntry | None, key: str) -> Inherited:
 
 
 def _told(entry: config.ConfigEntry, resource: config.ConfigResource) -> Inherited | None:
-    """Return what the entry's own synonyms say applies without the resource's override; None where they do not say."""
+    """Return the value without the resource's override from the entry's own synonyms; None if they do not show it."""
     own = config.own_source(resource)
     for synonym in entry.synonyms:
         if synonym.source != own:

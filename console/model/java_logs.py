@@ -1,4 +1,4 @@
-"""Lines that Java and its loggers write around what a tool prints: of log4j, SLF4J and the virtual machine. Pure."""
+"""Lines that Java and its loggers write before the output of a tool: log4j, SLF4J and the virtual machine. Pure."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _ERROR = re.compile(
 
 
 def is_error(line: str) -> bool:
-    """Return whether a tool of Java's says with this line that it failed."""
+    """Return whether a Java tool reports a failure with this line."""
     return _ERROR.fullmatch(line.rstrip()) is not None
 
 
 def without_log_lines(text: str) -> str:
-    """Return the text with an empty line in place of each that Java wrote before it, so that numbers of lines stay.
+    """Return the text with an empty line in place of each log line before the output, so that line numbers stay.
 
-    A line of an error is left: what follows it may be a part of the whole alone.
+    A line of an error is kept: the output after it may be incomplete.
     """
     at = skipped = 0
     while at < len(text):

@@ -1,9 +1,9 @@
 """The lines of kac's journal and the names of its files: one JSON object a line, with the version of its format
 (docs/trust.md). Pure.
 
-The console writes and reads them, and so does the lake's application on Spark's executors: Python 3.10, standard
-library and msgspec. ASCII, so that nothing in a line can act on a terminal. An edit, and what stood in its place, stay
-JSON here: `console.plan.edit_json` reads them.
+The console writes and reads them; the lake's application also reads them on Spark's executors: Python 3.10, standard
+library and msgspec. Lines are ASCII, so that nothing in a line can control a terminal. An edit and its former value
+stay JSON here: `console.plan.edit_json` decodes them.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ from console.model.numbers import json_text
 VERSION = 1
 APPLIED, NOT_APPLIED, UNKNOWN = "applied", "not applied", "unknown"
 STATUSES = frozenset({APPLIED, "valid", "unchecked", "failed", NOT_APPLIED, UNKNOWN})
-"""How an edit ended, as `console.model.changes.Status` spells it."""
+"""The statuses of an edit, as `console.model.changes.Status` spells them."""
 FINAL = frozenset({APPLIED, "failed", NOT_APPLIED})
-"""Statuses that no later line changes, once an answer has them."""
+"""Statuses that no later line changes, if they come from a response."""
 
 Json = Mapping[str, Any]
 SUFFIX = ".jsonl"
 _SEGMENT = re.compile(r"(\d{8})\.jsonl")
 LONGEST_LINE = 32 << 20
-"""Bytes of a line with its end; a change of 100,000 edits has fewer. No longer one is written of a change, and none is
-read."""
+"""Bytes of a line with its end; a change of 100,000 edits has fewer. kac writes no longer line, and reads none."""
 BEGINNING_BYTES = 4096
-"""What is kept of a longer line, by which it is named."""
+"""Bytes that are kept of a longer line, to identify it."""
 _PART = 1 << 18
 T = TypeVar("T")
 Time = Annotated[datetime, Meta(tz=True)]
@@ -44,16 +43,16 @@ HowItEnded = Annotated[str, Meta(pattern=rf"\A({'|'.join(sorted(STATUSES))})\Z")
 
 
 class BadLine(ValueError):
-    """A line that is no record; the text says why."""
+    """A line that is not a valid record; the text is the reason."""
 
 
 class CutLine(BadLine):
-    """A line without an end."""
+    """A line without a line feed."""
 
 
 class Who(Struct, frozen=True, forbid_unknown_fields=True):
-    """Who changes something: as the brokers know them, as the system does, by whom sudo was called, and the address
-    that their SSH connection comes from; ``""`` for none."""
+    """The author of a change: principal on the brokers, user on this host, the user who called sudo, and the address of
+    the SSH client; ``""`` for none."""
 
     principal: str
     os_user: str
@@ -62,8 +61,8 @@ class Who(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Origin(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a change comes from: the host, the door (console, run, shell, …), the process and when it started, by the
-    system's own count, ``""`` if unknown."""
+    """The origin of a change: the host, the front end (door: console, run, shell, …), the process id and its start by
+    the system's own count, ``""`` if unknown."""
 
     host: str
     door: str
@@ -72,7 +71,7 @@ class Origin(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Request(Struct, frozen=True):
-    """A request of a change: Kafka's name of its API, the broker that has to get it (None: any), its edits' places."""
+    """A request of a change. api: Kafka's name. broker: the required broker, None for any. edits: their indexes."""
 
     api: str
     broker: int | None
@@ -80,16 +79,16 @@ class Request(Struct, frozen=True):
 
 
 class Place(NamedTuple):
-    """An edit of a change that was applied: the change's number in the journal, and the edit's index in it, from 0."""
+    """An edit of an applied change: the number of the change in the journal, and the index of the edit, from 0."""
 
     change: int
     edit: int
 
 
 class EditLine(Struct, frozen=True, omit_defaults=True):
-    """An edit of a change. edit, was: JSON. lasts_ms, until: how long it is to hold. reverts: number of the change and
-    place of the edit that it takes back. topic_id: the topic that it was bound to. overridden: whether it overrode what
-    another client had changed. overrides: configs of a topic that is deleted."""
+    """An edit of a change. edit, was: JSON. lasts_ms, until: how long it is to hold. reverts: the edit that it takes
+    back. topic_id: the id of the topic that it was bound to. overridden: whether it overrode another client's change.
+    overrides: configs of a deleted topic."""
 
     edit: Json
     was: Any
@@ -102,7 +101,8 @@ class EditLine(Struct, frozen=True, omit_defaults=True):
 
 
 class IntentLine(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="intent", rename={"origin": "from"}):
-    """A change that is about to be sent, all of it. operation: the number of the operation of which it is a step."""
+    """A whole change that is about to be sent. operation: the number of the operation if the change is a step of
+    one."""
 
     change: int
     at: Time
@@ -115,7 +115,7 @@ class IntentLine(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag=
 
 
 class Sending(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="sending"):
-    """A request of a change is sent now."""
+    """A request of a change that is sent now."""
 
     change: int
     request: int
@@ -123,7 +123,7 @@ class Sending(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="se
 
 
 class EndedLine(Struct, frozen=True, omit_defaults=True):
-    """How an edit ended. status: one of STATUSES. error: (name, message, remedy), None for no error. topic_id:
+    """The result of an edit. status: one of STATUSES. error: (name, message, remedy), None for no error. topic_id: id
     of the topic that it created."""
 
     status: HowItEnded
@@ -132,7 +132,7 @@ class EndedLine(Struct, frozen=True, omit_defaults=True):
 
 
 class OutcomeLine(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="outcome"):
-    """How a request of a change ended, for each of its edits by their places."""
+    """The result of a request of a change, by the index of each edit."""
 
     change: int
     request: int
@@ -141,9 +141,9 @@ class OutcomeLine(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag
 
 
 class Settled(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="settled"):
-    """What a later read of the cluster showed of edits whose outcome was unknown: a status by the edit's place. Only
-    APPLIED settles anything: that an edit does not show yet does not prove that its request is not still on its way.
-    topic_ids: of topics that were created."""
+    """The result of a later read of the cluster for edits with an unknown outcome: edit index -> status. Only APPLIED
+    is conclusive: that an edit does not show yet does not prove that its request is not still on its way.
+    topic_ids: of created topics."""
 
     change: int
     at: Time
@@ -152,7 +152,7 @@ class Settled(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="se
 
 
 class Decided(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="decided"):
-    """What an operator declared of edits whose outcome was unknown, APPLIED or NOT_APPLIED, and why."""
+    """An operator's decision on edits with an unknown outcome, APPLIED or NOT_APPLIED, and the reason."""
 
     change: int
     at: Time
@@ -162,14 +162,14 @@ class Decided(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="de
 
 
 class Told(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="told"):
-    """An operator was shown that a change ended in the middle."""
+    """An operator has seen that a change stopped in the middle."""
 
     change: int
     at: Time
 
 
 class Closed(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="closed"):
-    """An edit that is not to be taken back any more, and why."""
+    """An edit that is no longer to be taken back, and the reason."""
 
     place: Place
     at: Time
@@ -177,19 +177,19 @@ class Closed(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="clo
 
 
 class Mended(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="mended"):
-    """The line before had been cut, and was ended by hand."""
+    """The line before was cut, and an operator ended it by hand."""
 
     at: Time
     who: Who
 
 
 OPERATION_KINDS = frozenset({"operation", "step", "progress", "asked", "ended"})
-"""Lines of operations: one begins, a step is about to be sent, how far it is, what an operator asked of it, it is over.
-"""
+"""The kinds of lines of an operation: its start, a step before it is sent, its progress, an operator's request, its
+end."""
 
 
 class OperationLine(Struct, frozen=True):
-    """A line of an operation. change: its number, counted together with the changes. kind: one of OPERATION_KINDS.
+    """A line of an operation. change: its number, in one sequence with the changes. kind: one of OPERATION_KINDS.
     data: JSON, which `console.journal.operations` reads."""
 
     change: int
@@ -205,9 +205,9 @@ def final_status(ended: str | None, found: str | None, sent: bool) -> str | None
     """Return the status of an edit, None if it was not sent.
 
     Args:
-        ended: the status in the answer to its request, None without an answer. A final one (`FINAL`) stands.
-        found: the status that a later read of the cluster showed, or that an operator declared; it counts where the
-            answer's is not final.
+        ended: the status in the response to its request, None without a response. A final one (`FINAL`) stands.
+        found: the status that a later read of the cluster showed, or that an operator declared; it counts if that of
+            the response is not final.
         sent: whether its request was sent.
     """
     if ended in FINAL:
@@ -241,7 +241,7 @@ def segment_folder(first: Path) -> Path:
 
 
 def segment_number(name: str) -> int | None:
-    """Return the number of a segment from its file name in that folder; None for a file that is no segment."""
+    """Return the number of a segment from its file name in that folder; None if the file is not a segment."""
     found = _SEGMENT.fullmatch(name)
     return None if found is None else int(found[1])
 
@@ -250,8 +250,8 @@ def segment_number(name: str) -> int | None:
 
 
 class RawLine(NamedTuple):
-    """A line of a file, and where it begins. data: with its end; of one that is too long its beginning. size: its
-    bytes. is_ended: whether it has an end: else it is the file's last, and was cut or is being written."""
+    """A line of a file, and its offset. data: the bytes with the line feed; only the beginning of a line that is too
+    long. size: its bytes. is_ended: whether it has a line feed: the last line of a file may be cut or incomplete."""
 
     at: int
     data: bytes
@@ -260,7 +260,7 @@ class RawLine(NamedTuple):
 
     @property
     def whole(self) -> bytes:
-        """The line with its end. Raises BadLine for one that was cut or is too long."""
+        """The line with its end. Raises BadLine for a cut line or one that is too long."""
         if not self.is_ended:
             raise CutLine("it was cut short")
         if self.size > LONGEST_LINE:
@@ -269,9 +269,9 @@ class RawLine(NamedTuple):
 
 
 def raw_lines(file: BinaryIO, at: int, end: int) -> Iterator[RawLine]:
-    """Yield the lines of a file from one byte to another.
+    """Yield the lines of a file between two offsets.
 
-    A line longer than `LONGEST_LINE` is read through without being kept: only its beginning is in memory.
+    Only the beginning of a line longer than `LONGEST_LINE` is kept in memory; the rest is skipped.
 
     Args:
         file: positioned at the byte `at`.
@@ -293,15 +293,15 @@ def raw_lines(file: BinaryIO, at: int, end: int) -> Iterator[RawLine]:
 
 
 def read_line(line: bytes, read: Callable[[Json], T], seen: Callable[[Json], None] = lambda _: None) -> T:
-    """Return what `read` makes of the JSON object in a line.
+    """Parse the JSON object in a line and return the result of `read` for it.
 
     Args:
         line: the bytes of a line, with or without its end.
         read: `line_of`, or a reader of the caller's around it.
-        seen: called with the JSON before its version is checked, so that a caller learns of a later version, too.
+        seen: called with the JSON before the version check, so that a caller also sees later versions.
 
     Raises:
-        BadLine: it is no JSON object, has another version, or `read` raised one of Python's errors for wrong data.
+        BadLine: it is not a JSON object, has another version, or `read` raised one of Python's errors for wrong data.
     """
     try:
         data = json_of(line, may_repeat=True)
@@ -326,13 +326,13 @@ def unknown_kind(kind: object) -> BadLine:
 
 
 def encoded(line: Line) -> bytes:
-    """Return a line as it is written: JSON in ASCII and a line feed."""
+    """Return the bytes of a line: JSON in ASCII and a line feed."""
     data = to_builtins(line)
     return json_text({"v": VERSION, "kind": data.pop("kind"), **data}, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def time_text(at: datetime) -> str:
-    """Return a time as the journal writes it: UTC with milliseconds, ``2026-11-21T10:00:00.000Z``."""
+    """Return a time in the journal's format: UTC with milliseconds, ``2026-11-21T10:00:00.000Z``."""
     return at.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -340,10 +340,10 @@ def time_of(text: str) -> datetime:
     """Return the aware time of a journal's text.
 
     Raises:
-        ValueError: it is no time; as BadLine for a time without a zone.
-        TypeError, AttributeError: it is no text.
+        ValueError: it is not a time; BadLine for a time without a zone.
+        TypeError, AttributeError: it is not a text.
     """
-    # Python 3.10 does not take the Z.
+    # Python 3.10 does not parse the Z.
     at = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
     if at.tzinfo is None:
         raise BadLine("a time without a zone")
@@ -358,11 +358,11 @@ _FORMS: Mapping[str, type[Line]] = MappingProxyType(
         **dict.fromkeys(OPERATION_KINDS, OperationLine),
     }
 )
-"""The classes of lines by their kinds."""
+"""The class of each kind of line."""
 
 
 def line_of(data: Json) -> Line:
-    """Return the record of a line's JSON.
+    """Return the record for the JSON of a line.
 
     Args:
         data: the whole object of a line; its version is not checked here (`read_line` does).
@@ -379,7 +379,7 @@ def line_of(data: Json) -> Line:
 
 
 def status_of(text: str) -> str:
-    """Return the status in a line's text.
+    """Return a status after a check of its spelling.
 
     Raises:
         ValueError: it is not one of `STATUSES`.

@@ -1,8 +1,8 @@
-"""How a group's lag moves: what two polls show, and partitions whose commit stands still. Pure.
+"""The trend of a group's lag from two polls, and partitions whose commit stands still. Pure.
 
-A consumer commits in steps (auto.commit.interval.ms is 5 s), so its lag is a saw. A change of the lag below one step
-is no trend, and a commit that rests for less than a few steps is no trouble. How long a step is shows in its commits:
-a member that was seen to commit is judged by its own rhythm, any other by the longest that is usual.
+A consumer commits in steps (auto.commit.interval.ms is 5 s), so its lag is a sawtooth. A change of the lag below one
+step is not a trend, and a commit that rests for less than a few steps is not a problem. The commits show how long a
+step is: a member with observed commits is judged by its own rhythm, any other by the longest usual one.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from console.model import time_lag as model_time_lag
 from console.model.cluster import GroupLag, PartitionLag
 
 WINDOW = 15.0
-"""Seconds: a trend compares with a poll that is at least this old once there is one, at most twice as old."""
+"""Seconds: a trend compares with a poll that is one to two windows old, once such a poll exists."""
 SHORTEST = 6.0
-"""Seconds between two polls before they show a trend: one step of auto.commit and a bit."""
+"""Minimum seconds between two polls for a trend: slightly more than one step of auto.commit."""
 STEP_SECONDS = 10.0
-"""Seconds of reading that a step of commits may be: two intervals of auto.commit."""
+"""Upper limit of a step of commits, in seconds of reading: two intervals of auto.commit."""
 STUCK_SOON = 10.0
-"""Seconds that a commit stands still at least before a partition of a member whose rhythm of commits is known is stuck:
-two intervals of auto.commit."""
+"""Minimum seconds without a commit before a partition is stuck, for a member with a known rhythm of commits: two
+intervals of auto.commit."""
 MISSED = 2.0
 """Intervals without a commit before a partition is stuck, for a member whose rhythm is known."""
 PAUSED = 1.3
-"""Multiple of the longest pause after which a partition's commit moved again: only a longer one is unusual."""
+"""Multiple of the longest pause that ended with a commit of the partition: only a longer pause is unusual."""
 RHYTHM = 3
-"""Commits of a partition that have to be seen for a rhythm."""
+"""Commits of a partition that must be observed for a rhythm."""
 STUCK_BESIDE = 20.0
-"""Seconds that a commit stands still, while its member's other partitions move, before the partition is stuck."""
+"""Seconds without a commit before a partition is stuck while its member's other partitions move."""
 STUCK_ALONE = 90.0
-"""The same where no other partition of that member moves. Kafka Connect commits every 60 s."""
+"""The same if no other partition of that member moves. Kafka Connect commits every 60 s."""
 LONGEST_THROTTLE = 11.0
-"""Seconds for which a broker delays an answer to a client above its quota: all its samples, quota.window.num of
-quota.window.size.seconds (ClientQuotaManager). Then the client gets a batch at least, and commits again."""
+"""Longest seconds for which a broker delays a response to a client above its quota: all its samples, quota.window.num
+of quota.window.size.seconds (ClientQuotaManager). Then the client gets at least a batch, and commits again."""
 
 Place = tuple[str, int]
 Direction = Literal["grows", "shrinks", "steady"]
 
 
 class PartitionTrend(NamedTuple):
-    """How the lag of a partition moves.
+    """The trend of the lag of a partition.
 
-    rate: records a second by which the lag grows; below 0 it shrinks, 0 within a step of commits; None for unknown.
-    still: seconds for which the commit has stood still while records waited, 0 where it moves or none wait. stuck: it
-    stands still for so long that a record probably holds it up.
+    rate: records a second by which the lag grows; negative if it shrinks, 0 within a step of commits; None if unknown.
+    still: seconds without a commit while records waited, 0 if the commit moves or no records wait. stuck: whether it
+    has stood still for so long that a record probably blocks it.
     """
 
     rate: float | None = None
@@ -59,12 +59,12 @@ class PartitionTrend(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """A commit that has not moved. since: the first poll (Unix seconds) at which records waited at it, None for none
-    waiting; end: of the partition then. moved: the poll at which it was first seen here, None if never seen to move.
-    step: records that it moved then. pause: the longest time, seconds, that it stood and moved again. first_moved,
-    moves: the poll at which it first moved, and how many moves were seen. read: whether someone was seen to read it: a
-    member had it, or the commit moved within the log; one beyond its end was copied from elsewhere. high, next_high:
-    the highest lag since the poll that the trend is compared with, and since the one that takes its place."""
+    """The observed movement of a commit. since: the first poll (Unix seconds) at which records waited at it, None if no
+    records wait; end: of the partition then. moved: the poll at which the commit was first seen here, None if it never
+    moved. step: records of its last move. pause: the longest time, seconds, that it stood before a move. first_moved:
+    the poll of its first move. moves: the number of moves. read: whether a reader was observed: a member had the
+    partition, or the commit moved within the log; a commit beyond the end was copied from elsewhere. high, next_high:
+    the highest lag since the poll that the trend compares with, and since the poll that replaces it."""
 
     committed: int
     since: float | None
@@ -80,7 +80,7 @@ class Standing(NamedTuple):
 
     @property
     def interval(self) -> float | None:
-        """Seconds between two commits, None where too few were seen."""
+        """Seconds between two commits, None if too few were observed."""
         if self.moved is None or self.first_moved is None or self.moves < RHYTHM:
             return None
         return (self.moved - self.first_moved) / (self.moves - 1)
@@ -94,13 +94,13 @@ class Poll(NamedTuple):
 
 
 class LagTrend(Struct, frozen=True):
-    """How the lag of a group moves, from the polls of it so far.
+    """The trend of the lag of a group, from its polls so far.
 
-    base: the poll with which the last one is compared; next_base: the one that takes its place. partitions: those
-    whose trend is known. rate: of the group, over the partitions where it is known; None if unknown for all. stuck:
-    the partitions that are stuck, sorted. seen: where the logs ended at the polls so far, of partitions with a lag,
-    from the last poll on at which it was 0. written: when the records at commits were written, as far as they were
-    asked for. behind: for how long the next record of a partition has waited; those where none waits are missing.
+    base: the poll that the last one is compared with; next_base: the poll that replaces it. partitions: those with a
+    known trend. rate: of the group, over the partitions with a known rate; None if unknown for all. stuck: the stuck
+    partitions, sorted. seen: the end offsets of partitions with a lag, from the last poll on at which the lag was 0.
+    written: the times of the records at commits, as far as they were requested. behind: how long the next record of
+    a partition has waited; partitions without waiting records are missing.
     """
 
     base: Poll
@@ -116,23 +116,22 @@ class LagTrend(Struct, frozen=True):
 
     @property
     def catch_up(self) -> float | None:
-        """Seconds until the lag is 0 if it goes on so; None where it does not shrink."""
+        """Seconds until the lag is 0 at this rate; None if it does not shrink."""
         return time_left(self.last.lag.total, self.rate)
 
     @property
     def longest_behind(self) -> model_time_lag.Behind:
-        """For how long the next record of the group has waited, of the partition where that is longest."""
+        """How long the next record of the group has waited, in the partition with the longest wait."""
         if self.behind:
             return model_time_lag.longest(self.behind.values())
         return model_time_lag.NOT_BEHIND if self.last.lag.partitions else model_time_lag.UNSEEN
 
 
 def times_to_read(trends: Iterable[LagTrend], most: int) -> list[model_time_lag.Spot]:
-    """Return the commits of which the polls don't say for how long the next record has waited, those whose record was
-    asked for already left out.
+    """Return the commits whose time lag the polls do not show, without those whose record was requested before.
 
     Args:
-        most: so many at most: of each group those with the largest lag first, the groups in turn.
+        most: maximum number: the largest lags of each group first, the groups in turn.
     """
     in_turn = chain.from_iterable(zip_longest(*map(_unknown_times, trends)))
     return list(dict.fromkeys(spot for spot in in_turn if spot is not None))[:most]
@@ -159,7 +158,7 @@ def _spot(at: PartitionLag) -> model_time_lag.Spot:
 def with_times(
     trends: Mapping[str, LagTrend], found: Mapping[model_time_lag.Spot, model_time_lag.Written]
 ) -> Mapping[str, LagTrend]:
-    """Return the trends with when the records at their commits were written, as far as that was found."""
+    """Return the trends with the found times of the records at their commits."""
     return {name: _with_times(trend, found) for name, trend in trends.items()} if found else trends
 
 
@@ -175,8 +174,8 @@ NO_TIMES: Mapping[Place, model_time_lag.Written] = MappingProxyType({})
 
 
 def _ends_seen(known: LagTrend | None, poll: Poll) -> Mapping[Place, model_time_lag.EndsSeen]:
-    """Return where logs ended, of partitions with a lag. What was before a lag of 0 says nothing of one that came
-    later: of most partitions nothing is kept."""
+    """Return the end offsets of partitions with a lag. The ends before a lag of 0 do not help with a later lag, so for
+    most partitions nothing is kept."""
     behind = [p for p in poll.lag.partitions if p.lag > 0 and p.end >= 0]
     if not behind:
         return MappingProxyType({})
@@ -205,7 +204,7 @@ def _behind(
 
 def recovers(trend: LagTrend) -> bool:
     """Return whether a group is catching up after a burst: its lag is below its recent highest by more than its last
-    commits account for."""
+    commits explain."""
     fell = sum(max(0, each.high - max(0, p.lag)) for each, p in _standing(trend))
     return 0 < fell >= sum(each.step for each, _ in _standing(trend))
 
@@ -229,7 +228,7 @@ def time_left(lag: int, rate: float | None) -> float | None:
         rate: records a second by which it grows, None if unknown.
 
     Returns:
-        None where the lag does not shrink, or is 0 already.
+        None if the lag does not shrink, or is 0 already.
     """
     return lag / -rate if rate is not None and rate < 0 and lag > 0 else None
 
@@ -239,19 +238,19 @@ def trend_after(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: 
 
     Args:
         known: the trend so far, None before the first poll.
-        at: the time of the poll, Unix seconds. Where it is before that of the last poll, the clock went back: the trend
+        at: the time of the poll, Unix seconds. A time before the last poll means that the clock went back: the trend
             starts over.
-        throttled: whether a quota may delay what its members read.
+        throttled: whether a quota may delay the fetches of its members.
 
-    Returns:
-        Partitions have a rate once two polls are `SHORTEST` seconds apart. What is equal in two polls is one object.
+        Returns:
+        Partitions have a rate once two polls are `SHORTEST` seconds apart. Equal parts of two polls are one object.
     """
     poll = Poll(at, lag if known is None else _shared(known.last.lag, lag))
     if known is None or at < known.last.at:
         standing = {place(p): _stands(p, at, None) for p in lag.partitions}
         seen = _ends_seen(None, poll)
         return LagTrend(poll, poll, poll, standing, seen=seen, behind=_behind(poll, seen, NO_TIMES))
-    # Two polls take turns as the base: where polls are frequent, it is one to two windows old.
+    # Two polls alternate as the base: with frequent polls, it is one to two windows old.
     base, next_base = known.base, known.next_base
     if at - known.last.at >= WINDOW:
         base, next_base = known.last, poll
@@ -280,7 +279,7 @@ def trend_after(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: 
 
 
 def _shared(known: GroupLag, lag: GroupLag) -> GroupLag:
-    """Return a lag in which what is as it was before are the same objects: most groups of a cluster rest, and three
+    """Return the lag with unchanged parts replaced by the known objects: most groups of a cluster are idle, and three
     polls of each are kept."""
     if lag == known:
         return known
@@ -320,7 +319,7 @@ def _stood(now: PartitionLag, at: float, before: Standing | None) -> Standing:
         first = before.first_moved if before.first_moved is not None else at
         read |= now.committed <= now.end
         return Standing(now.committed, at if waits else None, now.end, at, step, pause, first, before.moves + 1, read)
-    # The same object wherever nothing changed: a cluster has 100,000 partitions that rest.
+    # Keep the same object if nothing changed: a cluster has 100,000 idle partitions.
     if read is not before.read:
         before = before._replace(read=read)
     if not waits:
@@ -336,7 +335,7 @@ def _trends(base: Poll, now: Poll, standing: Mapping[Place, Standing], delay: fl
         if stands.moved is not None:
             moved[p.member] = max(stands.moved, moved.get(p.member, stands.moved))
     anywhere = max(moved.values(), default=None)
-    # The busiest partition of a member shows its rhythm: others may just have nothing to commit.
+    # The busiest partition of a member shows its rhythm: others may have nothing to commit.
     intervals: dict[str, float] = {}
     for p in now.lag.partitions:
         if p.member and (interval := standing[place(p)].interval) is not None:
@@ -354,13 +353,13 @@ def _trends(base: Poll, now: Poll, standing: Mapping[Place, Standing], delay: fl
 
 
 def _rate(before: PartitionLag, now: PartitionLag, seconds: float, step: int) -> float | None:
-    """Return the records a second by which the lag grew, 0 where the change is within one step of commits, None if
+    """Return the records a second by which the lag grew, 0 if the change is within one step of commits, None if
     unknown."""
     if before.lag < 0 or now.lag < 0 or seconds < SHORTEST:
         return None
     change = now.lag - before.lag
-    # A lag is read at any point of the saw: it may differ by a whole step without any trend. A step larger than ten
-    # seconds of reading is no step of auto.commit but a jump, such as a reset.
+    # A poll hits any point of the sawtooth: the lag may differ by a whole step without any trend. A step larger than
+    # ten seconds of reading is not a step of auto.commit but a jump, such as a reset.
     read = max(0, now.committed - before.committed)
     noise = min(step, STEP_SECONDS * read / seconds)
     return 0.0 if abs(change) <= noise else change / seconds
@@ -376,21 +375,21 @@ def _is_stuck(
 ) -> bool:
     """Return whether a commit is stuck.
 
-    A group may commit only once a minute: without a rhythm that was observed, the verdict takes longer.
+    A group may commit only once a minute: without an observed rhythm, the verdict takes longer.
 
     Args:
-        still: seconds for which the commit has stood still, without those for which the answer may be delayed.
+        still: seconds without a commit, less the seconds by which the response may be delayed.
         of_member: when a commit of the same member last moved, Unix seconds; None for never.
         anywhere: the same for any commit of the group.
         interval: seconds between two commits of the member, None if unknown.
     """
-    # Offsets up to the end may hold no record (a transaction's markers, a gap of compaction): only what was written
-    # since proves that something waits.
+    # Offsets up to the end may hold no record (a transaction's markers, a gap of compaction): only records that were
+    # written since then prove that something waits.
     if stands.since is None or now.end <= stands.end:
         return False
     beside = of_member is not None and of_member > stands.since
     if interval is not None:
         return still >= max(STUCK_SOON, MISSED * interval, PAUSED * stands.pause)
-    # A commit without a reader stands still by design; a reader that is no member (assign()) shows in the commits.
+    # A commit without a reader stands still by design; commits reveal a reader that is not a member (assign()).
     reads = bool(now.member) or (anywhere is not None and anywhere > stands.since)
     return reads and still >= max(STUCK_BESIDE if beside else STUCK_ALONE, 2 * stands.pause)

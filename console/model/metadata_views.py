@@ -1,7 +1,7 @@
-"""What each broker answers to Metadata, compared: which of them shows partitions as they were. Pure.
+"""The comparison of the brokers' Metadata responses, which shows brokers with outdated partitions. Pure.
 
-A partition's leader epoch only rises. A broker that answers with a lower one than was known before it was asked has not
-taken in what the cluster decided.
+A partition's leader epoch only rises. A broker that responds with a lower one than was known before the request has not
+applied the cluster's decisions yet.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from msgspec import Struct, field
 from console.model.cluster import Topic, TopicListing
 
 MOST_EPOCHS = 20_000
-"""Partitions whose highest epoch is kept, the ones that were asked for last."""
+"""Maximum partitions whose highest epoch is kept: those with the latest requests."""
 MOST_LATE = 100
-"""Partitions of a broker that are kept as late."""
+"""Maximum outdated partitions that are kept of a broker."""
 NEVER = -1
 """The epoch of a partition that the broker does not know."""
 
 
 class Late(NamedTuple):
-    """A partition that a broker shows as it was. known: the epoch that was known before it was asked; shown: the one
-    that it answered, `NEVER` if it does not know the partition. since: Unix seconds of the first such answer."""
+    """A partition in an outdated state on a broker. known: the epoch that was known before the request; shown: the
+    epoch in the response, `NEVER` if the broker does not know the partition. since: Unix seconds of the first such
+    response."""
 
     topic: str
     partition: int
@@ -33,15 +34,15 @@ class Late(NamedTuple):
 
 
 class Views(Struct, frozen=True):
-    """The comparison so far. epochs: (topic id, partition) -> the highest leader epoch that any broker answered. late:
-    broker -> the partitions that it showed as they were when it was asked last, and the time of that, Unix seconds."""
+    """The comparison so far. epochs: (topic id, partition) -> the highest leader epoch in any response. late: broker ->
+    the outdated partitions in its last response; at: the time of that response, Unix seconds."""
 
     epochs: Mapping[tuple[str, int], int] = field(default_factory=dict)
     late: Mapping[int, tuple[Late, ...]] = field(default_factory=dict)
     at: Mapping[int, float] = field(default_factory=dict)
 
     def behind(self, seconds: float) -> dict[int, tuple[Late, ...]]:
-        """Return the brokers that have shown outdated partitions for at least so many seconds, and these partitions."""
+        """Return the brokers that have shown outdated partitions for at least these seconds, and these partitions."""
         lasting = {
             broker: tuple(each for each in mine if self.at[broker] - each.since >= seconds)
             for broker, mine in self.late.items()
@@ -50,12 +51,12 @@ class Views(Struct, frozen=True):
 
 
 def views_after(before: Views, broker: int, known: Iterable[Topic], answer: TopicListing, at: float) -> Views:
-    """Return the comparison after a broker's answer to Metadata.
+    """Return the comparison after a broker's response to Metadata.
 
     Args:
-        known: the topics that were asked for, as they were known before. Topics without an id (before Kafka 2.8) can't
-            be distinguished from others of the same name, and are left out.
-        at: the time of the answer, Unix seconds.
+        known: the requested topics in their state before. Topics without an id (before Kafka 2.8) can't be
+            distinguished from others with the same name, and are left out.
+        at: the time of the response, Unix seconds.
     """
     epochs = dict(before.epochs)
     was = {(each.topic, each.partition): each for each in before.late.get(broker, ())}
@@ -66,7 +67,7 @@ def views_after(before: Views, broker: int, known: Iterable[Topic], answer: Topi
             continue
         for partition in topic.partitions:
             key = topic.topic_id, partition.number
-            # Popped and set again: the order of the dict is that of use, and the oldest are dropped below.
+            # Popped and set again: the dict is in order of use, and the oldest are dropped below.
             floor = max(epochs.pop(key, NEVER), partition.leader_epoch)
             epoch = shown.get(partition.number, NEVER)
             epochs[key] = max(floor, epoch)
@@ -79,8 +80,8 @@ def views_after(before: Views, broker: int, known: Iterable[Topic], answer: Topi
 
 
 def _shown(topic: Topic, answer: TopicListing) -> dict[int, int] | None:
-    """Return the leader epoch of each partition of a topic in the answer; None where the topic is missing or another
-    one: it may have been deleted since it was known."""
+    """Return the leader epoch of each partition of a topic in the response; None if the topic is missing or another
+    one: it may have been deleted meanwhile."""
     found = answer.topics.get(topic.name)
     if found is None or found.topic_id != topic.topic_id:
         return None
@@ -88,7 +89,7 @@ def _shown(topic: Topic, answer: TopicListing) -> dict[int, int] | None:
 
 
 def views_of(before: Views, brokers: Iterable[int]) -> Views:
-    """Return the comparison of these brokers alone: nothing is claimed of one that is down."""
+    """Return the comparison for these brokers only: it makes no claim about a broker that is down."""
     kept = frozenset(brokers)
     if kept >= before.late.keys():
         return before

@@ -1,4 +1,4 @@
-"""The names of a mapping in order, remembered: to sort 100,000 again for each read of a few holds up keys."""
+"""A cache of sorted names: sorting 100,000 names for each read of a few would delay key presses."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from collections.abc import Mapping, Sequence
 
 _KEPT = 4
 _known: list[tuple[Mapping[str, object], Sequence[str]]] = []
-"""Mappings that never change, each with its names in order: the newest of the topics, of the groups, and so on."""
+"""Immutable mappings, each with its names in order: the newest of the topics, of the groups, and so on."""
 
 
 def in_order(named: Mapping[str, object]) -> Sequence[str]:
-    """Return the keys of a mapping in order. Of one that differs in a few keys from one before, only these are put in
-    place.
+    """Return the keys of a mapping in order. If it differs in a few keys from a cached one, only these are sorted in.
 
     Args:
-        named: never changes from here on. The same object, or one with the same keys, has the same sequence.
+        named: must not change after the call. The same object, or one with the same keys, has the same sequence.
     """
-    known = list(_known)  # another thread may add to it
+    known = list(_known)  # another thread may change it
     for before, names in known:
         if before is named:
             return names
@@ -32,7 +31,7 @@ def in_order(named: Mapping[str, object]) -> Sequence[str]:
 
 
 def next_names(names: Sequence[str], last: str, most: int) -> list[str]:
-    """Return the names after one, which need not be there, and then the first ones: so many at most, each once.
+    """Return up to `most` names, each once: those after `last`, which need not exist, and then the first ones.
 
     Args:
         names: in order.
@@ -42,5 +41,5 @@ def next_names(names: Sequence[str], last: str, most: int) -> list[str]:
 
 
 def _overlap(names: Sequence[str], named: Mapping[str, object]) -> bool:
-    """Return whether a mapping is likely to have most of these names."""
+    """Return whether a mapping probably has most of these names."""
     return bool(names) and sum(names[len(names) * part // 8] in named for part in range(8)) > 4

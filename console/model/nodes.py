@@ -1,4 +1,4 @@
-"""What an id stands for: a broker, or a controller that is not one as well. Pure."""
+"""The meaning of a node id: a broker, or a controller that is not also a broker. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from console.model.cluster import Broker
 from console.model.snapshot import Snapshot
 
 ITS_OWN = "What is a controller's own, its configs and loggers, is read and set with --bootstrap-controller HOST:PORT."
-"""What to do instead, for a controller that is named as a broker."""
+"""The remedy for a controller that is named as a broker."""
 
 
 def is_broker(snapshot: Snapshot, name: str) -> bool:
-    """Return whether an id is that of a registered broker, or may be: no brokers were read. Where controllers are
-    asked, it is that of one of them.
+    """Return whether an id is that of a registered broker, or may be, if no brokers were read. If kac is connected to
+    controllers, it is that of one of them.
 
     Args:
         name: the id in digits.
@@ -24,8 +24,8 @@ def is_broker(snapshot: Snapshot, name: str) -> bool:
 
 
 def controller_named(snapshot: Snapshot, name: str) -> str:
-    """Return what is wrong with naming this node as a broker; ``""`` unless it is known to be a controller and no
-    broker. Before Kafka 4.0 a broker that is down is not described, and a controller may be one."""
+    """Return why this node can't be named as a broker; ``""`` unless it is known to be a controller and not a broker.
+    Brokers before Kafka 4.0 do not describe brokers that are down, so a controller may be one."""
     if int(name) not in controllers(snapshot):
         return ""
     cluster = snapshot.cluster
@@ -34,15 +34,15 @@ def controller_named(snapshot: Snapshot, name: str) -> str:
 
 
 def holds_nothing(snapshot: Snapshot, node: int) -> str:
-    """Return what is wrong with moving replicas to or from this node; ``""`` unless it is known to be a controller that
-    is no broker. One that is in a list of replicas was a broker, before Kafka 4.0 perhaps still is."""
+    """Return why replicas can't move to or from this node; ``""`` unless it is known to be a controller that is not a
+    broker. A node in a list of replicas was a broker, and before Kafka 4.0 may still be."""
     what = controller_named(snapshot, str(node))
     was = what and any(node in each.replicas for topic in snapshot.topics.values() for each in topic.partitions)
     return "" if was or not what else f"{what}: it holds no replicas"
 
 
 def no_such(snapshot: Snapshot, name: str) -> tuple[str, str]:
-    """Return that there is no broker of this id, and which there are; of controllers where these are asked."""
+    """Return an error for an unknown broker id, with the known ids; for controllers if kac is connected to them."""
     cluster = snapshot.cluster
     word = "controller" if cluster.controllers and not cluster.brokers else "broker"
     ids = sorted(node.id for node in cluster.brokers or cluster.controllers)
@@ -50,7 +50,7 @@ def no_such(snapshot: Snapshot, name: str) -> tuple[str, str]:
 
 
 def controllers(snapshot: Snapshot) -> frozenset[int]:
-    """Return the ids of the controllers that are known and are not brokers as well."""
+    """Return the ids of the known controllers that are not also brokers."""
     quorum, features = snapshot.quorum, snapshot.features
     found = {each.id for each in quorum.voters} if quorum is not None else set()
     found |= {each.id for each in features.nodes if each.controller} if features is not None else set()
@@ -73,6 +73,6 @@ def shared_addresses(brokers: Iterable[Broker]) -> Mapping[str, tuple[int, ...]]
 
 
 def controller_at(snapshot: Snapshot, controller: int) -> str:
-    """Return a controller with the address at which it listens, where that is known."""
+    """Return a controller's id with the address at which it listens, if known."""
     found = next((each for each in snapshot.cluster.controllers if each.id == controller), None)
     return f"{controller} ({found.host}:{found.port})" if found is not None else str(controller)

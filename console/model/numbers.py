@@ -1,7 +1,7 @@
-"""Numbers as people write them: ASCII digits and nothing that only a programming language reads.
+"""Numbers as people write them: ASCII digits, without the additional forms of programming languages.
 
-Python's own `int` and `float` also take ``1_000``, ``nan``, ``inf``, ``٣`` and spaces; Kafka takes none of them. Runs
-on executors too: Python 3.10, standard library.
+Python's own `int` and `float` also accept ``1_000``, ``nan``, ``inf``, ``٣`` and spaces; Kafka accepts none of them.
+Also runs on executors: Python 3.10, standard library.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from typing import Any, TypeVar
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 LAST_MS = 253_402_300_799_999
-"""The last millisecond of the year 9999, since 1970: what comes after it is no time."""
+"""The last millisecond of the year 9999, since 1970: later numbers are not times."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 _NATURAL = re.compile(r"[0-9]{1,30}")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?")
 _SHOWN = 60
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
-"""Of a Java long, the widest number that a config holds (ConfigDef.Type.LONG)."""
+"""The range of a Java long, the widest number of a config (ConfigDef.Type.LONG)."""
 N = TypeVar("N", int, float)
 Data = str | int | float | bool | None | Sequence["Data"] | Mapping[str, "Data"]
 """A JSON value."""
 
 
 def known_number(number: int) -> int | None:
-    """Return a number of the wire; None for a negative one, which stands there for what is unknown or missing."""
+    """Return a number of the wire; None for a negative one, which means unknown or missing there."""
     return None if number < 0 else number
 
 
 def time_of(milliseconds: int) -> datetime | None:
-    """Return the time of Unix milliseconds; None for a negative number, which stands on the wire for no time, and for
-    one outside of the calendar.
+    """Return the time of Unix milliseconds; None for a negative number, which means no time on the wire, and for one
+    outside of the calendar.
     """
     return datetime.fromtimestamp(milliseconds / 1000, timezone.utc) if 0 <= milliseconds <= LAST_MS else None
 
 
 def is_natural(text: str) -> bool:
-    """Return whether a text has digits alone: ``0``, ``12``."""
+    """Return whether a text has only digits: ``0``, ``12``."""
     return _NATURAL.fullmatch(text) is not None
 
 
@@ -59,10 +59,10 @@ def has_number_form(text: str) -> bool:
 
 
 def natural_number(text: str) -> int:
-    """Return the number in a text that is natural.
+    """Return the natural number in a text.
 
     Raises:
-        ValueError: `is_natural` refuses it; the message says so.
+        ValueError: `is_natural` refuses it; the message is for the operator.
     """
     if not is_natural(text):
         raise ValueError(f"{_quoted(text)} is not a whole number of 0 or more")
@@ -70,10 +70,10 @@ def natural_number(text: str) -> int:
 
 
 def whole_number(text: str) -> int:
-    """Return the number in a text that is whole.
+    """Return the whole number in a text.
 
     Raises:
-        ValueError: `is_whole` refuses it; the message says so.
+        ValueError: `is_whole` refuses it; the message is for the operator.
     """
     if not is_whole(text):
         raise ValueError(f"{_quoted(text)} is not a whole number")
@@ -81,10 +81,10 @@ def whole_number(text: str) -> int:
 
 
 def decimal_number(text: str) -> float:
-    """Return the number in a text that is decimal.
+    """Return the decimal number in a text.
 
     Raises:
-        ValueError: `is_decimal` refuses it; the message says so.
+        ValueError: `is_decimal` refuses it; the message is for the operator.
     """
     if not is_decimal(text):
         raise ValueError(f"{_quoted(text)} is not a number")
@@ -92,13 +92,13 @@ def decimal_number(text: str) -> float:
 
 
 def option(read: Callable[[str], N], lowest: float = 0, highest: float = math.inf) -> Callable[[str], N]:
-    """Return a type for argparse: a function that reads the number of an option and raises ArgumentTypeError with what
-    is wrong.
+    """Return a type for argparse: a function that parses the number of an option and raises ArgumentTypeError with the
+    reason.
 
     Args:
-        read: raises ValueError for a text that is no number.
-        lowest: the least value that is accepted.
-        highest: the greatest value that is accepted.
+        read: raises ValueError for a text that is not a number.
+        lowest: the least accepted value.
+        highest: the greatest accepted value.
     """
 
     def number(text: str) -> N:
@@ -117,9 +117,9 @@ def option(read: Callable[[str], N], lowest: float = 0, highest: float = math.in
 
 
 def long_number(text: str | None) -> int | None:
-    """Return the number in a text from a cluster; None for a text that is no number, or none that a Java long can hold.
+    """Return the number in a text from a cluster; None if it is not a number, or too large for a Java long.
 
-    A broker may answer with any text: `int` also reads hundreds of digits, which no float and no date can take.
+    A broker may return any text: `int` also parses hundreds of digits, which no float and no date can represent.
     """
     if text is None or not _WHOLE.fullmatch(text):
         return None
@@ -138,21 +138,21 @@ def plural(count: int, one: str, many: str = "") -> str:
 
 
 def first_few(names: Sequence[str], most: int = 3) -> str:
-    """Return the first of these names, and how many more there are: ``a, b, c and 9 more``."""
+    """Return the first of these names and the number of the others: ``a, b, c and 9 more``."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 def time_of_day(at: datetime) -> str:
-    """Return the local time of day, as ``14:02:31``: unlike an age, it never has to be drawn again."""
+    """Return the local time of day, as ``14:02:31``: unlike an age, it never has to be redrawn."""
     return at.astimezone().strftime("%H:%M:%S")
 
 
 def json_text(data: object, **options: Any) -> str:
-    """Return data as JSON that any parser reads.
+    """Encode data as JSON that any parser reads.
 
-    Brokers accept a NaN or an infinity as a quota, and JSON has no number for it: it becomes the text ``nan``, ``inf``
-    or ``-inf``, which `float` reads back.
+    Brokers accept a NaN or an infinity as a quota, but JSON has no number for it: it becomes the text ``nan``, ``inf``
+    or ``-inf``, which `float` parses.
 
     Args:
         options: of `json.dumps`.

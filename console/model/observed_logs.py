@@ -1,4 +1,4 @@
-"""How the logs of partitions move between polls: a first offset that jumps, an end that falls, a last stable offset
+"""The changes of partitions' logs between polls: a first offset that jumps, an end that falls, a last stable offset
 that stands still. Pure.
 """
 
@@ -10,16 +10,16 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 Place = tuple[str, int]
-"""A topic and the number of a partition of it."""
+"""A topic and a partition number."""
 
 MOST_JUMPS = 2_000
-"""Jumps and falls that are kept of each kind, the latest."""
+"""Maximum jumps and falls that are kept of each kind: the latest."""
 KEPT_SECONDS = 1_800.0
 
 
 class LogOffsets(NamedTuple):
-    """A partition's log at one time. stable: the last stable offset, read before `end`, the high watermark; equal to
-    the end where it was not asked for."""
+    """The log of a partition at one time. stable: the last stable offset, read before `end`, the high watermark; equal
+    to the end if it was not requested."""
 
     start: int
     stable: int
@@ -27,7 +27,7 @@ class LogOffsets(NamedTuple):
 
     @property
     def waiting(self) -> int:
-        """The records that are written, and not readable with read_committed."""
+        """The records that are written, but not readable with read_committed."""
         return max(0, self.end - self.stable)
 
 
@@ -39,9 +39,9 @@ class Newest(NamedTuple):
 
 
 class ObservedLog(NamedTuple):
-    """A log as it was seen. at: of the last poll, Unix seconds; first_at: of the first, first_end: its end then.
-    stable_since: since when the last stable offset has been this one, and below the end; None where it is not. grew_at:
-    the last poll that found a higher end, None where none has."""
+    """The observations of a log. at: time of the last poll, Unix seconds; first_at: of the first, first_end: its end
+    then. stable_since: since when the last stable offset has been at this value below the end; None if it is not below.
+    grew_at: the last poll with a higher end, None without one."""
 
     last: LogOffsets
     at: float
@@ -52,8 +52,8 @@ class ObservedLog(NamedTuple):
 
 
 class Jump(NamedTuple):
-    """The first offset of a log that rose. after, at: the poll before and the one that saw it, Unix seconds. known_at,
-    known_end: an earlier poll and the log's end then: records from there on are younger than that."""
+    """A rise of a log's first offset. after, at: the polls before and after it, Unix seconds. known_at, known_end: an
+    earlier poll and the log's end then: records from that offset on are younger."""
 
     topic: str
     partition: int
@@ -66,7 +66,7 @@ class Jump(NamedTuple):
 
 
 class Fall(NamedTuple):
-    """The end of a log that fell. at: Unix seconds."""
+    """A fall of a log's end. at: Unix seconds."""
 
     topic: str
     partition: int
@@ -76,8 +76,8 @@ class Fall(NamedTuple):
 
 
 class ObservedLogs(Struct, frozen=True):
-    """The logs that were read so far. at: of the last read, Unix seconds. waiting: those whose last stable offset was
-    below the end then, kept so that not each read looks through all logs."""
+    """The observations of all logs. at: time of the last read, Unix seconds. waiting: logs whose last stable offset was
+    below the end then, so that a read does not scan all logs."""
 
     at: float = 0.0
     logs: Mapping[Place, ObservedLog] = field(default_factory=dict)
@@ -86,12 +86,12 @@ class ObservedLogs(Struct, frozen=True):
     waiting: frozenset[Place] = frozenset()
 
     def standing(self, seconds: float) -> tuple[Place, ...]:
-        """Return the partitions whose last stable offset has stood still below the end for at least so many seconds,
+        """Return the partitions whose last stable offset has stood still below the end for at least these seconds,
         sorted."""
         return tuple(sorted(place for place in self.waiting if self.stood(place) >= seconds))
 
     def stood(self, place: Place) -> float:
-        """Return the seconds for which the last stable offset has stood still below the end; -1 where it does not."""
+        """Return the seconds for which the last stable offset has stood still below the end; -1 if it does not."""
         known = self.logs.get(place)
         return -1.0 if known is None or known.stable_since is None else known.at - known.stable_since
 
@@ -99,20 +99,18 @@ class ObservedLogs(Struct, frozen=True):
 def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: float) -> ObservedLogs:
     """Return the observations after another read of some logs.
 
-    A log that begins at a lower offset than before is another one, since its topic was created again: it is observed
-    from here on.
+    A log that begins at a lower offset than before is a new one, since its topic was created again: its observations
+    start over.
 
     Args:
-        logs_read: the logs that were read now; what is known of the others stays.
+        logs_read: the logs of this read; the observations of other logs stay.
         at: the time of the read, Unix seconds. If it is not after that of the last read, the clock went back, and all
-            observations begin again.
+            observations start over.
     """
     if at <= before.at:
         before = ObservedLogs()
     logs = dict(before.logs)
-    alike: dict[
-        tuple[int, LogOffsets], ObservedLog
-    ] = {}  # most logs of a large cluster stand still: one object for all
+    alike: dict[tuple[int, LogOffsets], ObservedLog] = {}  # most logs of a large cluster are idle: one object for all
     jumps = [each for each in before.jumps if each.at > at - KEPT_SECONDS]
     falls = [each for each in before.falls if each.at > at - KEPT_SECONDS]
     for place, now in logs_read.items():
@@ -139,7 +137,7 @@ def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: 
 
 
 def without_logs(before: ObservedLogs, gone: Set[str]) -> ObservedLogs:
-    """Return the observations without those of topics that are gone.
+    """Return the observations without those of deleted topics.
 
     Args:
         gone: their names, which other topics may have now.

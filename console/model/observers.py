@@ -1,5 +1,5 @@
-"""Replicas that are outside of the ISR by design: they copy, and are neither elected nor waited for. Topics of some
-servers say in a config which of their replicas these are. Pure."""
+"""Observers: replicas that are outside of the ISR by design. They copy the log, but are not elected, and no producer
+waits for them. On some servers a config of the topic defines which of its replicas these are. Pure."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from console.model.cluster import Broker, Partition, Topic
 from console.model.config import ConfigResource, ConfigSet, topic_resource
 
 PLACEMENT_KEYS = ("confluent.placement.constraints",)
-"""Topics' keys whose value is a JSON object with `observers`: how many, and where."""
+"""Topic keys whose value is a JSON object with `observers`: their number and placement."""
 
 
 MOST_PLACEMENTS = 1_000
-"""Topics whose configs are read at once to learn of observers."""
+"""Maximum topics whose configs are read at once to find observers."""
 
 
 class ObserverRule(Struct, frozen=True):
-    """How many observers a partition has on brokers with these attributes; ``rack`` is the only one that is known."""
+    """The number of observers of a partition on brokers with these attributes; only ``rack`` is known."""
 
     count: int
     constraints: Mapping[str, Any] = field(default_factory=dict)
@@ -36,7 +36,7 @@ Rules = tuple[ObserverRule, ...]
 
 
 def observer_rules(configs: ConfigSet) -> Rules:
-    """Return the rules of observers in a topic's config; empty where it has none, or none that can be read."""
+    """Return the observer rules in a topic's config; empty if it has none, or none that can be parsed."""
     for key in PLACEMENT_KEYS:
         entry = configs.get(key)
         if entry is None or not entry.value:
@@ -53,14 +53,14 @@ def observer_rules(configs: ConfigSet) -> Rules:
 def placements_to_read(
     topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet], asked: Container[str]
 ) -> list[str]:
-    """Return the topics whose configs have to be read to learn whether replicas missing from their ISRs are observers.
+    """Return the topics whose configs are required to decide whether replicas missing from their ISRs are observers.
 
-    Most servers have no such config: while no topic is described, a single topic is enough to see that.
+    Most servers have no such config: until a topic is described, a single topic is enough to see that.
 
     Args:
         topics: all topics, by name.
-        configs: what was read of them so far.
-        asked: names of topics whose configs were asked for before: they are not asked for again.
+        configs: their configs that were read so far.
+        asked: names of topics whose configs were requested before: they are not requested again.
     """
     known = [configs.get(topic_resource(name)) for name in topics]
     described = next((each for each in known if each is not None), None)
@@ -77,7 +77,7 @@ def placements_to_read(
 def observed(
     topics: Mapping[str, Topic], rules: Mapping[str, Rules], brokers: tuple[Broker, ...]
 ) -> Mapping[str, Topic]:
-    """Return the topics with their observers marked; the very same mapping and topics where nothing changes."""
+    """Return the topics with their observers marked; the same mapping and topic objects where nothing changes."""
     racks = {broker.id: broker.rack for broker in brokers}
     changed = {}
     for name in rules.keys() & topics.keys():
@@ -89,8 +89,8 @@ def observed(
 
 
 def _marked(partition: Partition, rules: Rules, racks: Mapping[int, str | None]) -> Partition:
-    """Return a partition with its observers: the last replicas of the list that fit a rule. One that is in sync was
-    promoted and does not count."""
+    """Return a partition with its observers: the last replicas of the list that match a rule. A replica that is in sync
+    was promoted and does not count."""
     found: list[int] = []
     for rule in rules:
         rack = rule.constraints.get("rack")

@@ -1,4 +1,4 @@
-"""Everything that is read of a cluster, as one table: the parts of the snapshot, and what triage reads with them."""
+"""All parts that kac reads of a cluster, as one table: those of the snapshot, and further ones for triage."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import NamedTuple, Self
 
 
 class About(NamedTuple):
-    """What is said of a part everywhere."""
+    """The description of a part."""
 
     noun: str = ""
-    """Names it in messages; empty: the part's own name does."""
+    """Its name in messages; empty: the part's own name."""
     entity: str = ""
-    """A member of it, in the singular; empty: its failures name none."""
+    """A member of it, in the singular; empty: its failures have no members."""
     entities: str = ""
-    """Several of them; empty: the singular with an s."""
+    """The plural; empty: the singular with an s."""
     at_controllers: bool = False
-    """Whether it is watched where controllers are asked in place of brokers."""
+    """Whether it is also watched if kac is connected to controllers instead of brokers."""
     is_vital: bool = False
-    """Whether nothing can be said of a cluster without it, not even that nothing is wrong."""
+    """Whether triage can't conclude anything without it, not even that nothing is wrong."""
     by_members: bool = False
-    """Whether members of it are read by themselves, so that its time in the snapshot may be that of a few."""
+    """Whether members of it are read individually, so that its time in the snapshot may be that of a few."""
     is_watched: bool = False
-    """Whether `kac events` and the pane of events say that they miss its changes, if it can't be read."""
+    """Whether `kac events` and the events pane report that they miss its changes if it can't be read."""
 
 
 class Part(StrEnum):
@@ -31,7 +31,7 @@ class Part(StrEnum):
     about: About
 
     def __new__(cls, name: str, about: About) -> Self:
-        """Make a member of a row below."""
+        """Create a member from a row below."""
         part = str.__new__(cls, name)
         part._value_ = name
         part.about = about
@@ -39,7 +39,7 @@ class Part(StrEnum):
 
     @property
     def noun(self) -> str:
-        """Names the part in messages."""
+        """The name of the part in messages."""
         return self.about.noun or self.value.replace("_", " ")
 
     # Parts of the snapshot.
@@ -66,7 +66,7 @@ class Part(StrEnum):
     TRANSACTIONS = "transactions", About(by_members=True)
     REPLICA_LOGS = "replica_logs", About("replicas without a leader")
 
-    # What triage reads next to the snapshot (`triage.facts`).
+    # Parts that triage reads in addition to the snapshot (`triage.facts`).
     SILENCE = "silent", About("which brokers answer", at_controllers=True, is_vital=True)
     LOGS = "logs", About()
     OPEN_TRANSACTIONS = "open transactions", About()
@@ -86,7 +86,7 @@ def part_named(name: str) -> Part:
 
 
 def about(name: str) -> About:
-    """Return what is said of a part. A failure to read a single group has a name of its own, for which it is the noun.
+    """Return the description of a part. The failure to read a single group has its own name, which becomes the noun.
 
     Args:
         name: of a part, or of a failure.

@@ -1,4 +1,4 @@
-"""What the quorum's description says of its replicas: who follows, who was formatted again, who may vote. Pure."""
+"""The replicas in the quorum's description: followers, replicas that were formatted again, and voters. Pure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 
 FOLLOWS_MS = 10_000
-"""Milliseconds since a replica fetched, or caught up, after which it does not follow: well above a fetch, and half of
-what makes a leader resign (controller.quorum.fetch.timeout.ms and its brothers)."""
+"""Milliseconds without a fetch, or without catching up, after which a replica does not follow: well above a fetch, and
+half of the timeouts after which a leader resigns (controller.quorum.fetch.timeout.ms and related keys)."""
 KRAFT_VERSION = "kraft.version"
-"""The feature of whose level 1 on voters have directory ids, and can be added and removed (KIP-853)."""
+"""The feature that from level 1 on gives voters directory ids and lets them be added and removed (KIP-853)."""
 
 
 def leaders_clock(quorum: Quorum | None) -> int | None:
-    """Return Unix milliseconds by the leader's clock: it caught up with itself when it answered
+    """Return Unix milliseconds by the leader's clock: the leader sets its own caught-up time when it responds
     (LeaderState.describeQuorum).
     """
     # Not this host's clock, which may differ from the leader's by more than `FOLLOWS_MS`.
@@ -29,25 +29,25 @@ def leaders_clock(quorum: Quorum | None) -> int | None:
 
 
 def fetches(quorum: Quorum, replica: QuorumReplica) -> bool:
-    """Return whether a replica fetches the log, as far as its leader says; the leader does. Before Kafka 3.3 it says
-    nothing."""
+    """Return whether a replica fetches the log, as far as the leader reports; the leader itself counts. Leaders before
+    Kafka 3.3 report no fetch times."""
     now = leaders_clock(quorum)
     return replica.id == quorum.leader_id or now is None or replica.last_fetch_ms >= now - FOLLOWS_MS
 
 
 def follows(quorum: Quorum, replica: QuorumReplica) -> bool:
-    """Return whether a replica has what is in the log, but for the last seconds: it would help to commit a record."""
+    """Return whether a replica has the log but for the last seconds, so that it would help to commit a record."""
     now = leaders_clock(quorum)
-    # The leader's times, and not the lag: a busy quorum always has records on their way.
-    # DescribeQuorum has times from version 1 on (KIP-836, Kafka 3.3); before, the lag is all there is.
+    # Compare the leader's times, not the lag: a busy quorum always has records on their way.
+    # DescribeQuorum has times from version 1 on (KIP-836, Kafka 3.3); before, only the lag is known.
     if replica.id == quorum.leader_id or now is None:
         return replica.id == quorum.leader_id or replica.lag == 0
     return replica.last_caught_up_ms >= now - FOLLOWS_MS
 
 
 class KnownVoters(NamedTuple):
-    """Who votes, as far as that is known while no leader says it. source: what says so. at: when a leader did, UTC;
-    None where it is what the nodes are configured with."""
+    """The known voters of a quorum without a reachable leader. source: where they were found. at: time of the leader's
+    response, UTC; None if they are from the configs of a node."""
 
     ids: tuple[int, ...]
     source: str
@@ -58,8 +58,8 @@ _STATIC, _SERVERS = "controller.quorum.voters", "controller.quorum.bootstrap.ser
 
 
 def known_voters(snapshot: Snapshot) -> KnownVoters | None:
-    """Return the voters by the last answer of a leader, else by the configs of a node in a static quorum; None where
-    neither was read. Voters of a dynamic quorum stand in the metadata log alone."""
+    """Return the voters from the last response of a leader, else from the configs of a node in a static quorum; None if
+    neither was read. The voters of a dynamic quorum are in the metadata log only."""
     if snapshot.quorum is not None:
         return KnownVoters(
             tuple(sorted(each.id for each in snapshot.quorum.voters)),
@@ -75,8 +75,8 @@ def known_voters(snapshot: Snapshot) -> KnownVoters | None:
 
 
 def controllers_addresses(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return where brokers find the controllers, as ``host:port``, by the configs of the first that has them; none
-    where a broker is a controller as well, which is asked itself."""
+    """Return the addresses of the controllers, as ``host:port``, from the configs of the first broker that has them;
+    none from a broker that is also a controller, which can be asked itself."""
     for node in snapshot.cluster.brokers:
         roles = _configured(snapshot, node.id, "process.roles")
         found = _configured(snapshot, node.id, _STATIC) or _configured(snapshot, node.id, _SERVERS)
@@ -86,7 +86,7 @@ def controllers_addresses(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def _configured(snapshot: Snapshot, node: int, key: str) -> tuple[str, ...]:
-    """Return the items of a node's list of configs; none where it was not read."""
+    """Return the items of a list in a node's configs; empty if it was not read."""
     configs = snapshot.configs.get(broker_resource(node))
     entry = configs.get(key) if configs is not None else None
     items = (each.strip() for each in (entry.value or "").split(",")) if entry is not None else ()
@@ -94,12 +94,12 @@ def _configured(snapshot: Snapshot, node: int, key: str) -> tuple[str, ...]:
 
 
 def is_unanswered(snapshot: Snapshot) -> bool:
-    """Return whether controllers were asked who leads, and what is known is from before."""
+    """Return whether the last request to the controllers for the leader failed, so that the quorum is outdated."""
     return bool(snapshot.cluster.controllers) and any(each.part == Part.QUORUM for each in snapshot.failures)
 
 
 def voters_text(known: KnownVoters | None) -> str:
-    """Return who votes, as a text, where no leader answers."""
+    """Return the known voters as text, for a quorum without a reachable leader."""
     if known is None:
         return "who votes is not known: only a leader says it"
     ids = ", ".join(map(str, known.ids))
@@ -109,20 +109,20 @@ def voters_text(known: KnownVoters | None) -> str:
 
 
 def voters_in_short(known: KnownVoters | None) -> str:
-    """Return who votes where no leader answers, in half a line of 80 cells."""
+    """Return the same in half a line of 80 cells."""
     if known is None or known.at is None:
         return voters_text(known)
     return f"as of {time_of_day(known.at)} voters {', '.join(map(str, known.ids))}"
 
 
 def majority(voters: int) -> int:
-    """Return how many of so many voters elect a leader and commit a record."""
+    """Return the number of voters that can elect a leader and commit a record."""
     return voters // 2 + 1
 
 
 def formatted_again(quorum: Quorum, voter: QuorumReplica) -> QuorumReplica | None:
-    """Return the observer that runs in a voter's place with another directory: its storage was formatted again, so that
-    it is not the voter any more. None where the voter fetches, or no such observer does."""
+    """Return the observer with a voter's id and another directory: the node's storage was formatted again, so that it
+    is no longer the voter. None if the voter fetches, or no such observer does."""
     if fetches(quorum, voter) or not voter.directory_id:
         return None
     others = [each for each in quorum.observers if each.id == voter.id and each.directory_id != voter.directory_id]
@@ -130,12 +130,13 @@ def formatted_again(quorum: Quorum, voter: QuorumReplica) -> QuorumReplica | Non
 
 
 def observing_controllers(snapshot: Snapshot) -> tuple[QuorumReplica, ...]:
-    """Return the controllers that follow the log and are no voters; none where it is unknown which observers are
-    brokers."""
+    """Return the controllers that follow the log and are not voters; empty if it is unknown which observers are
+    brokers.
+    """
     quorum, cluster = snapshot.quorum, snapshot.cluster
     if quorum is None:
         return ()
-    # By id and directory: a node that was formatted again observes under the id of the voter that it was (KIP-853).
+    # By id and directory: a node that was formatted again observes under the id of its former voter (KIP-853).
     voters = {(each.id, each.directory_id) for each in quorum.voters}
     return tuple(
         each
@@ -147,28 +148,28 @@ def observing_controllers(snapshot: Snapshot) -> tuple[QuorumReplica, ...]:
 def _is_controller(cluster: ClusterInfo, node: int) -> bool:
     if cluster.controllers:
         return node in {each.id for each in cluster.controllers}
-    # Brokers name controllers nowhere, but all brokers, from Kafka 4.0 on also those that are down.
+    # Brokers do not report controllers, but all brokers; from Kafka 4.0 on also those that are down.
     return cluster.shows_fenced and node not in {each.id for each in cluster.brokers}
 
 
 def observing_brokers(snapshot: Snapshot) -> tuple[QuorumReplica, ...]:
-    """Return the observers that are no controllers; none where it is unknown which are."""
+    """Return the observers that are not controllers; empty if it is unknown which ones are."""
     quorum, cluster = snapshot.quorum, snapshot.cluster
     if quorum is None or not (cluster.controllers or cluster.brokers):
         return ()
     controllers = {each.id for each in cluster.controllers} | {each.id for each in quorum.voters}
     brokers = {each.id for each in cluster.brokers}
-    # Asked through a controller, no broker is known (KIP-919): then all other observers are brokers.
+    # Controllers report no brokers (KIP-919): then all other observers are brokers.
     return tuple(
         each for each in quorum.observers if each.id not in controllers and (each.id in brokers or not brokers)
     )
 
 
 def has_no_broker(snapshot: Snapshot, silent: Set[int] = frozenset()) -> bool:
-    """Return whether controllers alone follow the log, none of which is a broker as well, as all say that answer.
+    """Return whether only controllers follow the log, and all that respond have no broker role.
 
     Args:
-        silent: the controllers that do not answer.
+        silent: the controllers that do not respond.
     """
     quorum = snapshot.quorum
     if quorum is None or quorum.leader_id < 0 or observing_brokers(snapshot):

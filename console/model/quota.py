@@ -1,7 +1,7 @@
 """Client quotas: entities, their values, and which of them applies to a client (KIP-55, KIP-546).
 
 ===== ======================== =============================
-level entity                   who shares the limit
+level entity                   shared by
 ===== ======================== =============================
 1     user, client             the user with that client id
 2     user, default client     the user with that client id
@@ -9,14 +9,14 @@ level entity                   who shares the limit
 4     default user, client     the user with that client id
 5     default user and client  the user with that client id
 6     default user             the user
-7     client                   all who use the client id
-8     default client           all who use the client id
+7     client                   all users of the client id
+8     default client           all users of the client id
 ===== ======================== =============================
 
 A client without a client id (empty or null) falls under the levels 3 and 6 alone: a broker then looks for a limit of
-the user. A limit holds on each broker by itself, not over the cluster; that of changes of topics on the controller.
+the user. A limit holds on each broker by itself, not over the cluster; the limit of mutations holds on the controller.
 
-Sources: ClientQuotaEntity, ClientQuotaManager.DefaultQuotaCallback. Runs on executors too: Python 3.10, standard
+Sources: ClientQuotaEntity, ClientQuotaManager.DefaultQuotaCallback. Also runs on executors: Python 3.10, standard
 library.
 """
 
@@ -48,10 +48,11 @@ class QuotaPart(NamedTuple):
 
 
 class QuotaEntity(tuple[str | None, ...]):
-    """Who a quota is for: a set of (type, name or default), kept in the order user, client-id, ip, others.
+    """The entity of a quota: a set of (type, name or default), kept in the order user, client-id, ip, others.
 
-    A type that other brokers add (``client-id-prefix``) is kept as it came. A tuple of its own class, each type with
-    its name behind it: a cluster may have a million, each made and hashed once for every read, so each is one object.
+    A type that other brokers add (``client-id-prefix``) is kept as received. It is a tuple of its own class, each type
+    followed by its name: a cluster may have a million, each created and hashed once for every read, so each is one
+    object.
     """
 
     __slots__ = ()
@@ -63,7 +64,7 @@ class QuotaEntity(tuple[str | None, ...]):
 
     @property
     def is_combined(self) -> bool:
-        """Whether it has several components, as a user with a client."""
+        """Whether it has several components, such as a user and a client."""
         return len(self) > 2
 
     @property
@@ -73,15 +74,15 @@ class QuotaEntity(tuple[str | None, ...]):
 
     @classmethod
     def of(cls, parts: Mapping[str, str | None]) -> QuotaEntity:
-        """Return the entity of components such as ``{"user": "alice", "client-id": None}``; a name of None is the
-        default."""
+        """Return the entity of components such as ``{"user": "alice", "client-id": None}``; None is the default
+        name."""
         return cls(chain.from_iterable((t, parts[t]) for t in sorted(parts, key=part_order)))
 
     def __repr__(self) -> str:
         return f"QuotaEntity({self.as_dict()!r})"
 
     def as_dict(self) -> dict[str, str | None]:
-        """Return the components as JSON output has them: a null name is the default."""
+        """Return the components in the form of JSON output: a null name is the default."""
         return dict(zip(self.types, self[1::2], strict=True))
 
     def has(self, type_: str) -> bool:
@@ -98,11 +99,11 @@ class QuotaEntity(tuple[str | None, ...]):
 
 
 QuotaValues = Mapping[str, float]
-"""Quota key -> value: bytes/s, percent, mutations/s or connections/s by the key (ClientQuotaRecord is a double)."""
+"""Quota key -> value: bytes/s, percent, mutations/s or connections/s, depending on the key (a double on the wire)."""
 
 
 class Match(IntEnum):
-    """How a filter compares one component (DescribeClientQuotasRequest). ANY_NAME finds the default entity too."""
+    """The comparison of a filter component (DescribeClientQuotasRequest). ANY_NAME also matches the default entity."""
 
     EXACT = 0
     DEFAULT = 1
@@ -110,7 +111,7 @@ class Match(IntEnum):
 
 
 class QuotaMatch(NamedTuple):
-    """A component that an entity must have: `name` counts with EXACT only."""
+    """A component that an entity must have: `name` applies to EXACT only."""
 
     type: str
     match: Match
@@ -118,9 +119,9 @@ class QuotaMatch(NamedTuple):
 
 
 class QuotaFilter(NamedTuple):
-    """Which entities to read: those with all of these components and, where `strict`, no others.
+    """A filter for entities: those with all of these components and, if `strict`, no others.
 
-    Without components it finds all; without components and strict, none.
+    Without components it matches all entities; without components and strict, none.
     """
 
     components: tuple[QuotaMatch, ...] = ()
@@ -178,18 +179,19 @@ QUOTA_KEYS = (*CLIENT_KEYS, *IP_KEYS)
 
 
 class QuotaKey(NamedTuple):
-    """What a key limits, and how it is written and shown.
+    """The meaning of a quota key, and how kac reads and shows its values.
 
     Attributes:
-        unit: of its values, as they are shown.
-        suffix: what an operator may write behind a number; a byte rate has amounts, as ``10MB/s``.
-        short: the word above its column.
-        about: what it limits, as a help text.
+        unit: of the values that are shown.
+        suffix: text that an operator may write after a number; a byte rate has amounts, as ``10MB/s``.
+        short: the heading of its column.
+        about: the resource that it limits, as a help text.
         samples: values to offer first.
-        near_zero: below it a client is as good as shut out: less than a batch's header a second, or a request every
-            few minutes.
-        largest: the largest value, of whole numbers alone; None where it may have a fraction.
-        adds_up: whether all brokers together allow as many times as much: each holds it by itself, and it is no share.
+        near_zero: the value below which a client is practically shut out: less than a batch header a second, or one
+            request every few minutes.
+        largest: the largest value of a key that has whole numbers only; None if it may have a fraction.
+        adds_up: whether the cluster allows the limit times the number of brokers: each broker applies it by itself, and
+            it is not a share.
     """
 
     unit: str
@@ -248,7 +250,7 @@ BY_KEY: Mapping[str, QuotaKey] = MappingProxyType(
             ("5/s", "10/s", "50/s"),
             0.1,
             None,
-            adds_up=False,  # the active controller alone holds it (ControllerApis)
+            adds_up=False,  # only the active controller applies it (ControllerApis)
         ),
         CONNECTION_CREATION_RATE: QuotaKey(
             "conn/s",
@@ -261,12 +263,12 @@ BY_KEY: Mapping[str, QuotaKey] = MappingProxyType(
         ),
     }
 )
-"""Each of `QUOTA_KEYS` with what all rooms say of it."""
+"""The record of each of `QUOTA_KEYS`, for all rooms."""
 
 USER_LEVELS = (3, 6)
 """The levels that all clients of a user share."""
 OWN_LEVELS = (1, 3, 7)
-"""The levels whose entity is named throughout, so that its limit is for one scope."""
+"""The levels whose entity has no default component, so that its limit is for one scope."""
 
 
 class Level(NamedTuple):
@@ -280,8 +282,8 @@ class Effective(NamedTuple):
     """The limit that applies to one key, and the levels that it beat, the strongest first.
 
     shared: ``"client"`` (this user's connections with this client id), ``"user"`` (all clients of the user),
-    ``"client-id"`` (everybody who uses the client id), ``"ip"`` (the address). It goes by the kind of the entity, not
-    by whether it is a default: under a default, each gets the limit for itself.
+    ``"client-id"`` (all users of the client id), ``"ip"`` (the address). It depends on the kind of the entity, not on
+    whether it is a default: under a default, each name gets the limit for itself.
     """
 
     key: str
@@ -292,14 +294,14 @@ class Effective(NamedTuple):
 
     @property
     def level(self) -> int:
-        """The entity's level, 1 to 8; of addresses 1 or 2."""
+        """The entity's level, 1 to 8; for addresses 1 or 2."""
         return level_of(self.entity)
 
 
 def levels(user: str, client: str) -> tuple[QuotaEntity, ...]:
     """Return the entities of the eight levels for a user and a client id, level 1 first.
 
-    They are all eight whatever the arguments: of a client without a client id (``""``) only `USER_LEVELS` can apply.
+    All eight are returned for any arguments: for a client without a client id (``""``) only `USER_LEVELS` can apply.
     """
     return tuple(
         QuotaEntity.of(parts)
@@ -320,13 +322,14 @@ def level_of(entity: QuotaEntity) -> int:
     """Return the level of an entity.
 
     Returns:
-        1 (user and client) to 8 (default client), the strongest first; of an address 1, of the default address 2.
+        1 (user and client) to 8 (default client), the strongest first; 1 for an address, 2 for the default address.
     """
     names = entity.as_dict()
     if IP in names:
         return 1 if names[IP] is not None else 2
     user, client = USER in names, CLIENT_ID in names
-    # A pair's level is 1 or 2 under a named user, 4 or 5 under the default one: the named user alone, 3, is between.
+    # A pair has level 1 or 2 under a named user, 4 or 5 under the default user: level 3, the named user alone, is
+    # between.
     if user and client:
         return 1 + (names[CLIENT_ID] is None) + 3 * (names[USER] is None)
     if user:
@@ -343,13 +346,13 @@ def effective(quotas: Mapping[QuotaEntity, QuotaValues], user: str, client: str,
     """Return the quota that applies to a user's connections with a client id.
 
     Args:
-        quotas: all quotas that are known. Where some were not read, the answer may be wrong.
+        quotas: all quotas that are known. If some were not read, the result may be wrong.
         user: the name, without ``User:``.
         client: the client id; ``""`` for connections without one, to which only the levels of the user apply.
         key: one of `CLIENT_KEYS`.
 
     Returns:
-        The value in the key's unit, on each broker by itself; None where no quota applies.
+        The value in the key's unit, on each broker by itself; None if no quota applies.
     """
     every = levels(user, client)
     return _first(quotas, every if client else tuple(every[level - 1] for level in USER_LEVELS), key)
@@ -363,14 +366,14 @@ def effective_ip(quotas: Mapping[QuotaEntity, QuotaValues], address: str) -> Eff
         address: an IP address as brokers print it.
 
     Returns:
-        The value in connections a second, on each broker by itself; None where no quota applies.
+        The value in connections a second, on each broker by itself; None if no quota applies.
     """
     return _first(quotas, ip_levels(address), CONNECTION_CREATION_RATE)
 
 
 def _first(quotas: Mapping[QuotaEntity, QuotaValues], order: tuple[QuotaEntity, ...], key: str) -> Effective | None:
-    # Each key by itself: an entity without this key does not hide a weaker one that has it (ClientQuotaManager:
-    # brokers have one for each key).
+    # Each key by itself: an entity without this key does not hide a weaker one that has it (brokers have one
+    # ClientQuotaManager for each key).
     found = [Level(entity, values[key]) for entity in order if (values := quotas.get(entity)) and key in values]
     if not found:
         return None

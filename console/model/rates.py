@@ -1,7 +1,7 @@
-"""Rates of writing from two polls: records a second from end offsets, bytes a second from the sizes of leaders' logs.
+"""Write rates from two polls: records a second from end offsets, bytes a second from the sizes of leaders' logs.
 
-A rate is unknown until two polls have shown it. Offsets also count what is no record (control records, gaps of
-compaction), and a size is of the compressed batches on disk. Pure.
+A rate is unknown until two polls have shown it. Offsets also count control records and gaps of compaction, and a size
+is of the compressed batches on disk. Pure.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from console.model.disk_trend import DirSample
 
 WINDOW = 15.0
-"""Seconds over which a rate is smoothed: it compares with a poll that is at least this old once there is one, and at
-most twice as old where polls are frequent. Polls that are further apart are compared with the one before."""
+"""Seconds over which a rate is smoothed: it compares with a poll that is at least this old once such a poll exists, and
+at most twice as old if polls are frequent. Less frequent polls are compared with the one before."""
 SHORTEST = 1.0
-"""Seconds between two polls before they show a rate."""
+"""Minimum seconds between two polls for a rate."""
 KNOWN_SHARE = 0.9
-"""Share of the partitions of a topic or a broker that has to be known before their sum is."""
+"""Share of the partitions of a topic or a broker whose rate must be known for a known sum."""
 
 Place = tuple[str, int]
-"""A topic and the number of a partition of it."""
+"""A topic and a partition number."""
 
 
 class Counter(NamedTuple):
     """A number that only grows, read repeatedly; times are Unix seconds.
 
-    base: the reading with which the last one is compared; next: the one that takes its place. source: where it was
-    counted, the broker of a log's size.
+    base: the reading that the last one is compared with; next: the reading that replaces it. source: the broker whose
+    log was measured, for a size.
     """
 
     base_at: float
@@ -51,7 +51,7 @@ class Counter(NamedTuple):
 
     @property
     def rate(self) -> float | None:
-        """By how much it grows in a second, never below 0; None if unknown."""
+        """Growth per second, never below 0; None if unknown."""
         seconds = self.at - self.base_at
         return (self.value - self.base) / seconds if seconds >= SHORTEST else None
 
@@ -59,18 +59,18 @@ class Counter(NamedTuple):
 def count(known: Counter | None, value: int, at: float, source: int = -1) -> Counter:
     """Return a counter after one more reading.
 
-    It begins again where it can't have grown to this value: the log was truncated, had records deleted, was created
+    It starts over if the value can't be the result of growth: the log was truncated, had records deleted, was created
     again or is that of another broker; and after a clock that went back.
 
     Args:
         known: the counter so far, None before the first reading.
         value: an end offset, or bytes.
         at: the time of the reading, Unix seconds.
-        source: the broker whose log was measured, -1 where it does not matter.
+        source: the broker whose log was measured, -1 if it does not matter.
     """
     if known is None or value < known.value or at < known.at or source != known.source:
         return Counter(at, value, at, value, at, value, source)
-    # Two readings take turns as the base: of each partition only three are kept, and none is older than two windows.
+    # Two readings alternate as the base: only three are kept of each partition, and none is older than two windows.
     if at - known.at >= WINDOW:
         return Counter(known.at, known.value, at, value, at, value, source)
     if at - known.next_at >= WINDOW:
@@ -79,7 +79,7 @@ def count(known: Counter | None, value: int, at: float, source: int = -1) -> Cou
 
 
 class Rate(NamedTuple):
-    """Bytes and records a second; None for what is unknown."""
+    """Bytes and records a second; None if unknown."""
 
     bytes: float | None = None
     records: float | None = None
@@ -89,8 +89,8 @@ UNKNOWN = Rate()
 
 
 class Rates(Struct, frozen=True, dict=True):
-    """What the polls so far show. ends: the end offset of each partition; sizes: the bytes of its leader's log. dirs:
-    (broker, path) -> samples of what is usable, the earliest first."""
+    """The rates from the polls so far. ends: the end offset of each partition; sizes: the bytes of its leader's log.
+    dirs: (broker, path) -> samples of the usable bytes, the earliest first."""
 
     ends: Mapping[Place, Counter] = field(default_factory=dict)
     sizes: Mapping[Place, Counter] = field(default_factory=dict)
@@ -103,8 +103,8 @@ class Rates(Struct, frozen=True, dict=True):
 
     @cached_property
     def seconds_left(self) -> Mapping[int, float]:
-        """Return the seconds until the first disk of each broker is full; brokers where none fills, or that is unknown,
-        are missing."""
+        """The seconds until the first disk of each broker is full; brokers without a filling or known disk are
+        missing."""
         from console.model.disk_trend import foreseen
 
         found: dict[int, float] = {}
@@ -122,7 +122,7 @@ def with_ends(rates: Rates, asked: Iterable[Place], read: Mapping[Place, int], a
     """Return the rates after end offsets were read.
 
     Args:
-        asked: the partitions whose ends were requested: those that `read` lacks lose what was known of them.
+        asked: the partitions whose ends were requested: those that are not in `read` lose their counters.
         read: end offsets.
         at: when they were read, an aware time.
     """
@@ -136,7 +136,7 @@ def with_ends(rates: Rates, asked: Iterable[Place], read: Mapping[Place, int], a
 
 
 def without_topics(rates: Rates, gone: Set[str]) -> Rates:
-    """Return the rates without what was counted of some topics. gone: their names, which others may have now."""
+    """Return the rates without the counters of some topics. gone: their names, which other topics may have now."""
 
     def left(known: Mapping[Place, Counter]) -> dict[Place, Counter]:
         return {place: each for place, each in known.items() if place[0] not in gone}
@@ -145,15 +145,15 @@ def without_topics(rates: Rates, gone: Set[str]) -> Rates:
 
 
 class _Counting:
-    """Counters after one more reading of each at the same time. Of equal counters with equal readings one object is
-    made: most logs of a large cluster are empty, or stand still."""
+    """Counters after one more reading of each at the same time. Equal counters with equal readings become one object:
+    most logs of a large cluster are empty or idle."""
 
     def __init__(self, at: float, source: int = -1) -> None:
         self._at, self._source = at, source
         self._made: dict[tuple[int, int], Counter] = {}
 
     def after(self, known: Counter | None, value: int) -> Counter:
-        """Return `count` of them. The known counters have to live as long as this."""
+        """Return `count` of them. The known counters must outlive this object, which identifies them by `id`."""
         made = self._made.get((id(known), value))
         if made is None:
             made = self._made[id(known), value] = count(known, value, self._at, self._source)
@@ -166,7 +166,7 @@ def with_dirs(rates: Rates, topics: Mapping[str, Topic], dirs: Mapping[int, Iter
 
     Args:
         topics: all topics, by name: the size of a partition is that of its leader's replica.
-        dirs: the directories of the brokers that answered, by broker id; samples of other brokers stay.
+        dirs: the directories of the brokers that responded, by broker id; samples of other brokers stay.
         at: when they were read, an aware time.
     """
     from console.model.disk_trend import DirSample, sampled
@@ -182,7 +182,7 @@ def with_dirs(rates: Rates, topics: Mapping[str, Topic], dirs: Mapping[int, Iter
                 samples[key] = sampled(rates.dirs.get(key, ()), DirSample(at, log_dir.usable_bytes))
             for name, number, size, _, is_future in log_dir.replicas:
                 partition = partition_in(topics.get(name), number)
-                # A future replica is a copy between directories: its growth is no write.
+                # A future replica is a copy between directories: its growth is not a write.
                 if partition is not None and partition.leader == broker and not is_future:
                     sizes[name, number] = counted.after(sizes.get((name, number)), size)
     return Rates(_there(rates.ends, topics), sizes, samples)
@@ -194,7 +194,7 @@ def _there(known: Mapping[Place, Counter], topics: Mapping[str, Topic]) -> dict[
 
 
 class Tally(NamedTuple):
-    """Of some partitions: how many, of how many bytes and records a second are known, and the sums of these."""
+    """Sums over some partitions: how many they are, how many have known bytes and records a second, and these sums."""
 
     partitions: int = 0
     sized: int = 0
@@ -204,7 +204,7 @@ class Tally(NamedTuple):
 
     @property
     def rate(self) -> Rate:
-        """The sum; unknown while too few of them are known. Of none it is 0."""
+        """The sum; unknown while too few partitions have a known rate. 0 without partitions."""
         least = KNOWN_SHARE * self.partitions
         return Rate(self.bytes if self.sized >= least else None, self.records if self.ended >= least else None)
 
@@ -221,8 +221,9 @@ def total(tallies: Iterable[Tally]) -> Tally:
 
 
 def by_leader(rates: Rates, topic: Topic) -> dict[int, Tally]:
-    """Return the tally of a topic's partitions for each broker that leads some. Partitions without a leader take no
-    writes."""
+    """Return the tally of a topic's partitions for each broker that leads some. Partitions without a leader have no
+    writes.
+    """
     led: dict[int, list[float]] = {}
     for each in topic.partitions:
         if each.leader < 0:
@@ -242,8 +243,8 @@ def by_leader(rates: Rates, topic: Topic) -> dict[int, Tally]:
 
 
 class RateTotals(NamedTuple):
-    """Sums by topic, and what they were made of. topics: topic -> its rate, where anything of it is known. leaders:
-    broker -> the rate of writes to the partitions that it leads, where that is known."""
+    """Sums by topic, and their inputs. topics: topic -> its rate, if a part of it is known. leaders: broker -> the rate
+    of writes to the partitions that it leads, if known."""
 
     rates: Rates = NOT_POLLED
     made_of: Mapping[str, Topic] = MappingProxyType({})
@@ -254,15 +255,14 @@ class RateTotals(NamedTuple):
     def after(self, rates: Rates, topics: Mapping[str, Topic]) -> RateTotals:
         """Return the totals of newer rates.
 
-        Only topics of which a counter or the topic itself is another object are summed up again.
+        Only topics whose counters or whose own object changed are summed up again.
 
         Args:
             rates: the newer rates.
             topics: all topics, by name.
 
         Returns:
-            Its `topics` and `leaders` are the same objects where no rate changed, so that a view may compare
-            identities.
+            Its `topics` and `leaders` are the same objects if no rate changed, so that a view may compare identities.
         """
         if rates is self.rates and topics is self.made_of:
             return self
@@ -298,8 +298,8 @@ class RateTotals(NamedTuple):
 
 
 class _Sums:
-    """Sums up topics. Most of a cluster are idle: those with the same partitions and the same counters are summed up
-    once, equal sums are one object, and their rate another."""
+    """Sums up topics. Most topics of a cluster are idle: topics with the same partitions and the same counters are
+    summed up once, and equal sums and their rates are shared objects."""
 
     def __init__(self, rates: Rates) -> None:
         self._rates = rates
@@ -320,7 +320,7 @@ class _Sums:
 
 
 def _led(tallies: Collection[Mapping[int, Tally]]) -> dict[int, Rate]:
-    """Return broker -> the rate of writes to the partitions that it leads, where that is known."""
+    """Return broker -> the rate of writes to the partitions that it leads, if known."""
     times = Counts(map(id, tallies))  # equal tallies are one object
     led: dict[int, list[Tally]] = {}
     for each in {id(each): each for each in tallies}.values():

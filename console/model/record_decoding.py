@@ -1,4 +1,4 @@
-"""The seam where bytes of records become what is shown, searched and copied. Pure."""
+"""The seam between bytes of records and the text that is shown, searched and copied. Pure."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from console.model.record_masks import MaskPath, hidden, is_binary, without_mask
 from console.model.records import Encoding, Record
 
 LARGEST_PAYLOAD = 1 << 20
-"""Bytes of a key or a value that are decoded by a schema."""
+"""Maximum bytes of a key or a value that are decoded by a schema."""
 
 
 class RecordDecoder:
-    """Makes records readable, and hides what a context masks: what it returns is all that may be shown of them.
+    """Decodes records, and hides the fields that a context masks: only its results may be shown.
 
-    It decodes what names a schema of a registry, and leaves other contents as they were sent but for masked fields.
+    It decodes contents with a reference to a schema of a registry, and leaves other contents unchanged but for masked
+    fields.
 
-    known: a schema, why there is none, or None where it has to be asked for; None in a context without a registry.
+    known: function that returns a schema, the reason for its absence, or None if it has to be requested; None for a
+    context without a registry.
     """
 
     def __init__(
@@ -30,13 +32,13 @@ class RecordDecoder:
         self._known = known
 
     def readable(self, record: Record, allowance: schemas.Allowance) -> Record:
-        """Return a record with key, value and headers as they may be shown, by what is known now.
+        """Return a record with key, value and headers in displayable form, by the schemas that are known now.
 
-        Called in any thread but a loop's; no registry is waited for.
+        Call it in any thread but a loop's; it does not wait for a registry.
 
         Args:
-            record: as it was sent.
-            allowance: what the records of the answer may still take. What it has no room for is not decoded.
+            record: the original record.
+            allowance: the remaining budget of the response. Contents that exceed it are not decoded.
         """
         key, key_encoding = self._part(record, record.key, schemas.KEY_HEADER, allowance)
         value, value_encoding = self._part(record, record.value, schemas.VALUE_HEADER, allowance)
@@ -50,14 +52,14 @@ class RecordDecoder:
         )
 
     def missing(self, record: Record) -> Iterable[schemas.SchemaKey]:
-        """Return the schemas that key and value name and that are not known."""
+        """Yield the unknown schemas that key and value refer to."""
         for data, header in ((record.key, schemas.KEY_HEADER), (record.value, schemas.VALUE_HEADER)):
             named = self._framed(record, data, header)
             if named is not None and self._known is not None and self._known(named.key) is None:
                 yield named.key
 
     def _framed(self, record: Record, data: bytes | None, header: bytes) -> schemas.Framed | None:
-        """Return what of a key or a value names a schema; the topic's newest one for bytes that name none."""
+        """Return a key or a value with its schema reference; for binary contents without one, the topic's newest."""
         named = schemas.framed(data, record.headers, header)
         if named is not None or not data or self._known is None or not is_binary(data):
             return named
@@ -67,7 +69,7 @@ class RecordDecoder:
     def _part(
         self, record: Record, data: bytes | None, header: bytes, allowance: schemas.Allowance
     ) -> tuple[bytes | None, Encoding | None]:
-        """Return a key or a value as it may be shown, and what its schema made of it."""
+        """Return the displayable form of a key or a value, and the result of its decoding."""
         named = self._framed(record, data, header)
         if named is None or data is None:
             return without_masked(data, self._mask), None
@@ -76,7 +78,7 @@ class RecordDecoder:
         schema = self._known(named.key)
         is_bare = bool(named.key.subject) and not named.key.of
         if is_bare and not isinstance(schema, schemas.Schema):
-            return without_masked(data, self._mask), None  # nothing says that there is a schema
+            return without_masked(data, self._mask), None  # no sign of a schema
         if isinstance(schema, schemas.Schema):
             try:
                 made = self._made(schema, named, is_bare=is_bare, allowance=allowance)
@@ -92,13 +94,13 @@ class RecordDecoder:
         return self._as_sent(data), Encoding("", name, len(data), why)
 
     def _as_sent(self, data: bytes) -> bytes | None:
-        """Return what of contents may be shown that their schema did not decode."""
+        """Return the displayable part of contents that were not decoded."""
         return without_masked(data, self._mask) if not self._mask or _is_document(data) else hidden(data)
 
     def _without_registry(self, named: schemas.Framed, data: bytes) -> tuple[bytes | None, Encoding | None]:
         in_front = named.payload is not data
         if _is_document(data) or (in_front and (len(data) == _NUMBER or named.key.id >= _MOST_LIKELY)):
-            # Readable as it is; or as long as a number of Java's own serializer, which begins with a zero, too.
+            # Readable already; or as long as a number of Java's own serializer, which may also begin with a zero.
             return self._as_sent(data), None
         asked = _NOT_ASKED.get(named.key.of, "the context has no schema registry")
         name = str(named.key) if named.key.of else f"{named.key} in Confluent's form"
@@ -108,7 +110,7 @@ class RecordDecoder:
         self, schema: schemas.Schema, named: schemas.Framed, *, is_bare: bool, allowance: schemas.Allowance
     ) -> bytes:
         if is_bare and self._mask:
-            # Another schema's field could stand in the place of a masked one.
+            # Under another schema, another field could be in the place of a masked one.
             raise schemas.NotDecoded("fields are masked here, so it is not guessed at")
         if is_bare and (schema.kind != schemas.AVRO or not schema.name):
             raise schemas.NotDecoded(f"a schema of {schema.kind} says too little of bytes to know them by it")
@@ -126,13 +128,13 @@ def _is_document(data: bytes) -> bool:
 
 _NOT_ASKED = {schemas.GLUE: "no Glue registry is asked", schemas.FINGERPRINT: "kac asks for ids and GUIDs alone"}
 _NUMBER = 8
-"""Bytes of a long number of Java's."""
+"""Bytes of a Java long."""
 _MOST_LIKELY = 1 << 24
-"""Registries count their ids from 1 on: without one to ask, a higher number is no reason to see an id in it."""
+"""Registries count their ids from 1: without a registry, a higher number is not taken for an id."""
 
 
 def _note(schema: schemas.Schema, topic: str, *, is_bare: bool) -> str:
-    """Return what is to be known of a schema that decoded a record of a topic, ``""`` for nothing."""
+    """Return a remark on a schema that decoded a record of a topic, ``""`` for none."""
     if is_bare:
         return "it names no schema: decoded by the newest of the topic's subject"
     if schema.doubt or schema.is_of(topic):

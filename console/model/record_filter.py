@@ -1,8 +1,8 @@
-"""Which records are shown: by a text, by their key, by a place in their JSON. Pure.
+"""Filters for records: by a text, by key, by a path in their JSON. Pure.
 
 A small path language: ``$`` is the value, ``.name`` or ``['name']`` a member, ``[N]`` an element (from the end if it is
-negative), ``[*]`` any element or member. A path alone wants something to be there; ``PATH=VALUE`` and ``PATH!=VALUE``
-compare with a text (a number, true, false and null as JSON writes them), ``> >= < <=`` compare numbers.
+negative), ``[*]`` any element or member. A path alone requires that it exists; ``PATH=VALUE`` and ``PATH!=VALUE``
+compare with a text (a number, true, false and null as in JSON), ``> >= < <=`` compare numbers.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from console.model.numbers import has_number_form
 from console.model.records import Record
 
 LARGEST_JSON = 4 << 20
-"""Bytes of a value that are decoded as JSON; a larger one has no path."""
+"""Maximum bytes of a value that are decoded as JSON; a larger value has no paths."""
 
 STEP = re.compile(r"""\.\*|\.(?P<name>[^.\[\]'"=!<>\s]+)|\['(?P<quoted>[^']*)'\]|\[(?P<place>-?[0-9]{1,9})\]|\[\*\]""")
 _OPERATOR = re.compile(r"!=|>=|<=|=|>|<")
 
 
 class Anything(Enum):
-    """``[*]``."""
+    """The step ``[*]``."""
 
     ANY = "*"
 
@@ -49,7 +49,7 @@ _COMPARE: Mapping[str, Callable[[float, float], bool]] = MappingProxyType(
 
 
 class JsonCondition(Struct, frozen=True):
-    """A condition on JSON. operator: ``""`` where the path alone is wanted. text: as it was written."""
+    """A condition on JSON. operator: ``""`` if the path only has to exist. text: the original text."""
 
     steps: tuple[Step, ...]
     operator: str
@@ -57,7 +57,7 @@ class JsonCondition(Struct, frozen=True):
     text: str
 
     def holds(self, document: Any) -> bool:
-        """Return whether the condition holds for anything that the path finds in a decoded document."""
+        """Return whether the condition holds for any value at the path in a decoded document."""
         found = _at(document, self.steps)
         if not self.operator:
             return next(found, _MISSING) is not _MISSING
@@ -74,10 +74,10 @@ _MISSING = object()
 
 @cache
 def json_condition(text: str) -> JsonCondition:
-    """Return the condition that a text describes.
+    """Parse a condition.
 
     Raises:
-        ValueError: it is no condition; the message is for the operator.
+        ValueError: it is not a condition; the message is for the operator.
     """
     if not text.startswith("$"):
         raise ValueError(f"a path begins with $, for example $.order.items[0].price>10, not {_short(text)}")
@@ -104,7 +104,7 @@ def step_of(match: re.Match[str]) -> Step:
 
 
 def _at(document: Any, steps: Sequence[Step]) -> Iterator[Any]:
-    """Yield all values that a path leads to."""
+    """Yield all values at a path."""
     if not steps:
         yield document
         return
@@ -129,8 +129,8 @@ def _short(text: str) -> str:
 
 
 class RecordFilter(Struct, frozen=True):
-    """All conditions must hold. text: in the key, the value or a header. key: a glob (``order-*``) for the whole key.
-    json: of the value. An empty condition holds for every record."""
+    """Conditions that must all hold. text: in the key, the value or a header. key: a glob (``order-*``) for the whole
+    key. json: of the value. An empty condition holds for every record."""
 
     text: str = ""
     key: str = ""
@@ -164,7 +164,7 @@ def decoded_json(data: bytes | None) -> Any:
     """Return the decoded JSON of a key or value.
 
     Raises:
-        ValueError: it is null, no JSON, larger than `LARGEST_JSON`, or nested too deep.
+        ValueError: it is null, not JSON, larger than `LARGEST_JSON`, or nested too deep.
     """
     if data is None:
         raise ValueError("null")

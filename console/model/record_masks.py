@@ -1,9 +1,9 @@
-"""Fields of records that a context hides: paths, and what is left of a key, a value or a header. Pure.
+"""Fields of records that a context hides: paths, and the masked form of a key, a value or a header. Pure.
 
-A path is as in `console.model.record_filter`, and ``**`` stands for any number of members and elements, none too:
-``$.card``, ``$.items[*].price``, ``$.**.email``. A text that is JSON is looked through as the document that it holds,
-and the list of pairs that some serializers make of a map as a map. What can't be looked through for a path is hidden
-whole: a binary value, and a text that is no JSON and has a ``{``, or a masked field's name before a ``=`` or the like.
+A path is as in `console.model.record_filter`, and ``**`` matches any number of members and elements, including zero:
+``$.card``, ``$.items[*].price``, ``$.**.email``. A text that is JSON is searched as a document, and the list of pairs
+that some serializers make of a map is searched as a map. Contents that can't be searched for a path are hidden whole: a
+binary value, and a text that is not JSON and has a ``{``, or a masked field's name before a ``=`` or similar.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from msgspec import Struct
 from console.model.record_filter import ANY, STEP, Anything, decoded_json, step_of
 
 Aliases = Mapping[str, frozenset[str]]
-"""A field's name -> other names that a schema has for it: by each of them it is masked."""
+"""A field's name -> other names of it in a schema: the field is masked under each of them."""
 NO_ALIASES: Aliases = MappingProxyType({})
 _BINARY = re.compile(b"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 MOST_TEXTS = 8
-"""Documents in texts of documents; what has more is hidden."""
+"""Maximum levels of JSON texts in JSON texts; deeper texts are hidden."""
 MASKED = "••••"
-"""In place of a masked field, whatever its type."""
+"""Replacement of a masked field of any type."""
 
 
 class Deep(Enum):
-    """``**``."""
+    """The step ``**``."""
 
     DEEP = "**"
 
@@ -41,17 +41,17 @@ Steps = tuple[str | int | Anything | Deep, ...]
 
 
 class MaskPath(Struct, frozen=True):
-    """The path of a field that is masked. text: as it was written."""
+    """The path of a masked field. text: its original text."""
 
     steps: Steps
     text: str
 
 
 def mask_path(text: str) -> MaskPath:
-    """Return the path that a text describes.
+    """Parse the path of a masked field.
 
     Raises:
-        ValueError: it is no path; the message is for the operator.
+        ValueError: it is not a path; the message is for the operator.
     """
     if not text.startswith("$"):
         raise ValueError(f"a path begins with $, as $.card or $.**.email, not {text[:40]!r}")
@@ -61,7 +61,7 @@ def mask_path(text: str) -> MaskPath:
             steps.append(DEEP)
             at += 3
         elif (match := STEP.match(text, at)) and "*" not in (match["name"] or ""):
-            # A name with a star in it would be meant as a glob, and would mask nothing.
+            # A name with a star would be meant as a glob, but would mask nothing.
             steps.append(step_of(match))
             at = match.end()
         else:
@@ -72,7 +72,7 @@ def mask_path(text: str) -> MaskPath:
 
 
 def is_binary(data: bytes) -> bool:
-    """Return whether contents are no text."""
+    """Return whether contents are not text."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -86,11 +86,11 @@ def without_masked(data: bytes | None, paths: Sequence[MaskPath], aliases: Alias
     Args:
         data: a key, a value or a header.
         paths: of the fields.
-        aliases: other names of fields, by the schema of the contents.
+        aliases: other names of fields, from the schema of the contents.
 
     Returns:
-        JSON that is written again, so that nothing is left of a member that is there twice; a text that can hold no
-        masked field as it is; a text about the size of everything else.
+        JSON that is encoded again, so that duplicate members leave no trace; a text that can't have a masked field,
+        unchanged; a text with the size for all other contents.
     """
     last = [path.steps[-1] for path in paths]
     if not data or not paths or (not aliases and _names_none(data, last)):
@@ -105,7 +105,7 @@ def without_masked(data: bytes | None, paths: Sequence[MaskPath], aliases: Alias
 
 
 def _names_none(data: bytes, last: Iterable[object]) -> bool:
-    """Return whether a text has no masked field's name in it, which is most quickly found out. last: of paths."""
+    """Return whether a text has no masked field's name in it: a quick check. last: last steps of the paths."""
     if b"\\" in data or not data.isascii() or _BINARY.search(data) is not None:
         return False
     text = data.lower()
@@ -113,7 +113,7 @@ def _names_none(data: bytes, last: Iterable[object]) -> bool:
 
 
 def masked(document: Any, paths: Iterable[MaskPath], aliases: Aliases = NO_ALIASES) -> Any:
-    """Return a decoded document in which the fields of some paths are `MASKED`.
+    """Return a decoded document with the fields of the paths replaced by `MASKED`.
 
     Raises:
         RecursionError: it is nested too deep.
@@ -122,13 +122,13 @@ def masked(document: Any, paths: Iterable[MaskPath], aliases: Aliases = NO_ALIAS
 
 
 def hidden(data: bytes) -> bytes:
-    """Return the text in place of contents that can't be looked through."""
+    """Return the replacement of contents that can't be searched."""
     return f"{MASKED} {len(data)} bytes hidden: fields are masked here, and this is no JSON".encode()
 
 
 def _may_hold_a_field(data: bytes, last: Iterable[object]) -> bool:
-    """Return whether contents that are no JSON may have a masked field in some encoding: binary, broken JSON, a text
-    that gives one by its name. last: of the paths.
+    """Return whether contents that are not JSON may have a masked field in some encoding: binary, broken JSON, a text
+    with the field's name. last: last steps of the paths.
     """
     try:
         text = data.decode()
@@ -141,13 +141,13 @@ def _may_hold_a_field(data: bytes, last: Iterable[object]) -> bool:
 
 @cache
 def _given(name: str) -> re.Pattern[str]:
-    """Return what finds a name with what other notations have between it and its value: ``card=``, ``<card>``."""
+    """Return a pattern for a name with the separators of other notations before its value: ``card=``, ``<card>``."""
     pattern = rf"""(?<!\w){re.escape(name)}["']?(?:\s{{0,20}}[=:>,;|]|\t)"""
     return re.compile(pattern, re.IGNORECASE)
 
 
 def _reached(states: Iterable[Steps]) -> frozenset[Steps]:
-    """Return the steps that are left, with those that begin after a ``**`` of no members."""
+    """Return the remaining steps, including those after a ``**`` that matches no members."""
     found: set[Steps] = set()
     for state in states:
         found.add(state)
@@ -158,7 +158,7 @@ def _reached(states: Iterable[Steps]) -> frozenset[Steps]:
 
 
 def _masked(document: Any, states: frozenset[Steps], aliases: Aliases, texts: int) -> Any:
-    """Return a part of a document. texts: how many texts of documents it is in."""
+    """Mask a part of a document. texts: the number of JSON texts around it."""
     if () in states:
         return MASKED
     if not states:
@@ -169,7 +169,7 @@ def _masked(document: Any, states: frozenset[Steps], aliases: Aliases, texts: in
         count = len(document)
         if any(isinstance(state[0], int) for state in states):
             left = [_after(states, place, count, aliases) for place in range(count)]
-        else:  # one for all: a list may have a million elements
+        else:  # the same for all: a list may have a million elements
             left = [_after(states, 0, count, aliases)] * count
         return [_element(each, states, its, aliases, texts) for each, its in zip(document, left, strict=True)]
     return _masked_text(document, states, aliases, texts) if isinstance(document, str) else document
@@ -177,13 +177,13 @@ def _masked(document: Any, states: frozenset[Steps], aliases: Aliases, texts: in
 
 _PAIR = {"key", "value"}
 _NOTATION = re.compile('[{\\["=:>,;|\t\x00-\x08\x0b\x0c\x0e-\x1f\x7f]')
-"""What a text has at least that is JSON, is no text, or gives a field by its name: few of a million have one."""
+"""Characters of which a text has at least one if it is JSON, binary, or has a field by name: few of a million do."""
 
 
 def _element(element: Any, states: frozenset[Steps], left: frozenset[Steps], aliases: Aliases, texts: int) -> Any:
-    """Return an element of a list; of a pair of key and value, as Connect writes a map, the value by its key, too.
+    """Mask an element of a list; the value of a key-value pair, Connect's form of a map, is also masked by its key.
 
-    states, left: the steps before it, and behind it.
+    states, left: the steps before it, and after it.
     """
     if () in left or not isinstance(element, dict) or element.keys() != _PAIR:
         return _masked(element, left, aliases, texts)
@@ -196,7 +196,8 @@ def _element(element: Any, states: frozenset[Steps], left: frozenset[Steps], ali
 
 
 def _masked_text(text: str, states: frozenset[Steps], aliases: Aliases, texts: int) -> str:
-    """Return a text of a document: JSON in it is written again, what may hold a field in another form is hidden."""
+    """Mask a text of a document: JSON in it is encoded again, a text that may have a field in another form is
+    hidden."""
     if _NOTATION.search(text) is None:
         return text
     data, last = text.encode(), {state[-1] for state in states}
@@ -215,7 +216,7 @@ def _masked_text(text: str, states: frozenset[Steps], aliases: Aliases, texts: i
 
 
 def _after(states: frozenset[Steps], place: str | int, count: int, aliases: Aliases) -> frozenset[Steps]:
-    """Return what is left of the steps behind a member, or an element of `count`."""
+    """Return the remaining steps after a member, or after an element of `count`."""
     names = aliases.get(place, frozenset()) if isinstance(place, str) else frozenset()
     left: list[Steps] = []
     for state in states:

@@ -1,4 +1,4 @@
-"""Records of topics as they are read: where to begin, what was found, what can't be decoded, how far they were read."""
+"""Reads of records of topics: the start, the records, undecodable parts, and how far partitions were read."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from msgspec import Struct
 from console.model.failure import Failure
 
 MOST_RECORDS = 10_000
-"""Most records of one answer."""
+"""Maximum records of one response."""
 MOST_SCANNED = 100_000
-"""Most records that are decoded for one answer: a filter reads more than it returns."""
+"""Maximum records that are decoded for one response: a filter reads more than it returns."""
 MOST_BYTES = 16 << 20
-"""Bytes of record batches that are fetched for one answer; the batch that crosses the limit is still whole."""
+"""Bytes of record batches that are fetched for one response; the batch that crosses the limit is still included."""
 MOST_SECONDS = 10.0
-"""How long one answer may take, without the descriptions and offsets that are read before."""
+"""Maximum seconds of one response, without the descriptions and offsets that are read before."""
 DEFAULT_COUNT = 10
-"""Records of an answer where nothing else is said."""
+"""Default number of records of a response."""
 
 NO_TIMESTAMP = -1
 
 
 class BatchFacts(Struct, frozen=True):
-    """What the records of a batch have in common.
+    """The common properties of the records of a batch.
 
     producer_id, producer_epoch, base_sequence, leader_epoch: -1 for none. codec: ``none``, ``gzip``, ``snappy``,
-    ``lz4`` or ``zstd``. append_time: the broker set the timestamps (LogAppendTime). magic: the version of the format.
+    ``lz4`` or ``zstd``. append_time: whether the broker set the timestamps (LogAppendTime). magic: the format version.
     """
 
     base_offset: int
@@ -46,11 +46,11 @@ Header = tuple[bytes, bytes | None]
 
 
 class Encoding(Struct, frozen=True):
-    """What a schema of a registry made of a key or a value.
+    """The result of decoding a key or a value by a schema of a registry.
 
-    form: ``avro``, ``protobuf`` or ``json``; ``""`` where it is not decoded. schema: its subject, version and id. why:
-    why it is not decoded. size: bytes as they were sent; sent: these bytes, None where they may not be shown. note:
-    what is to be known of the schema although it decodes.
+    form: ``avro``, ``protobuf`` or ``json``; ``""`` if it is not decoded. schema: its subject, version and id. why: the
+    reason if it is not decoded. size: original bytes; sent: the original bytes, None if they may not be shown. note: a
+    remark on the schema of a decoded value.
     """
 
     form: str
@@ -63,8 +63,8 @@ class Encoding(Struct, frozen=True):
 
 class Record(Struct, frozen=True, repr_omit_defaults=True):
     """One record. timestamp: ms since 1970, `NO_TIMESTAMP` for none. key, value: None for null; a null value deletes
-    the key in a compacted topic. key_encoding, value_encoding: where they name a schema; then they are JSON, if they
-    could be decoded. Its repr has no content, so that none gets into a log."""
+    the key in a compacted topic. key_encoding, value_encoding: if they refer to a schema; then they are JSON, if they
+    could be decoded. The repr has no content, so that no log gets any."""
 
     topic: str
     partition: int
@@ -79,7 +79,7 @@ class Record(Struct, frozen=True, repr_omit_defaults=True):
 
     @property
     def sequence(self) -> int:
-        """Its sequence number of an idempotent producer, -1 for none."""
+        """The sequence number of an idempotent producer, -1 for none."""
         if self.batch.base_sequence < 0:
             return -1
         return (self.batch.base_sequence + self.offset - self.batch.base_offset) % 2**31
@@ -93,7 +93,7 @@ class Record(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class Undecodable(NamedTuple):
-    """Offsets, both included, whose records can't be decoded, and why."""
+    """Offsets, both included, whose records can't be decoded, and the reason."""
 
     topic: str
     partition: int
@@ -110,7 +110,7 @@ class Undecodable(NamedTuple):
 
 
 class Last(Struct, frozen=True, tag=True):
-    """The newest records. before: partition -> where they end (excluded), for reading further back."""
+    """The newest records. before: partition -> the end (excluded), to read further back."""
 
     before: Mapping[int, int] | None = None
 
@@ -120,25 +120,25 @@ class First(Struct, frozen=True, tag=True):
 
 
 class FromOffset(Struct, frozen=True, tag=True):
-    """From an offset of the partition on."""
+    """Start at an offset of the partition."""
 
     offset: int
 
 
 class FromOffsets(Struct, frozen=True, tag=True):
-    """From an offset of each partition on, for reading further."""
+    """Start at an offset of each partition, to read on."""
 
     offsets: Mapping[int, int]
 
 
 class FromTime(Struct, frozen=True, tag=True):
-    """From the first record at or after a time on, ms since 1970."""
+    """Start at the first record at or after a time, ms since 1970."""
 
     timestamp: int
 
 
 class OfGroup(Struct, frozen=True, tag=True):
-    """From a group's committed offset on: the first record that it has not committed."""
+    """Start at a group's committed offset: the first record that it has not committed."""
 
     group: str
 
@@ -147,8 +147,8 @@ Start = Last | First | FromOffset | FromOffsets | FromTime | OfGroup
 
 
 class RecordsQuery(Struct, frozen=True):
-    """Which records. partition: None for all of the topic. count: 1 to MOST_RECORDS. committed: without the records of
-    transactions that are open or were aborted (read_committed)."""
+    """A request for records. partition: None for all of the topic. count: 1 to MOST_RECORDS. committed: whether to
+    leave out the records of transactions that are open or were aborted (read_committed)."""
 
     topic: str
     partition: int | None = None
@@ -158,7 +158,7 @@ class RecordsQuery(Struct, frozen=True):
 
 
 class Scanned(NamedTuple):
-    """How far a partition was read: offsets `first` up to, without, `next`; its log has `start` up to `end`."""
+    """The read range of a partition: `first` up to `next`, excluded. start, end: of its log."""
 
     partition: int
     first: int
@@ -168,12 +168,12 @@ class Scanned(NamedTuple):
 
 
 class RecordsRead(Struct, frozen=True):
-    """What was found.
+    """The result of a read.
 
-    records: by time, then partition and offset. scanned: how far each partition was read. scanned_records: those that
-    were decoded. bytes: of batches, as they were fetched. stopped: which limit ended the reading (``records``,
-    ``bytes``, ``time``), ``""`` for none. more: where to read on, None at the end of the log. notes: what differs from
-    what was asked for. problems: partitions that were not read.
+    records: by time, then partition and offset. scanned: the range that was read of each partition. scanned_records:
+    number of decoded records. bytes: of batches, as fetched. stopped: the limit that ended the read (``records``,
+    ``bytes``, ``time``), ``""`` for none. more: the start of the next read, None at the end of the log. notes:
+    differences from the request. problems: partitions that were not read.
     """
 
     query: RecordsQuery

@@ -1,4 +1,4 @@
-"""The Kafka release of a server, and what it runs on, as far as its API versions and features show it. Pure."""
+"""The Kafka release of a server, and its metadata storage, derived from its API versions and features. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from console.model.numbers import long_number
 
 Apis = Mapping[int, tuple[int, int]]
-"""API key -> the lowest and the highest version, as ApiVersions has them."""
+"""API key -> (lowest, highest version), as in ApiVersions."""
 
 # The release of a broker, derived from its ApiVersions: brokers do not report it.
 
@@ -64,7 +64,7 @@ _FIRST_WITH = (
 
 
 def release_of(apis: Apis, supported_features: Mapping[str, tuple[int, int]]) -> str:
-    """Return the release of a broker as ``3.9``; ``≥ 4.4`` if it is newer than all known here, ``< 2.0`` if it is
+    """Return the release of a broker as ``3.9``; ``≥ 4.4`` if it is newer than all known releases, ``< 2.0`` if it is
     older."""
     level = supported_features.get(METADATA_VERSION, (0, 0))[1]
     if level > _LAST_LEVEL:
@@ -82,14 +82,14 @@ _HOST_RANGES_FROM = 32
 
 
 def takes_host_ranges(features: Iterable[Mapping[str, tuple[int, int]]]) -> bool:
-    """Return whether brokers that support these features accept a range of addresses as the host of an ACL (4.4-IV1);
-    False where no broker reported its features."""
+    """Return whether brokers with these features accept a range of addresses as the host of an ACL (4.4-IV1); False if
+    no broker reported its features."""
     levels = [each.get(METADATA_VERSION, (0, 0))[1] for each in features]
     return bool(levels) and min(levels) >= _HOST_RANGES_FROM
 
 
 _ADMINISTRATION = (
-    # Since which release all brokers of Kafka have these APIs, in either mode: another server lacks some of them.
+    # The release from which all brokers of Kafka have these APIs, in either mode: other servers lack some of them.
     ("2.0", (15, 16, 19, 20, 29, 30, 31, 32, 33, 34, 35, 37, 42)),
     ("2.2", (43,)),
     ("2.3", (44,)),
@@ -99,13 +99,13 @@ _ADMINISTRATION = (
     ("3.0", (65, 66)),
 )
 _OF_ZOOKEEPER = frozenset({4, 6})
-"""LeaderAndIsr and UpdateMetadata: a controller sends them to brokers only where these have no metadata log."""
+"""LeaderAndIsr and UpdateMetadata: a controller sends them only to brokers without a metadata log."""
 
 
 def proven_release(apis: Apis, supported_features: Mapping[str, tuple[int, int]]) -> str:
     """Return the release of a broker of Kafka; ``""`` for another server, whose versions prove no release.
 
-    It counts as Kafka's own if it has a metadata version, or all APIs of administration that Kafka's brokers of that
+    It counts as Kafka's own if it has a metadata version, or all administrative APIs that Kafka's brokers of that
     release have.
     """
     release = release_of(apis, supported_features)
@@ -117,12 +117,12 @@ def proven_release(apis: Apis, supported_features: Mapping[str, tuple[int, int]]
 
 
 def likely_release(apis: Apis, supported_features: Mapping[str, tuple[int, int]]) -> str:
-    """Return the release where it is proven, else the nearest one, as ``~2.1``."""
+    """Return the release if it is proven, else the nearest one, as ``~2.1``."""
     return proven_release(apis, supported_features) or f"~{release_of(apis, supported_features).lstrip('≥< ')}"
 
 
 def release_number(text: str) -> tuple[int, ...]:
-    """Return a release as numbers to compare: ``(2, 7)`` of ``2.7, in KRaft mode 3.5``; ``(1,)`` of ``< 2.0``."""
+    """Return a release as numbers to compare: ``(2, 7)`` for ``2.7, in KRaft mode 3.5``; ``(1,)`` for ``< 2.0``."""
     if text.startswith("<"):
         return (1,)
     numbers = (long_number(part) for part in text.lstrip("≥~ ").partition(" ")[0].rstrip(",").split("."))
@@ -130,5 +130,5 @@ def release_number(text: str) -> tuple[int, ...]:
 
 
 def runs_on_zookeeper(apis: Apis) -> bool:
-    """Return whether a broker's APIs show that ZooKeeper has its cluster's metadata."""
+    """Return whether a broker's APIs show that its cluster's metadata is in ZooKeeper."""
     return apis.keys() >= _OF_ZOOKEEPER

@@ -1,4 +1,4 @@
-"""Schemas of a registry: how a record names the one that it was written with, and what a registry has of it. Pure."""
+"""Schemas of a registry: the reference that a record has to its schema, and a registry's description of it. Pure."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ from console.model.records import Header
 AVRO, PROTOBUF, JSON_SCHEMA = "AVRO", "PROTOBUF", "JSON"
 KEY_HEADER, VALUE_HEADER = b"__key_schema_id", b"__value_schema_id"
 _APICURIOS = {KEY_HEADER: b"apicurio.key.", VALUE_HEADER: b"apicurio.value."}
-"""What the names of Apicurio's headers begin with."""
+"""The prefixes of the names of Apicurio's headers."""
 _PROTOBUF_TYPES = {KEY_HEADER: b"apicurio.protobuf.type.key", VALUE_HEADER: b"apicurio.protobuf.type"}
 GLOBAL_ID, CONTENT_ID, APICURIO_ID = "Apicurio global id", "Apicurio content id", "Apicurio id"
-"""The last stands before a payload, and is a global id unless the producer is set otherwise."""
+"""The last one comes before a payload, and is a global id unless the producer is configured otherwise."""
 GLUE, ARTIFACT, FINGERPRINT = "AWS Glue version", "Apicurio artifact", "Avro fingerprint"
 _GUID_SIZE = 16
 _GLUE_BEGINS = (b"\x03\x00", b"\x03\x05")
 """The version of Glue's header, and whether the payload is compressed."""
 _AVRO_BEGINS, _PRINT_SIZE = b"\xc3\x01", 8
-"""Of Avro's own form for one object: a number of no registry follows, little-endian."""
+"""The start of Avro's single-object encoding: a fingerprint of no registry follows, little-endian."""
 LONGEST_REASON = 300
-"""Characters of why something is not decoded."""
+"""Maximum characters of the reason for a failed decoding."""
 MOST_VALUES = 4_000_000
-"""Values of all records of one answer that are decoded."""
+"""Maximum values that are decoded, of all records of one response."""
 MOST_MADE = 64 << 20
-"""Bytes of JSON that are made of the records of one answer."""
+"""Maximum bytes of JSON from the records of one response."""
 MOST_SECONDS = 6.0
-"""Seconds of decoding for one answer."""
+"""Maximum seconds of decoding for one response."""
 
 
 class SchemaKey(NamedTuple):
-    """What names a schema: its id in the registry, or its GUID in hex; in the name space `of`, ``""``: Confluent's.
+    """The reference to a schema: its id in the registry, or its GUID in hex. of: the name space, ``""`` for
+    Confluent's.
 
-    subject: in place of these, the subject whose newest version it is.
+    subject: instead of these, the subject, for its newest version.
     """
 
     id: int = 0
@@ -54,8 +55,8 @@ class SchemaKey(NamedTuple):
 
 
 class Framed(NamedTuple):
-    """Contents that name their schema. payload: what the schema describes. indexes: of a message of Protobuf, where
-    they do not stand before the payload; also a message's name, as Apicurio's serializers have it there."""
+    """Contents with a reference to their schema. payload: the bytes that the schema describes. indexes: of a Protobuf
+    message, if they are not before the payload; also a message's name, in the headers of Apicurio's serializers."""
 
     key: SchemaKey
     payload: bytes
@@ -63,14 +64,14 @@ class Framed(NamedTuple):
 
 
 def framed(data: bytes | None, headers: tuple[Header, ...], header: bytes) -> Framed | None:
-    """Return what of a key or a value is the schema's name, None if it has none.
+    """Split a key or a value into schema reference and payload; None if it has no reference.
 
     Args:
-        data: key or value, in Confluent's format: a zero, four bytes of an id, what the schema describes; in
-            Apicurio's, with eight bytes; in AWS Glue's: a three, the compression, a UUID; or in Avro's own: two bytes
-            and the schema's fingerprint.
-        header: `KEY_HEADER` or `VALUE_HEADER`, which newer serializers write in place of the first five bytes. Of
-            several the last counts, as for Confluent's: who reads a record and writes it on may keep its headers.
+        data: key or value, in Confluent's format: a zero, four bytes of an id, the payload; in Apicurio's, with eight
+            bytes; in AWS Glue's: a three, the compression, a UUID; or in Avro's own: two bytes and the schema's
+            fingerprint.
+        header: `KEY_HEADER` or `VALUE_HEADER`, which newer serializers write instead of the first five bytes. The last
+            of several counts, as for Confluent's: a client that copies a record may keep its headers.
     """
     if not data:
         return None
@@ -83,7 +84,7 @@ def framed(data: bytes | None, headers: tuple[Header, ...], header: bytes) -> Fr
         return found
     if data[0] == 0 and len(data) >= 5 and (number := _number(data[1:5])):
         return Framed(SchemaKey(number), data[5:])
-    # Eight bytes more than the zero, and one at least that a schema describes: as Confluent's this would be id 0.
+    # At least eight bytes after the zero, and one of payload: in Confluent's format this would be id 0.
     if data[:5] == bytes(5) and len(data) > 9 and (number := _number(data[1:9])):
         return Framed(SchemaKey(number, of=APICURIO_ID), data[9:])
     if data[:2] in _GLUE_BEGINS and len(data) >= 2 + _GUID_SIZE:
@@ -97,7 +98,7 @@ def framed(data: bytes | None, headers: tuple[Header, ...], header: bytes) -> Fr
 def _by_apicurios_headers(data: bytes, headers: tuple[Header, ...], part: bytes) -> Framed | None:
     begins = _APICURIOS[part]
     if _last(headers, begins + b"encoding") == b"JSON":
-        return None  # the text of the value itself
+        return None  # the value itself is text
     name = _last(headers, _PROTOBUF_TYPES[part]) or None
     for of, ending in ((GLOBAL_ID, b"globalId"), (CONTENT_ID, b"contentId")):
         found = _last(headers, begins + ending)
@@ -113,19 +114,19 @@ def _last(headers: tuple[Header, ...], name: bytes) -> bytes:
 
 
 def _number(data: bytes) -> int:
-    """Return an id, 0 for what can be no id."""
+    """Return an id, 0 for bytes that can't be an id."""
     return max(0, int.from_bytes(data, "big", signed=True))
 
 
 def dashed(guid: str) -> str:
-    """Return a GUID as it is written."""
+    """Return a GUID in its usual form, with dashes."""
     return "-".join((guid[:8], guid[8:12], guid[12:16], guid[16:20], guid[20:]))
 
 
 class Allowance:
-    """What the records of one answer may still take while they are decoded: values, bytes of JSON, seconds.
+    """The remaining budget for decoding the records of one response: values, bytes of JSON, seconds.
 
-    ended: whether the look was ended.
+    ended: whether the read was cancelled.
     """
 
     def __init__(self) -> None:
@@ -135,7 +136,7 @@ class Allowance:
         self.ended = False
 
     def spent(self) -> str:
-        """Return which of them is used up, ``""`` for none."""
+        """Return the exhausted limit as text, ``""`` for none."""
         if self.ended:
             return "the look was ended"
         if self.values <= 0:
@@ -145,19 +146,19 @@ class Allowance:
         return f"decoding the records takes more than {MOST_SECONDS:g} s" if self.seconds <= 0 else ""
 
     def refusal(self) -> NotDecoded:
-        """Return why a record is not decoded for which nothing is left."""
+        """Return the error for a record that exceeds the budget."""
         return NotDecoded(f"{self.spent()}; ask for fewer records")
 
 
 Decode = Callable[[bytes, "bytes | None", Allowance], bytes]
-"""Payload, indexes of its message, what may be spent -> JSON."""
+"""Payload, indexes of its message, budget -> JSON."""
 _CONTEXT = re.compile(r"^:\.[^:]*:")
-"""What a subject of a registry's context begins with."""
+"""The prefix of a subject in a context of the registry."""
 
 
 class SchemaText(Struct, frozen=True):
-    """A schema as the registry has it. name: under which others refer to it. references: what it refers to, each after
-    those that it stands on itself. subject: one that it is registered under, with its version; 0 for none."""
+    """A schema in the registry. name: by which other schemas refer to it. references: the schemas that it refers to,
+    each after its own references. subject: one of its subjects, with its version; 0 for none."""
 
     kind: str
     text: str
@@ -168,15 +169,15 @@ class SchemaText(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """The characters of all its texts."""
+        """The number of characters of all its texts."""
         return len(self.text) + sum(each.size for each in self.references)
 
 
 class Schema(Struct, frozen=True):
-    """A schema that decodes. decode: payload and indexes -> JSON; raises `NotDecoded`. weight: bytes that it takes.
+    """A compiled schema. decode: payload and indexes -> JSON; raises `NotDecoded`. weight: bytes of memory.
 
-    subjects: all that it is registered under, as far as the registry says. name: its own, by which some serializers
-    register it. aliases: a field's name -> its other names in Avro. doubt: why it may be another one's.
+    subjects: all its subjects, as far as the registry reports them. name: its own, by which some serializers register
+    it. aliases: a field's name -> its other names in Avro. doubt: why the record may have another schema.
     """
 
     key: SchemaKey
@@ -191,7 +192,7 @@ class Schema(Struct, frozen=True):
     doubt: str = ""
 
     def is_of(self, topic: str) -> bool:
-        """Return whether it is registered for a topic, or by its own name for any; also where nothing is known."""
+        """Return whether it is registered for a topic, or by its own name for any; True if its subjects are unknown."""
         names = [_CONTEXT.sub("", each) for each in self.subjects]
         return not names or any(each in (topic, self.name) or each.startswith(f"{topic}-") for each in names)
 
@@ -201,9 +202,7 @@ class Schema(Struct, frozen=True):
 
 
 class NotDecoded(Exception):
-    """Why contents can't be decoded by a schema, or the schema can't be used: one line for the operator, made
-    printable.
-    """
+    """The reason why a schema can't decode contents, or can't be used: one line for the operator, made printable."""
 
     def __init__(self, text: str) -> None:
         super().__init__("".join(each for each in text[:LONGEST_REASON] if each.isprintable()))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 
 class Secret:
-    """Holds a password or key; every textual form of it is dots. Only the wire calls `reveal`."""
+    """A password or key; every textual form of it is dots. Only the wire calls `reveal`."""
 
     __slots__ = ("_text",)
 
@@ -44,4 +44,4 @@ else:
             return isinstance(value, str | Secret)
 
     class MaybeSecret(metaclass=_Either):
-        """Text or a Secret, as one type: msgspec reads no union with a type that it does not know."""
+        """Text or a Secret, as one type: msgspec does not support a union with a type that it does not know."""

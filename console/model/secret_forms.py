@@ -1,7 +1,7 @@
-"""Secrets by their looks, whatever key stands before them: one table of their forms.
+"""Secrets by their form, whatever key precedes them: one table of the forms.
 
-The keys that have secrets are in `console.language.sensitive`, whose `without_secrets` looks for both. Every pattern
-takes time by the length of the text: the texts are foreign.
+The keys of secrets are in `console.language.sensitive`, whose `without_secrets` looks for both. Every pattern runs in
+time proportional to the length of the text, since the texts are untrusted.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ class Form(NamedTuple):
     """One form of secrets.
 
     Attributes:
-        marks: one of them is in every text that has the form, in lower case: they are found many times faster than a
+        marks: every text of the form has one of them, in lower case: a search for them is many times faster than the
             pattern.
-        pattern: what is looked at.
+        pattern: the candidate.
         cut: returns it with a text in place of the secret; unchanged if it is not a secret.
     """
 
@@ -38,11 +38,11 @@ def _whole(_: re.Match[str], hidden: str) -> str:
 
 
 _MOST_BASE64 = 4096
-"""Characters in which a name and its colon stand."""
+"""Maximum base64 characters that are decoded to find a name and its colon."""
 
 
 def _user_and_password(found: re.Match[str], hidden: str) -> str:
-    """Cut what follows ``Basic`` if it is a name and a password, and no word of a sentence."""
+    """Cut the text after ``Basic`` if it is a name and a password, and not a word of a sentence."""
     text = found[2].rstrip("=").replace("-", "+").replace("_", "/")[:_MOST_BASE64]
     try:
         pair = a2b_base64(text[: len(text) - (len(text) % 4 == 1)] + "=" * (-len(text) % 4))
@@ -53,7 +53,7 @@ def _user_and_password(found: re.Match[str], hidden: str) -> str:
 
 
 def _signed_token(found: re.Match[str], hidden: str) -> str:
-    """Cut a JSON Web Token: its header is an object in base64url, ``{"…`` → ``eyJ…``, and a dot follows."""
+    """Cut a JSON Web Token: its header is an object in base64url, ``{"…`` → ``eyJ…``, followed by a dot."""
     run = found[0]
     start = run.find("eyJ")
     is_token = start >= 0 and run.find(".", start) >= start + _SHORTEST_HEADER
@@ -63,7 +63,7 @@ def _signed_token(found: re.Match[str], hidden: str) -> str:
 _SHORTEST_HEADER = 15
 """Characters of ``{"alg":"a"}`` in base64url."""
 _QUOTE = r"""(?:\\{0,15}["'])?"""
-"""One that may be escaped, as in JSON within JSON."""
+"""A quote that may be escaped, as in JSON within JSON."""
 _OF_SENTENCES = (
     r"(?:tokens?|auth|authentication|authorization|credentials?|scheme|header|realm|is|was|not)(?![\w.~+/=-])"
 )
@@ -74,14 +74,14 @@ _NAMED = (
 )
 
 FORMS = (
-    # PEM: to the end of the key, or of the text where it was cut.
+    # PEM: to the end of the key, or of a truncated text.
     Form(
         ("private key",),
         re.compile(r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----).*?(?=-----END|\Z)", re.DOTALL),
         _behind,
     ),
-    # A token in place of the user, or the password, before the @ of a URL. In a password there may be a slash where no
-    # port stands; a URL may have its slashes escaped, as some writers of JSON do, or be a part of another one.
+    # A token in place of the user, or the password, before the @ of a URL. A password may have a slash if it is not a
+    # port; a URL may have escaped slashes, as some JSON encoders write them, or be a part of another one.
     Form(("://",), re.compile(r"(://)[\w.~-]{20,}+(?=(?::(?:x-oauth-basic)?)?@)", re.ASCII), _behind),
     Form(
         ("//", "\\/"),
@@ -112,7 +112,7 @@ FORMS = (
         ),
         _behind,
     ),
-    # HTTP: of schemes that are also words, only what is a pair in base64; a header without a scheme that is known.
+    # HTTP: for schemes that are also words, only a base64 pair; a header without a known scheme.
     Form(
         ("bearer",),
         re.compile(rf"""(\bbearer\s++{_QUOTE})(?![=:]|{_OF_SENTENCES})[^\s"',;\\}}]++""", re.IGNORECASE),
@@ -129,7 +129,7 @@ FORMS = (
         ),
         _behind,
     ),
-    # Signed URLs, and headers with such parts; in a URL that is a part of another one, too.
+    # Signed URLs, and headers with such parts; also in a URL that is a part of another one.
     Form(
         ("sig", "x-amz-", "x-goog-", "sharedaccess"),
         re.compile(
@@ -138,7 +138,7 @@ FORMS = (
         _behind,
     ),
     Form(("eyj",), re.compile(r"[A-Za-z0-9_.-]{20,}+"), _signed_token),
-    # Tokens that services begin with a word of their own; names of topics have no digits there.
+    # Tokens with a prefix of their service; names of topics have no digits there.
     Form(
         (
             *("ghp_", "gho_", "ghr_", "ghs_", "ghu_", "github_pat_", "glpat-", "xox", "aiza", "hvs.", "dapi", "_live_"),
@@ -159,7 +159,7 @@ FORMS = (
 
 
 def without_looks(text: str, hidden: str) -> str:
-    """Return the text with `hidden` in place of all that has the form of a secret."""
+    """Return the text with `hidden` in place of every match of a secret's form."""
     lower = text.lower()
     for marks, pattern, cut in FORMS:
         if any(mark in lower for mark in marks):

@@ -1,4 +1,4 @@
-"""The immutable picture of a cluster at a time; a refresh makes a new one that shares what did not change. Pure."""
+"""The immutable picture of a cluster at a time; a refresh returns a new one that shares the unchanged parts. Pure."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ if TYPE_CHECKING:
     from console.model.transactions import Transactions
 
 TopicPartition = tuple[str, int]
-"""A topic and the number of a partition of it."""
+"""A topic and a partition number."""
 
 EMPTY_CLUSTER = model_cluster.ClusterInfo(cluster_id=None, controller_id=-1, brokers=())
 
 
 class Snapshot(Struct, frozen=True):
-    """Everything that was read so far. A part that was not read yet is empty and missing from `read_at`.
+    """All state that was read so far. A part that was not read yet is empty and missing from `read_at`.
 
-    configs_from: the broker that described the topics, whose inherited values they show, None if any.
+    configs_from: the broker that described the topics, whose inherited values they show; None for any.
     configs_at: when the configs of each resource were last read, UTC.
-    documentation: (resource type code, key) -> text, asked for once for each key.
-    read_at: part ("topics", "quotas", …) -> when it was last read whole, UTC.
-    quorum_asked: when the quorum was first asked about, None once anything was answered: without a leader brokers hold
-    the request back.
-    group_positions: members and offsets, read at once, of the groups that were asked for by name.
+    documentation: (resource type code, key) -> text, requested once for each key.
+    read_at: part ("topics", "quotas", …) -> when the whole part was last read, UTC.
+    quorum_asked: when the quorum was first requested; None after any response: without a leader brokers hold the
+    request back.
+    group_positions: members and offsets, read at the same time, of the groups that were requested by name.
     had_members: the groups that were listed or described with members since the first listing.
-    replica_logs: (topic, partition) -> what its replicas hold, of the partitions that were asked for.
-    log_ranges: (topic, partition) -> its first offset and its end, of the partitions that were asked for.
-    tiered: (topic, partition) -> what is on the leader's disk and what in remote storage, of topics that were asked for
-    and are tiered.
-    offsets_at: (topic, partition, ms since 1970) -> the offset of its first record that is not older, -1 if there is
-    none, of those that were asked for.
-    transactions: (topic, partition) -> the last poll of it; a poll is of many partitions.
-    rates: what two polls of offsets and log dirs show; empty after one.
-    observer_rules: what topics say of replicas that are outside of the ISR by design, of those that do.
-    quotas_sparse: there are so many quotas that users' clients are known only of those who were polled.
-    failures: (part, entity text, why) for what could not be read; a pane shows the rest.
+    replica_logs: (topic, partition) -> state of its replicas, for the requested partitions.
+    log_ranges: (topic, partition) -> its first offset and its end, for the requested partitions.
+    tiered: (topic, partition) -> offsets on the leader's disk and in remote storage, for the requested topics that are
+    tiered.
+    offsets_at: (topic, partition, ms since 1970) -> offset of its first record that is not older, -1 without such a
+    record, for the requested times.
+    transactions: (topic, partition) -> its last poll; a poll covers many partitions.
+    rates: the rates between two polls of offsets and log dirs; empty after one poll.
+    observer_rules: the rules for replicas that are outside of the ISR by design, of the topics that have such rules.
+    quotas_sparse: whether there are so many quotas that those of users' clients are known only for polled users.
+    failures: (part, entity text, reason) for each read that failed; a pane shows the rest.
     """
 
     cluster: model_cluster.ClusterInfo = EMPTY_CLUSTER
@@ -96,25 +96,25 @@ class ReadFailure(Struct, frozen=True):
 
 
 # -- refresh -----------------------------------------------------------------------------------------------------------
-# `at` is when the part was read, UTC.
+# `at` is the time at which the part was read, UTC.
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 MANY_QUOTAS = 20_000
-"""Entities above which quotas are not read whole for a screen: a million are 94 MB, and brokers can't page them."""
+"""Entities above which the screen does not read all quotas: a million take 94 MB, and brokers can't page them."""
 
 UNKNOWN_BROKER = "UNKNOWN_BROKER"
-"""The error of what is asked of a broker that is not there."""
+"""The error of a request to a broker that does not exist."""
 GONE = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "GROUP_ID_NOT_FOUND"})
-"""Errors that say an entity is no more: it leaves the snapshot and is no failure to show."""
+"""Errors for an entity that does not exist: it leaves the snapshot and is not shown as a failure."""
 _GONE: Mapping[int, str] = {TOPIC: "UNKNOWN_TOPIC_OR_PARTITION", GROUP: "GROUP_ID_NOT_FOUND"}
-"""The one of them that says so of a resource of this type."""
+"""The error of these for a resource of this type."""
 
 
 def share(old: Mapping[K, V], new: Mapping[K, V]) -> Mapping[K, V]:
-    """Return `new` with each value that equals its old one replaced by the old object; `old` itself where nothing
-    changed, and `new` itself where nothing was known: 20,000 quotas are not kept in two dicts."""
+    """Return `new` with each value that equals its old one replaced by the old object; `old` itself if nothing changed.
+    Return `new` itself if `old` is empty, so that 20,000 quotas are not kept in two dicts."""
     if old is new or not old:
         return new or old
     changed = differing(old, new)
@@ -123,8 +123,8 @@ def share(old: Mapping[K, V], new: Mapping[K, V]) -> Mapping[K, V]:
 
 
 def merged(known: Mapping[K, V], found: Mapping[K, V], gone: Iterable[K] = ()) -> Mapping[K, V]:
-    """Return what is known with what was found in it, and without what is gone; `known` itself where nothing changed.
-    Only these are looked at."""
+    """Return `known` updated with `found` and without `gone`; `known` itself if nothing changed. The cost depends on
+    the size of the change only."""
     less = frozenset(gone)
     news = {
         key: value
@@ -152,7 +152,7 @@ def replica_sizes(snapshot: Snapshot) -> Mapping[TopicPartition, int]:
 
 
 def held_sizes(snapshot: Snapshot, places: Collection[TopicPartition]) -> Mapping[TopicPartition, Mapping[int, int]]:
-    """Return the bytes that each broker holds of each of these partitions; brokers without a replica are missing."""
+    """Return the bytes of each of these partitions on each broker; brokers without a replica are missing."""
     topics = {topic for topic, _ in places}
     found: dict[TopicPartition, dict[int, int]] = {}
     for broker, dirs in snapshot.log_dirs.items():
@@ -170,8 +170,8 @@ ReplicaPlace = tuple[str, int, int]
 
 
 class DirCopy(NamedTuple):
-    """A replica that its broker copies from a directory into another. copied, size: bytes there, and of the replica.
-    behind: records that the copy lacks. before: ``""`` if unknown."""
+    """A replica that its broker copies from one directory to another. before: path, ``""`` if unknown. copied: bytes of
+    the copy. size: bytes of the replica. behind: records that the copy lacks."""
 
     before: str
     after: str
@@ -181,7 +181,7 @@ class DirCopy(NamedTuple):
 
 
 def dir_copies(log_dirs: Mapping[int, Sequence[model_cluster.LogDir]]) -> Mapping[ReplicaPlace, DirCopy]:
-    """Return the copies between log directories of a broker that are under way."""
+    """Return the running copies between log directories of a broker."""
     found: dict[ReplicaPlace, DirCopy] = {}
     for broker, dirs in sorted(log_dirs.items()):
         if not any(each.replicas.moving for each in dirs):
@@ -201,7 +201,7 @@ def with_failures(snapshot: Snapshot, part: str, failures: Iterable[tuple[str, F
 
     Args:
         part: "topics", "quotas", …
-        failures: what could not be read of it: the entity as text, and why.
+        failures: the entity as text, and the reason.
     """
     others = tuple(f for f in snapshot.failures if f.part != part)
     mine = tuple(ReadFailure(part, entity, failure) for entity, failure in failures)
@@ -215,8 +215,8 @@ def _read_at(snapshot: Snapshot, part: Part, at: datetime) -> Mapping[str, datet
 
 
 def with_part(part: Part, snapshot: Snapshot, found: object, at: datetime) -> Snapshot:
-    """Return the snapshot with a part that was read whole, and has nothing else to be kept with it. What is as it was
-    stays the same object.
+    """Return the snapshot with a new read of a whole part that has no other state to update. An unchanged part stays
+    the same object.
     """
     known = getattr(snapshot, part)
     same = share(known, found) if isinstance(found, Mapping) else known if known == found else found
@@ -236,7 +236,7 @@ def with_cluster(snapshot: Snapshot, cluster: model_cluster.ClusterInfo, at: dat
 
 
 def _without_back(snapshot: Snapshot, cluster: model_cluster.ClusterInfo) -> tuple[ReadFailure, ...]:
-    """Return the failures without those of unknown brokers that are there now: their parts are read again."""
+    """Return the failures without those of unknown brokers that are back: their parts are read again."""
     if all(each.failure.name != UNKNOWN_BROKER for each in snapshot.failures):
         return snapshot.failures
     alive = {str(broker.id) for broker in cluster.brokers if not broker.fenced}
@@ -248,19 +248,19 @@ def _without_back(snapshot: Snapshot, cluster: model_cluster.ClusterInfo) -> tup
 
 
 def asking_quorum(snapshot: Snapshot, at: datetime) -> Snapshot:
-    """Return the snapshot as the quorum is asked about: the first question that no answer followed counts."""
+    """Return the snapshot with the time of a request for the quorum; the first request without a response counts."""
     if Part.QUORUM in snapshot.read_at or snapshot.quorum_asked is not None:
         return snapshot
     return replace(snapshot, quorum_asked=at)
 
 
 def with_quorum(snapshot: Snapshot, quorum: model_cluster.Quorum | None, at: datetime) -> Snapshot:
-    """Return the snapshot with the KRaft quorum, None where the cluster has none."""
+    """Return the snapshot with the KRaft quorum; None if the cluster has no quorum."""
     return replace(snapshot, quorum=quorum, quorum_asked=None, read_at=_read_at(snapshot, Part.QUORUM, at))
 
 
 def without_quorum(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with an unknown quorum: the cluster refuses to describe it."""
+    """Return the snapshot with an unknown quorum, for a cluster that refuses to describe it."""
     read_at = {part: at for part, at in snapshot.read_at.items() if part != Part.QUORUM}
     return replace(snapshot, quorum=None, quorum_asked=None, read_at=read_at)
 
@@ -274,18 +274,18 @@ def host_ranges(snapshot: Snapshot) -> bool:
 
 
 def with_topics(snapshot: Snapshot, listing: model_cluster.TopicListing, *, whole: bool, at: datetime) -> Snapshot:
-    """Return the snapshot with a listing of topics; those that are gone take their configs with them.
+    """Return the snapshot with a listing of topics; topics that are gone take their configs with them.
 
     Args:
-        whole: the listing has all topics: those that it lacks are gone, but for those of which it has a failure, which
-            under ``""`` is that of all. Otherwise only those that it reports as unknown are.
+        whole: whether the listing has all topics. If so, topics that it lacks are gone, unless it has a failure for
+            them (``""`` for all). Otherwise only those that it reports as unknown are gone.
         at: when it was read, UTC.
     """
     if snapshot.observer_rules:
         found = observed(listing.topics, snapshot.observer_rules, snapshot.cluster.brokers)
         listing = replace(listing, topics=found)
     if whole:
-        # A topic that can't be read, for lack of a right as well, is still there: it stays as it was known.
+        # A topic that can't be read, also for lack of a right, still exists: it keeps its known state.
         hidden = snapshot.topics.keys() & {name for name, each in listing.failures.items() if each.name not in GONE}
         kept = snapshot.topics if "" in listing.failures else {name: snapshot.topics[name] for name in hidden}
         topics = share(snapshot.topics, {**kept, **listing.topics} if kept else listing.topics)
@@ -293,8 +293,8 @@ def with_topics(snapshot: Snapshot, listing: model_cluster.TopicListing, *, whol
     else:
         gone = {name for name, failure in listing.failures.items() if failure.name in GONE}
         topics = merged(snapshot.topics, listing.topics, gone)
-    # A topic that was deleted and created again between two polls keeps its name, and gets another id (KIP-516). What
-    # was counted of the former says nothing of it.
+    # A topic that was deleted and created again between two polls keeps its name, and gets another id (KIP-516): the
+    # counters of the former topic do not apply to it.
     former = {name for name, *both in differing(snapshot.topics, topics) if model_cluster.is_gone(*both)} - gone
     if former:
         snapshot = replace(snapshot, rates=without_topics(snapshot.rates, former))
@@ -310,9 +310,9 @@ def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, de
     """Return the snapshot with newly described resources; documentation is kept apart from the sets.
 
     Args:
-        listing: the resources that were asked for; what is known of others stays.
+        listing: the requested resources; others keep their known state.
         at: when they were read, UTC.
-        described_by: the broker whose inherited values the topics show, None where brokers described themselves.
+        described_by: the broker whose inherited values the topics show; None if brokers described themselves.
     """
     documentation: dict[tuple[int, str], str] = {}
     seen: set[int] = set()
@@ -344,8 +344,8 @@ def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, de
 
 
 def _with_rules(known: Mapping[str, Rules], listing: ConfigListing) -> Mapping[str, Rules]:
-    """Return the rules of observers of all topics after these configs were read."""
-    of_set: dict[int, Rules] = {}  # few sets are different ones
+    """Return the observer rules of all topics after these configs were read."""
+    of_set: dict[int, Rules] = {}  # few sets are distinct
     changed: dict[str, Rules] = {}
     for resource, entries in listing.sets.items():
         if resource.type != TOPIC:
@@ -358,7 +358,7 @@ def _with_rules(known: Mapping[str, Rules], listing: ConfigListing) -> Mapping[s
 
 
 def _is_gone(resource: ConfigResource, failure: Failure) -> bool:
-    """Return whether the error says that the resource no longer exists: a broker is not gone because a topic is
+    """Return whether the error means that the resource no longer exists: a broker is not gone because a topic is
     missing."""
     return failure.name == _GONE.get(resource.type)
 
@@ -381,8 +381,8 @@ def with_quotas(snapshot: Snapshot, quotas: Mapping[quota.QuotaEntity, quota.Quo
 def with_quota_survey(
     snapshot: Snapshot, quotas: Mapping[quota.QuotaEntity, quota.QuotaValues], at: datetime
 ) -> Snapshot:
-    """Return the snapshot with the quotas of all users, clients and addresses by themselves; those of users' clients
-    stay as they are known."""
+    """Return the snapshot with the quotas of all single users, clients and addresses; the quotas of users' clients keep
+    their known state."""
     pairs = {entity: values for entity, values in snapshot.quotas.items() if entity.is_combined}
     return replace(
         snapshot,
@@ -395,7 +395,7 @@ def with_quota_survey(
 def with_quotas_of(
     snapshot: Snapshot, filters: Sequence[quota.QuotaFilter], found: Mapping[quota.QuotaEntity, quota.QuotaValues]
 ) -> Snapshot:
-    """Return the snapshot with the quotas that match some filters; known ones that match and were not found are
+    """Return the snapshot with the quotas that match the filters; known quotas that match and were not found are
     removed."""
     gone = [entity for entity in _concerned(snapshot.quotas, filters) if entity not in found]
     quotas = merged(snapshot.quotas, found, gone)
@@ -405,8 +405,8 @@ def with_quotas_of(
 def _concerned(
     known: Mapping[quota.QuotaEntity, quota.QuotaValues], filters: Sequence[quota.QuotaFilter]
 ) -> list[quota.QuotaEntity]:
-    """Return the known entities that some filters match. The names are compared first: few of 200,000 entities have one
-    of them."""
+    """Return the known entities that a filter matches. It compares the names first: of 200,000 entities few have one of
+    them."""
     matches = [match for wanted in filters for match in wanted.components]
     names = {match.name if match.match == quota.Match.EXACT else None for match in matches}
     by_name = all(wanted.components for wanted in filters) and all(m.match != quota.Match.ANY_NAME for m in matches)
@@ -415,7 +415,7 @@ def _concerned(
 
 
 def with_acls_of(snapshot: Snapshot, principals: Collection[str], found: Iterable[Acl]) -> Snapshot:
-    """Return the snapshot with the ACLs of these principals replaced by those that were found."""
+    """Return the snapshot with the ACLs of these principals replaced by the ACLs that were found."""
     ordered = tuple(sorted({*(acl for acl in snapshot.acls if acl.principal not in principals), *found}))
     return replace(snapshot, acls=snapshot.acls if snapshot.acls == ordered else ordered)
 
@@ -429,7 +429,7 @@ def with_acls(snapshot: Snapshot, acls: Iterable[Acl], at: datetime) -> Snapshot
 
 
 def with_scram(snapshot: Snapshot, listing: model_cluster.ScramListing, at: datetime) -> Snapshot:
-    """Return the snapshot with all SCRAM users; users that could not be described keep what was known."""
+    """Return the snapshot with all SCRAM users; users that could not be described keep their known credentials."""
     kept = {user: each for user in listing.failures if (each := snapshot.scram.get(user)) is not None}
     scram = share(snapshot.scram, {**kept, **listing.users})
     known = with_failures(snapshot, Part.SCRAM, listing.failures.items())
@@ -437,8 +437,8 @@ def with_scram(snapshot: Snapshot, listing: model_cluster.ScramListing, at: date
 
 
 def _is_described(known: model_cluster.Group | None, listed: model_cluster.Group) -> bool:
-    """Return whether a listing has nothing new on a group whose members may be known. Before ListGroups version 4 it
-    has no states."""
+    """Return whether a listing has nothing new about a group whose members may be known. Before ListGroups version 4 a
+    listing has no states."""
     return known is not None and (known.state, known.type, known.coordinator) == (
         listed.state or known.state,
         listed.type,
@@ -447,7 +447,7 @@ def _is_described(known: model_cluster.Group | None, listed: model_cluster.Group
 
 
 def _who_had_members(known: frozenset[str], groups: Iterable[model_cluster.Group]) -> frozenset[str]:
-    """Return the groups that had members, with those of these that have some; one without a state is left out."""
+    """Return `known` with the names of those groups that have members; a group without a state does not count."""
     have = {each.name for each in groups if each.state and not each.is_vacant}
     return known if have <= known else known | have
 
@@ -458,8 +458,8 @@ def with_groups(
     """Return the snapshot with newly read groups.
 
     Args:
-        groups: by name; a listing leaves members that are known in place where nothing else changed.
-        whole: it is a listing of all groups, so that groups that it lacks are gone; otherwise descriptions of some.
+        groups: by name; a listing keeps the known members of a group that did not change otherwise.
+        whole: whether it lists all groups, so that groups that it lacks are gone; otherwise it describes some groups.
         at: when they were read, UTC.
     """
     if not whole:
@@ -492,7 +492,7 @@ def trends_after(
     at: datetime,
     throttled: frozenset[str] = frozenset(),
 ) -> Mapping[str, LagTrend]:
-    """Return the trends of the groups whose lag was read again alone. throttled: see `throttled_groups`."""
+    """Return the trends of the groups whose lag was read again, without the others. throttled: `throttled_groups`."""
     from console.model.lag_trend import trend_after
 
     moment = at.timestamp()
@@ -500,9 +500,9 @@ def trends_after(
 
 
 def trends_of_polls(snapshot: Snapshot, polls: model_cluster.GroupPolls, at: datetime) -> Mapping[str, LagTrend]:
-    """Return the trends of the groups that were polled, and of these alone. What a quota may delay is stuck later."""
+    """Return the trends of the polled groups only. A group that a quota may delay counts as stuck later than others."""
     trends = trends_after(snapshot.lag_trends, polls.lags, at)
-    # A cluster may have a million quotas: they are looked through for groups that stand still alone.
+    # A cluster may have a million quotas: search them only for groups that stand still.
     stuck = {name: group for name, group in polls.groups.items() if name in trends and trends[name].stuck}
     throttled = throttled_groups(stuck, snapshot.quotas) if stuck else frozenset()
     delayed = {name: polls.lags[name] for name in throttled}
@@ -512,8 +512,8 @@ def trends_of_polls(snapshot: Snapshot, polls: model_cluster.GroupPolls, at: dat
 def throttled_groups(
     groups: Mapping[str, model_cluster.Group], quotas: Mapping[quota.QuotaEntity, quota.QuotaValues]
 ) -> frozenset[str]:
-    """Return the groups of which a quota may delay what a member reads. Whose user a member is, no answer says: where a
-    user has a quota, it may be of any.
+    """Return the groups with a member whose fetches a quota may delay. Brokers do not report the user of a member, so a
+    quota of a user may apply to any member.
     """
     # A request percentage delays fetches as well as a byte rate (KIP-124).
     limiting = [entity for entity, values in quotas.items() if _READING & values.keys()]
@@ -530,15 +530,15 @@ _READING = {quota.CONSUMER_BYTE_RATE, quota.REQUEST_PERCENTAGE}
 def with_group_polls(
     snapshot: Snapshot, polls: model_cluster.GroupPolls, trends: Mapping[str, LagTrend], at: datetime
 ) -> Snapshot:
-    """Return the snapshot with groups that were polled, their trends, and what could not be read of them."""
+    """Return the snapshot with the polled groups, their trends, and the failures of the poll."""
     asked = {part for name in polls.names for part in (f"group {name}", f"lag of {name}")}
     failures = tuple(f for f in snapshot.failures if f.part not in asked)
     failures += tuple(ReadFailure(f"group {name}", name, why) for name, why in polls.failures.items())
     failures += tuple(ReadFailure(f"lag of {name}", "", why) for name, why in polls.lag_failures.items())
-    # The ends that a lag is made of count for the rates as well: a poll of groups is one of their topics.
+    # The end offsets of a lag also count for the rates: a poll of groups is also one of their topics.
     ends = {(each.topic, each.partition): each.end for lag in polls.lags.values() for each in lag.partitions}
     ends = {place: end for place, end in ends.items() if end >= 0}
-    # A trend shares what is as it was with the polls before.
+    # A trend shares unchanged objects with the polls before.
     lags = {name: trends[name].last.lag if name in trends else lag for name, lag in polls.lags.items()}
     return replace(
         snapshot,
@@ -554,8 +554,8 @@ def with_group_polls(
 def with_group_positions(
     snapshot: Snapshot, asked: Iterable[str], found: Mapping[str, model_cluster.GroupPosition], at: datetime
 ) -> Snapshot:
-    """Return the snapshot with the positions of groups that were asked for; a group that does not exist leaves the
-    groups, too."""
+    """Return the snapshot with the positions of the requested groups; a group that does not exist is also removed from
+    the groups."""
     names = frozenset(asked)
     kept = {name: known for name, known in snapshot.group_positions.items() if name not in names}
     gone = {name for name in names if name in found and found[name].group is None}
@@ -569,14 +569,15 @@ def with_group_positions(
 def with_log_ranges(
     snapshot: Snapshot, asked: Iterable[TopicPartition], found: Mapping[TopicPartition, model_cluster.LogRange]
 ) -> Snapshot:
-    """Return the snapshot with the ranges of logs that were asked for; those that were not found become unknown."""
+    """Return the snapshot with the log ranges of the requested partitions; ranges that were not found become
+    unknown."""
     return replace(snapshot, log_ranges=merged(snapshot.log_ranges, found, frozenset(asked) - found.keys()))
 
 
 def with_tiered(
     snapshot: Snapshot, topic: str, found: Mapping[TopicPartition, model_cluster.TieredOffsets]
 ) -> Snapshot:
-    """Return the snapshot with the tiered offsets of a topic; partitions that were not found become unknown."""
+    """Return the snapshot with the tiered offsets of a topic; offsets that were not found become unknown."""
     kept = {place: known for place, known in snapshot.tiered.items() if place[0] != topic}
     tiered = share(snapshot.tiered, {**kept, **found})
     return snapshot if tiered is snapshot.tiered else replace(snapshot, tiered=tiered)
@@ -593,7 +594,7 @@ def with_log_dirs(
     """Return the snapshot with the log directories of the brokers.
 
     Args:
-        dirs: of all brokers, by id: those that did not answer with what was known of them.
+        dirs: by broker id, of all brokers: those that did not respond keep their known directories.
         rates: the rates after this read.
         at: when they were read, UTC.
     """
@@ -604,12 +605,12 @@ def with_log_dirs(
 def with_end_offsets(
     snapshot: Snapshot, asked: Iterable[TopicPartition], found: Mapping[TopicPartition, int], at: datetime
 ) -> Snapshot:
-    """Return the snapshot with the end offsets of the partitions that were asked for counted into its rates."""
+    """Return the snapshot with rates that count the end offsets of the requested partitions."""
     return replace(snapshot, rates=with_ends(snapshot.rates, asked, found, at))
 
 
 def settled_topics(snapshot: Snapshot) -> Iterator[tuple[str, model_cluster.Topic]]:
-    """Yield the topics by name, as the running moves leave them."""
+    """Yield the topics by name, with the replicas that they have once the running moves are done."""
     moves: dict[str, list[model_cluster.Reassignment]] = {}
     for move in snapshot.reassignments:
         moves.setdefault(move.topic, []).append(move)
@@ -622,11 +623,11 @@ def with_transactions(
 ) -> Snapshot:
     """Return the snapshot with a poll of the transactions of some partitions.
 
-    Transactions of other partitions stay as they were seen: each is judged by the poll that found it.
+    Transactions of other partitions keep their state: each is judged by the poll that found it.
 
     Args:
         asked: the partitions of the poll.
-        poll: what it found, None where the brokers refuse it.
+        poll: the result; None if the brokers refuse it.
         at: when it was read, UTC.
     """
     places = frozenset(asked)
@@ -640,6 +641,6 @@ def with_transactions(
 def with_replica_logs(
     snapshot: Snapshot, asked: Iterable[TopicPartition], found: Mapping[TopicPartition, model_cluster.ReplicaLogs]
 ) -> Snapshot:
-    """Return the snapshot with what the replicas of the partitions that were asked for hold; those that were not found
+    """Return the snapshot with the state of the replicas of the requested partitions; partitions that were not found
     become unknown."""
     return replace(snapshot, replica_logs=merged(snapshot.replica_logs, found, frozenset(asked) - found.keys()))

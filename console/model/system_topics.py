@@ -1,7 +1,7 @@
-"""Topics in which other machinery keeps what it needs: whose a topic is, and what is lost when it is changed. Pure.
+"""Topics that hold the state of other systems: the owner of a topic, and the loss when it is changed. Pure.
 
-Kafka's own topics have fixed names. Names that their owners can configure are recognised by the usual ones, and where
-such a name may be anybody's, by the shape that its owner gives the topic.
+Kafka's own topics have fixed names. Configurable names are recognised by the usual ones; for a name that any topic may
+have, the shape that its owner gives the topic also counts.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 REMOTE_LOG_METADATA, CLUSTER_METADATA = "__remote_log_metadata", "__cluster_metadata"
 COMPACT, DELETE = "compact", "delete"
 _OF_STREAMS = ("-changelog", "-repartition", "-subscription-registration-topic", "-subscription-response-topic")
-"""How names of topics end that a Streams application makes (StreamsResetter.isInternalTopic)."""
+"""Endings of the names of topics that a Streams application creates (StreamsResetter.isInternalTopic)."""
 
 
 class SystemTopic(Struct, frozen=True):
-    """What a program keeps in a topic.
+    """A topic that holds the state of a system.
 
-    owner: whose it is, as an operator says it. lost: the loss when it is deleted or emptied. grown: what goes wrong
-    with more partitions, ``""`` where nothing does. policy: an item without which its cleanup.policy loses records that
-    are needed, ``""`` for none. keeps: whether a retention loses records that are needed. kafkas_own: of coordinators,
-    remote storage or controllers, without which no client works.
+    owner: the system, in an operator's words. lost: the loss when the topic is deleted or emptied. grown: the problem
+    with more partitions, ``""`` for none. policy: an item without which its cleanup.policy loses records that are
+    needed, ``""`` for none. keeps: whether a retention loses records that are needed. kafkas_own: whether it belongs to
+    coordinators, remote storage or controllers, without which no client works.
     """
 
     owner: str
@@ -134,8 +134,8 @@ _STRIMZI = SystemTopic("Strimzi's operators", "what the operators keep of topics
 
 
 class _Named(NamedTuple):
-    """Names of topics. shaped: a name that may be anybody's: it counts where the topic is compacted. single: and has
-    one partition."""
+    """Names of topics. shaped: whether any topic may have the name: it counts if the topic is compacted. single: and
+    has one partition."""
 
     pattern: re.Pattern[str]
     what: SystemTopic
@@ -148,7 +148,7 @@ def _named(pattern: str, what: SystemTopic, *, shaped: bool = False, single: boo
 
 
 INTERNAL = SystemTopic("the brokers", "what they keep for themselves in it is lost", "they may not find what they keep")
-"""What a topic is that brokers call internal, and of which no more is known."""
+"""The record of a topic that brokers call internal, if nothing else is known."""
 
 _NAMED = (
     _named(r"_schemas(_.+)?|_schema_encoders", _REGISTRY),
@@ -177,13 +177,13 @@ _NAMED = (
 def system_topic(
     name: str, partitions: int | None = None, policy: str | None = None, groups: Collection[str] = ()
 ) -> SystemTopic | None:
-    """Return what other machinery keeps in a topic, None where it is a topic like any other.
+    """Return the record of the system that keeps its state in a topic, None for an ordinary topic.
 
     Args:
         name: the topic's.
-        partitions: how many it has, None where that is unknown.
-        policy: its cleanup.policy, None where that was not read: then the name alone decides.
-        groups: the groups of the cluster, among them the applications of Streams, by whose names their topics begin.
+        partitions: the number of its partitions, None if unknown.
+        policy: its cleanup.policy, None if it was not read: then only the name decides.
+        groups: the groups of the cluster, including Streams applications, whose topics begin with the group's name.
     """
     if (own := _KAFKAS_OWN.get(name)) is not None:
         return own
@@ -201,25 +201,25 @@ def _has_shape(named: _Named, partitions: int | None, policy: str | None) -> boo
 
 
 def is_kafkas_own(name: str) -> bool:
-    """Return whether coordinators, remote storage or controllers keep their records in the topic: it is never pruned
-    and never grown, and none of its records is deleted by request."""
+    """Return whether coordinators, remote storage or controllers keep their records in the topic: kac never prunes or
+    grows it, and deletes no records of it on request."""
     return name in _KAFKAS_OWN
 
 
 def is_spared(name: str, *, internal: bool) -> bool:
-    """Return whether a deletion of several topics at once leaves this one out, which is deleted by its name alone.
+    """Return whether a deletion of several topics at once skips this one, which can only be deleted by its full name.
 
     Args:
-        internal: whether brokers call it so.
+        internal: whether brokers call it internal.
     """
     return internal or is_kafkas_own(name)
 
 
 def may_be_of_application(topic: str) -> bool:
-    """Return whether a topic is of a Streams application if a group has the first part of its name."""
+    """Return whether a topic belongs to a Streams application if a group has the first part of its name."""
     return topic.endswith(_OF_STREAMS)
 
 
 def is_of_application(topic: str, application: str) -> bool:
-    """Return whether a Streams application made the topic for itself, by its name."""
+    """Return whether a Streams application created the topic for itself, by its name."""
     return topic.startswith(f"{application}-") and may_be_of_application(topic)

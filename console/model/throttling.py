@@ -1,6 +1,6 @@
-"""Which clients brokers throttle, by the requests in their logs (kafka.request.logger at DEBUG). Pure.
+"""The clients that brokers throttle, from the requests in their logs (kafka.request.logger at DEBUG). Pure.
 
-Clients are counted up to a limit.
+The number of clients is limited.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 WINDOW = timedelta(seconds=60)
-"""Before the newest line of a log: what clients did of late."""
+"""The counted time before the newest line of a log."""
 MOST_CLIENTS = 1_000
-"""Clients that are told apart in one second of a log, and in all."""
+"""Maximum clients in one second of a log, and in total."""
 LONGEST_NAME = 256
-"""Characters that are kept of a client id or a principal."""
+"""Maximum characters that are kept of a client id or a principal."""
 
 
 class Client(NamedTuple):
-    """Whose requests are throttled together: a client id (``""`` for none), its principal, as ``User:alice``, and the
-    API as logs name it: PRODUCE, FETCH."""
+    """The subject of throttling: a client id (``""`` for none), its principal, as ``User:alice``, and the API by its
+    name in logs: PRODUCE, FETCH."""
 
     client_id: str
     principal: str
@@ -29,7 +29,7 @@ class Client(NamedTuple):
 
 
 class Throttled(NamedTuple):
-    """Requests of a client in a time: how many, how many of them were throttled, and the longest throttle, in
+    """The requests of a client in a period: their number, the number of throttled ones, and the longest throttle, in
     milliseconds."""
 
     requests: int = 0
@@ -37,7 +37,7 @@ class Throttled(NamedTuple):
     most_ms: int = 0
 
     def __add__(self, other: object) -> Throttled:
-        """Return the counts of two times together."""
+        """Return the sum of the counts of two periods."""
         if not isinstance(other, Throttled):
             return NotImplemented
         return Throttled(
@@ -46,7 +46,7 @@ class Throttled(NamedTuple):
 
 
 class Logged(NamedTuple):
-    """A request of a client. at: the line's own time in seconds, as if it were UTC (the log has no zone)."""
+    """A request of a client. at: the line's own time in seconds, read as UTC (the log has no zone)."""
 
     at: int
     client: Client
@@ -54,12 +54,14 @@ class Logged(NamedTuple):
 
 
 class LogThrottles(Struct, frozen=True):
-    """What one log says of late. seconds: a line's second -> client -> its requests, within `WINDOW` of the newest."""
+    """The recent throttles in one log. seconds: a line's second -> client -> its requests, within `WINDOW` of the
+    newest.
+    """
 
     seconds: Mapping[int, Mapping[Client, Throttled]] = field(default_factory=dict)
 
     def after(self, requests: Iterable[Logged]) -> LogThrottles:
-        """Return the counts with more requests of the log; seconds that fall out of `WINDOW` are dropped."""
+        """Return the counts with more requests of the log; seconds older than `WINDOW` are dropped."""
         seconds = {second: dict(clients) for second, clients in self.seconds.items()}
         for found in requests:
             clients = seconds.setdefault(found.at, {})
@@ -72,7 +74,7 @@ class LogThrottles(Struct, frozen=True):
 
 
 def throttled_clients(logs: Iterable[LogThrottles]) -> Mapping[Client, Throttled]:
-    """Return the clients that were throttled, over the logs of several brokers; the most throttled first."""
+    """Return the throttled clients over the logs of several brokers; the most throttled first."""
     found: dict[Client, Throttled] = {}
     for log in logs:
         for clients in log.seconds.values():

@@ -1,8 +1,8 @@
-"""A group's lag as a time: the seconds for which the record that it reads next has waited. Pure.
+"""A group's lag as a time: the seconds for which the next record that it reads has waited. Pure.
 
-The end of a log at each poll says when its records were written: the record at an offset was there once the end had
-passed it. Of records from before the first poll the polls only say since when they wait at least; when such a record
-was written stands in itself (`Written`).
+The end offset at each poll shows when records were written: the record at an offset existed once the end had passed
+it. For records from before the first poll the polls only show a minimum wait; the record itself has the time
+(`Written`).
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import NamedTuple
 from console.model.cluster import PartitionLag
 
 HELD = 1800.0
-"""Seconds for which ends are kept, as long as the flight record in memory reaches back."""
+"""Seconds for which ends are kept, the same as in the flight record in memory."""
 CLOSE, CLOSE_SHARE = 2.0, 0.1
-"""Polls that are closer together than these seconds, or than this share of their age, are thinned out: by no more is a
-time that lies between two of them wrong."""
+"""Polls that are closer together than these seconds, or than this share of their age, are thinned out: an interpolated
+time is wrong by no more than that."""
 MOST = 96
-"""Polls of a partition that are kept before they are thinned out."""
+"""Polls of a partition after which they are thinned out."""
 AHEAD = 2.0
 """Seconds that a record's timestamp may be ahead of this host's clock, and still count as now."""
 LEAST = 1.0
-"""Seconds from which on it is worth saying that a record has waited for so long at least."""
+"""Seconds from which a minimum wait is shown."""
 NO_TIMESTAMP, IN_FUTURE = "the record has no timestamp", "the record's timestamp is in the future"
 
 
 class EndsSeen(NamedTuple):
-    """Where a log ended at polls of it, in their order. ats: Unix seconds. ends: offsets, never falling."""
+    """The end offsets of a log at its polls, in order. ats: Unix seconds. ends: offsets, never falling."""
 
     ats: tuple[float, ...]
     ends: tuple[int, ...]
@@ -43,9 +43,9 @@ class Spot(NamedTuple):
 
 
 class Written(NamedTuple):
-    """When the record at a committed offset was written, by itself. timestamp: milliseconds since 1970, -1 if it has
-    none. why: why it could not be read, ``""`` if it was. refused: brokers refuse it, at any offset. until: the first
-    offset at which there may be one; those before it are a transaction's marker, or were compacted away."""
+    """The write time in the record at a committed offset. timestamp: milliseconds since 1970, -1 if it has none. why:
+    the reason if it could not be read, ``""`` if it was. refused: whether brokers refuse the read at any offset. until:
+    the first offset that may have a record; earlier ones are a transaction's marker, or were compacted away."""
 
     offset: int
     timestamp: int = -1
@@ -54,13 +54,13 @@ class Written(NamedTuple):
     until: int = -1
 
     def says_of(self, committed: int) -> bool:
-        """Return whether it is about the record at a committed offset."""
+        """Return whether it applies to the record at a committed offset."""
         return self.refused or self.offset == committed
 
 
 class Behind(NamedTuple):
-    """Seconds for which the next record has waited, 0 where none waits, None if unknown. least: it may be longer. why:
-    why its own time does not say, ``""`` where that is not needed, or not known."""
+    """Seconds for which the next record has waited, 0 if no record waits, None if unknown. least: whether it may be
+    longer. why: why the record's own time is unavailable, ``""`` if it is not needed, or unknown."""
 
     seconds: float | None = None
     least: bool = False
@@ -71,18 +71,18 @@ UNSEEN, NOT_BEHIND = Behind(), Behind(0.0)
 
 
 def see_end(known: EndsSeen | None, end: int, at: float) -> EndsSeen:
-    """Return where a log ended, after one more poll.
+    """Return the end offsets of a log after one more poll.
 
     Args:
-        known: what was seen before, None before the first poll.
-        end: the offset after the last record. Where it fell, the log was cut or is another one: what was known of it
-            is forgotten.
-        at: Unix seconds; a clock that went back begins again, too.
+        known: the polls before, None before the first poll.
+        end: the offset after the last record. If it fell, the log was truncated or is another one: the polls before are
+            dropped.
+        at: Unix seconds; the polls before are also dropped if the clock went back.
     """
     if known is None or end < known.ends[-1] or at < known.ats[-1]:
         return EndsSeen((at,), (end,))
     ats, ends = known
-    # Of a log that stands still only the first and the last poll say something.
+    # For an idle log only the first and the last poll are informative.
     if len(ends) > 1 and end == ends[-1] == ends[-2]:
         return EndsSeen((*ats[:-1], at), ends)
     first = max(0, bisect_right(ats, at - HELD) - 1)
@@ -91,7 +91,7 @@ def see_end(known: EndsSeen | None, end: int, at: float) -> EndsSeen:
 
 
 def _thinned(seen: EndsSeen) -> EndsSeen:
-    # The older a poll, the wider the gap that is left beside it: the error stays a share of the answer.
+    # The older a poll, the wider the gap that may be next to it: the error stays a share of the result.
     now, kept = seen.ats[-1], [0]
     for at in range(1, len(seen.ats) - 1):
         after = seen.ats[at + 1]
@@ -102,27 +102,27 @@ def _thinned(seen: EndsSeen) -> EndsSeen:
 
 
 def waits_since(seen: EndsSeen, offset: int) -> float | None:
-    """Return when the record at an offset was written, Unix seconds, as if records came evenly between two polls.
+    """Return when the record at an offset was written, Unix seconds, interpolated between two polls.
 
     Returns:
-        None where it was there at the first poll already.
+        None if the record existed at the first poll.
     """
     after = bisect_right(seen.ends, offset)
     if after == 0:
         return None
     if after == len(seen.ends):
-        return seen.ats[-1]  # it was not there at the last poll yet
+        return seen.ats[-1]  # it did not exist at the last poll
     before = after - 1
     share = (offset + 1 - seen.ends[before]) / (seen.ends[after] - seen.ends[before])
     return seen.ats[before] + share * (seen.ats[after] - seen.ats[before])
 
 
 def time_lag(partition: PartitionLag, seen: EndsSeen | None, written: Written | None, now: float) -> Behind:
-    """Return for how long the next record of a partition has waited.
+    """Return how long the next record of a partition has waited.
 
     Args:
-        seen: where the log ended at polls, None before the first one.
-        written: when the record at the committed offset was written, by itself; one of another offset says nothing.
+        seen: the end offsets at polls, None before the first one.
+        written: the write time in the record at the committed offset; ignored if it is for another offset.
         now: the time of the poll, Unix seconds.
     """
     if partition.lag == 0:
@@ -132,7 +132,7 @@ def time_lag(partition: PartitionLag, seen: EndsSeen | None, written: Written | 
     known = written is not None and written.says_of(partition.committed)
     first = max(partition.committed, written.until) if written is not None and known else partition.committed
     if first >= partition.end >= 0:
-        return NOT_BEHIND  # what is left holds no record
+        return NOT_BEHIND  # the remaining offsets have no record
     since = waits_since(seen, first) if seen is not None else None
     if since is not None:
         return Behind(max(0.0, now - since))
@@ -152,8 +152,8 @@ def _no_time(written: Written, now: float) -> str:
 
 
 def longest(found: Iterable[Behind]) -> Behind:
-    """Return the longest of the times of several partitions: at least that where one of them is unknown or may be
-    longer. Of no partition it is unknown."""
+    """Return the longest of the times of several partitions; it is a minimum if one of them is unknown or a minimum.
+    Without partitions it is unknown."""
     known, part, why, seen = 0.0, False, "", False
     for each in found:
         part |= each.least or each.seconds is None

@@ -1,4 +1,4 @@
-"""What is counted over all topics, kept up to date by what changed. Pure."""
+"""Counts over all topics, updated by changes. Pure."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from console.model.differing import differing
 
 
 def alike(topics: Collection[Topic]) -> list[tuple[Topic, int]]:
-    """Return one topic for each distinct set of partitions, and how many topics share it: a few hundred of 100,000."""
+    """Return one topic for each distinct set of partitions, with its number of topics: a few hundred of 100,000."""
     ids = [id(topic.partitions) for topic in topics]
     counts = Counter(ids)
     return [(topic, counts[number]) for number, topic in dict(zip(ids, topics, strict=True)).items()]
 
 
 class TopicCounts(NamedTuple):
-    """Counts over all topics, and what they were made of. topics: without internal ones. under_replicated, offline:
-    partitions that have fewer replicas in sync than replicas, and those without a leader."""
+    """Counts over all topics, and their input. topics: without internal ones. under_replicated: partitions with fewer
+    in-sync replicas than replicas. offline: partitions without a leader."""
 
     made_of: Mapping[str, Topic] = MappingProxyType({})
     topics: int = 0
@@ -28,7 +28,7 @@ class TopicCounts(NamedTuple):
     offline: int = 0
 
     def after(self, topics: Mapping[str, Topic]) -> TopicCounts:
-        """Return the counts of other topics; only those that differ are looked at."""
+        """Return the counts of other topics; only differences are counted again."""
         if topics is self.made_of:
             return self
         changed = differing(self.made_of, topics)

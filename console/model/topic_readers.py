@@ -1,4 +1,4 @@
-"""How far groups have read topics. Pure."""
+"""The progress of groups in reading topics. Pure."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class TopicReaders(NamedTuple):
-    """How far groups have read a topic. committed: (group, partition) -> offset. groups: how many there are; asked:
-    how many of them were asked for. problem: why some of these could not be read, ``""`` where all were. members:
-    group -> how many of its members the topic is assigned to. listed: the names of all groups."""
+    """The progress of groups in reading a topic. committed: (group, partition) -> offset. groups: the number of all
+    groups; asked: the number of them that were requested. problem: why some of these could not be read, ``""`` for
+    none. members: group -> the number of its members with partitions of the topic. listed: the names of all groups."""
 
     committed: Mapping[tuple[str, int], int]
     groups: int
@@ -30,7 +30,7 @@ class TopicReaders(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The groups that read the topic: those with members before those that have committed alone."""
+        """The groups that read the topic: groups with members, then groups with committed offsets only."""
         committed = {group for group, _ in self.committed} - self.members.keys()
         return (*sorted(self.members), *sorted(committed))
 
@@ -41,7 +41,7 @@ class TopicReaders(NamedTuple):
 
 
 class TopicLag(NamedTuple):
-    """The groups that read a topic, as far as their offsets were read. behind: for how long the next record of the one
+    """The groups that read a topic, as far as their offsets were read. behind: how long the next record of the group
     that is furthest behind has waited."""
 
     groups: int = 0
@@ -49,9 +49,9 @@ class TopicLag(NamedTuple):
 
 
 class TopicLags(NamedTuple):
-    """What groups have still to read, by topic, and what that was made of. listed: the groups, None where they were not
-    listed. by_group: group -> topic -> for how long its next record has waited; by_topic: the same by topic. complete:
-    all groups that are listed were read, so that a topic that is missing has no reader."""
+    """The lags of groups by topic, and their inputs. listed: the groups, None if they were not listed. by_group: group
+    -> topic -> how long its next record has waited; by_topic: the same by topic. complete: whether all listed groups
+    were read, so that a missing topic has no reader."""
 
     trends: Mapping[str, LagTrend] = MappingProxyType({})
     listed: Mapping[str, Group] | None = None
@@ -61,10 +61,10 @@ class TopicLags(NamedTuple):
     complete: bool = False
 
     def after(self, snapshot: Snapshot) -> TopicLags:
-        """Return the lags by topic after more groups were read; only what changed is computed again.
+        """Return the lags by topic after more groups were read; only changes are computed again.
 
         Returns:
-            Its `topics` is the same object where nothing changed, so that a view may compare identities.
+            Its `topics` is the same object if nothing changed, so that a view may compare identities.
         """
         trends, listed = snapshot.lag_trends, snapshot.groups if Part.GROUPS in snapshot.read_at else None
         if trends is self.trends and listed is self.listed:
@@ -91,17 +91,17 @@ class TopicLags(NamedTuple):
         return TopicLags(trends, listed, by_group, by_topic, self.topics if same else topics, complete)
 
     def readers(self, topic: str) -> list[tuple[str, Behind]]:
-        """Return the groups that read a topic, with for how long their next record there has waited; those that are
+        """Return the groups that read a topic, with how long their next record there has waited; the group that is
         furthest behind first."""
         return sorted(self.by_topic.get(topic, {}).items(), key=lambda each: (-(each[1].seconds or 0), each[0]))
 
     def of(self, topic: str) -> TopicLag | None:
-        """Return what groups have still to read of a topic; None where groups that may read it were not read."""
+        """Return the lag of a topic's readers; None if groups that may read it were not read."""
         return self.topics.get(topic) or (TopicLag(0, NOT_BEHIND) if self.complete else None)
 
 
 def _by_topic(trend: LagTrend) -> Mapping[str, Behind]:
-    """Return each topic of a group, with for how long its next record has waited there."""
+    """Return each topic of a group, with how long its next record there has waited."""
     found: dict[str, list[Behind]] = {}
     for each in trend.last.lag.partitions:
         place = each.topic, each.partition

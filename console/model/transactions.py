@@ -1,8 +1,9 @@
-"""Transactions (KIP-98, KIP-664): producers as partitions know them, transactions as coordinators know them, and
-whether an open one hangs. Pure.
+"""Transactions (KIP-98, KIP-664): the producers of partitions, the transactions of coordinators, and whether an open
+transaction hangs. Pure.
 
 The rule is that of `kafka-transactions find-hanging` (TransactionsCommand.FindHangingTransactionsCommand), made strict:
-what is called hanging here is so whatever the clocks, the principal's rights and the coordinators' moves.
+a transaction that is called hanging here does hang, whatever the clocks, the principal's rights and the coordinators'
+moves.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from msgspec import Struct, field
 from console.model.failure import Failure
 from console.model.numbers import first_few
 
-# With different first characters: an ACL on a prefix allows some of them at most.
+# With distinct first characters: an ACL on a prefix allows some of them at most.
 NO_ONES = tuple(f"{first}kac-asks-for-no-one" for first in "~^|!+=%")
-"""Transactional ids of no client, which are asked for to see whether all ids may be described."""
+"""Transactional ids that no client has: kac requests them to find whether the principal may describe all ids."""
 DEFAULT_MAX_TIMEOUT_MS = 900_000
 """Kafka's default of transaction.max.timeout.ms: 15 minutes."""
 
@@ -29,22 +30,22 @@ UNFINISHED = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpoc
 DECIDED: Mapping[str, str] = MappingProxyType(
     {"PrepareCommit": "committed", "PrepareAbort": "aborted", "PrepareEpochFence": "aborted"}
 )
-"""The states in which it is decided how a transaction ends, with the end: only its markers are left to be written."""
+"""The states in which the end of a transaction is decided, with that end: only its markers remain to be written."""
 MARKERS_MS = 60_000
-"""Milliseconds after a transaction's timeout, by which it was decided and its markers are written: coordinators look
-for timeouts every ten seconds, and write markers at once."""
+"""Milliseconds after a transaction's timeout by which its end is decided and its markers are written: coordinators
+check for timeouts every ten seconds, and write markers immediately."""
 NAMED_PLACES = 3
 
 Place = tuple[str, int]
-"""A topic and the number of a partition of it."""
+"""A topic and a partition number."""
 
 
 class Producer(Struct, frozen=True):
-    """A producer as the leader of a partition knows it (DescribeProducers).
+    """A producer in the description of a partition's leader (DescribeProducers).
 
     last_timestamp: of its last record, Unix milliseconds by the producer's clock or the broker's, -1 for none.
-    coordinator_epoch: of the last marker, -1 before the first. start_offset: where its open transaction begins, -1
-    without one.
+    coordinator_epoch: of the last marker, -1 before the first. start_offset: the first offset of its open transaction,
+    -1 without one.
     """
 
     id: int
@@ -56,17 +57,17 @@ class Producer(Struct, frozen=True):
 
 
 class ProducerListing(Struct, frozen=True):
-    """The producers of partitions, and why those of the others are unknown."""
+    """The producers of partitions, and the failures of the other partitions."""
 
     producers: Mapping[Place, tuple[Producer, ...]]
     failures: Mapping[Place, Failure] = field(default_factory=dict)
 
 
 class Transaction(Struct, frozen=True):
-    """A transactional id as its coordinator knows it. state: Kafka's word (``Ongoing``).
+    """A transactional id in its coordinator's description. state: Kafka's word (``Ongoing``).
 
-    The rest is known once it was described; partitions is None before. start_ms: Unix milliseconds, -1 where no
-    transaction runs. partitions: those that still wait for a marker.
+    The other fields are known once it was described; partitions is None before. start_ms: Unix milliseconds, -1 without
+    a running transaction. partitions: those that still wait for a marker.
     """
 
     id: str
@@ -80,9 +81,9 @@ class Transaction(Struct, frozen=True):
 
 
 class TransactionListing(Struct, frozen=True):
-    """Transactions by transactional id, and what could not be read: an id, or ``broker N`` -> why.
+    """Transactions by transactional id. failures: the reason by an id or ``broker N``.
 
-    Brokers leave out the ids that the principal may not describe, and do not say so.
+    Brokers leave out the ids that the principal may not describe, without reporting it.
     """
 
     transactions: Mapping[str, Transaction]
@@ -90,20 +91,20 @@ class TransactionListing(Struct, frozen=True):
 
 
 class StableOffsets(NamedTuple):
-    """stable: the last stable offset, up to which consumers with read_committed read. end: the high watermark."""
+    """stable: the last stable offset, where consumers with read_committed stop. end: the high watermark."""
 
     stable: int
     end: int
 
     @property
     def waiting(self) -> int:
-        """The records between them: written, and not readable with read_committed."""
+        """The records between them: written, but not readable with read_committed."""
         return max(0, self.end - self.stable)
 
 
 class OpenTransaction(NamedTuple):
-    """An open transaction of one producer in one partition. confirmed: it was the same before and after the
-    coordinators were asked."""
+    """An open transaction of one producer in one partition. confirmed: whether it was the same before and after the
+    requests to the coordinators."""
 
     topic: str
     partition: int
@@ -112,18 +113,18 @@ class OpenTransaction(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """The partition."""
+        """Its topic and partition number."""
         return self.topic, self.partition
 
 
 class Transactions(Struct, frozen=True, dict=True):
-    """What one poll of partitions and coordinators found.
+    """The result of one poll of partitions and coordinators.
 
-    offsets: of the partitions that were read. open: the open transactions in them. transactions: what the
-    coordinators know. failures: of partitions that could not be read. gaps: why coordinators may know a
-    transaction that is not in `transactions`; empty where all are seen. max_timeout_ms: the highest
-    transaction.max.timeout.ms of the brokers; max_timeout_known: whether it was read, else it is Kafka's default.
-    at_ms: when the poll ended, Unix milliseconds, 0 before the first.
+    offsets: of the partitions that were read. open: the open transactions in them. transactions: as the coordinators
+    describe them. failures: of partitions that could not be read. gaps: why coordinators may have a transaction that is
+    not in `transactions`; empty if all are visible. max_timeout_ms: the highest transaction.max.timeout.ms of the
+    brokers; max_timeout_known: whether it was read, else it is Kafka's default. at_ms: end of the poll, Unix
+    milliseconds, 0 before the first.
     """
 
     offsets: Mapping[Place, StableOffsets] = field(default_factory=dict)
@@ -137,7 +138,7 @@ class Transactions(Struct, frozen=True, dict=True):
 
     @cached_property
     def by_producer(self) -> Mapping[int, Transaction]:
-        """Return the transactions by the producer id of their transactional id."""
+        """The transactions by the producer id of their transactional id."""
         return {each.producer_id: each for each in self.transactions.values()}
 
     def at(self, topic: str, partition: int) -> Iterator[OpenTransaction]:
@@ -153,11 +154,11 @@ NOTHING_SEEN = Transactions()
 
 
 class Standing(StrEnum):
-    """How an open transaction stands.
+    """The state of an open transaction.
 
-    HANGS: no coordinator will ever end it. UNDELIVERED: its end is decided, and its markers do not arrive; an abort
-    from outside would undo a part of a commit. POSSIBLE: it looks so, and what would prove it can't be seen. YOUNG: no
-    coordinator shows it, and it is not older than a transaction may be. SLOW: its coordinator will end it, and it is
+    HANGS: no coordinator will ever end it. UNDELIVERED: its end is decided, but its markers do not arrive; an abort
+    from outside would undo a part of a commit. POSSIBLE: it appears to hang, but the proof is not visible. YOUNG: no
+    coordinator shows it, and it is not older than the longest timeout. SLOW: its coordinator will end it, but it is
     older than its timeout. HEALTHY: its coordinator will end it.
     """
 
@@ -170,15 +171,15 @@ class Standing(StrEnum):
 
 
 class Verdict(NamedTuple):
-    """How an open transaction stands, why, and what to do about it."""
+    """The state of an open transaction, the reason, and a remedy."""
 
     standing: Standing
     why: str
     remedy: str = ""
     transactional_id: str = ""
-    """``""`` where it is unknown."""
+    """``""`` if unknown."""
     was_committed: bool = False
-    """Whether its producer was told so, though the partition got no marker and gets none."""
+    """Whether the coordinator reported its commit to its producer, though the partition has no marker and gets none."""
 
 
 def verdict(transaction: OpenTransaction, seen: Transactions) -> Verdict:
@@ -186,7 +187,7 @@ def verdict(transaction: OpenTransaction, seen: Transactions) -> Verdict:
 
     Args:
         transaction: one of `seen`.
-        seen: the poll that found it: coordinators and producers are compared at one time.
+        seen: the poll that found it, so that coordinators and producers are compared at one time.
     """
     producer = transaction.producer
     known = seen.by_producer.get(producer.id)
@@ -194,16 +195,16 @@ def verdict(transaction: OpenTransaction, seen: Transactions) -> Verdict:
         if known.state in DECIDED:
             late = known.start_ms >= 0 and seen.at_ms - known.start_ms > _limit(known, seen) + MARKERS_MS
             return decided(known, seen, late=late)
-        # A coordinator writes markers to the partitions that it has in its log, and to no other (KIP-98).
+        # A coordinator writes markers to the partitions in its log, and to no others (KIP-98).
         if transaction.place in known.partitions:
             return _kept(known, seen)
-    # From here on no coordinator will write a marker, as far as is seen. What follows asks for each reason why that may
-    # be an error of the view, and calls the transaction hanging only where none is left: an abort can't be undone.
+    # From here on no coordinator is known that will write a marker. Each of the following checks excludes a reason why
+    # this view may be wrong; the verdict is "hangs" only if all pass, since an abort can't be undone.
     id_ = known.id if known is not None else ""
     age = seen.at_ms - producer.last_timestamp
     limit = minutes(seen.max_timeout_ms)
     if producer.last_timestamp >= 0 and age <= seen.max_timeout_ms:
-        # A record's time is its producer's clock with CreateTime: a clock that is ahead hides how old it is.
+        # With CreateTime a record's time is its producer's clock: a clock that is ahead hides the age.
         if age < 0:
             text = f"its last record's time is {minutes(-age)} ahead of this host's clock, so its age is unknown"
             return Verdict(Standing.POSSIBLE, text, "Correct the clocks, or wait until that time has passed.", id_)
@@ -220,8 +221,8 @@ def verdict(transaction: OpenTransaction, seen: Transactions) -> Verdict:
         return Verdict(Standing.POSSIBLE, f"no coordinator shows it, but {seen.gaps[0].message}", seen.gaps[0].remedy)
     if not transaction.confirmed:
         return Verdict(Standing.POSSIBLE, "it began while the coordinators were asked", "Refresh.", id_)
-    # The producer id goes to the next transaction (before KIP-890 with the same epoch): that its coordinator knows it
-    # does not say that it knows this transaction.
+    # The next transaction reuses the producer id (before KIP-890 with the same epoch): a coordinator that has the id
+    # does not necessarily have this transaction.
     if known is not None and was_committed(producer, known):
         text = f"{known.id} is {known.state}, as its producer was told, and no marker came here or will come"
         return Verdict(Standing.HANGS, text, f"{KEPT_FIRST.capitalize()}.", id_, was_committed=True)
@@ -238,15 +239,15 @@ KEPT_FIRST = "copy its records first: its producer takes them as written, and an
 def was_committed(producer: Producer, known: Transaction) -> bool:
     """Return whether a producer's open transaction is the one that its coordinator knows as committed.
 
-    A coordinator leaves out the marker of a partition that has no leader then (TransactionMarkerChannelManager). The
-    first record may be a little older than the transaction, by the producer's clock more so.
+    A coordinator skips the marker of a partition that has no leader at that time (TransactionMarkerChannelManager). The
+    first record may be a little older than the transaction, even more so by the producer's clock.
     """
     return known.state == "CompleteCommit" and 0 <= known.start_ms <= producer.last_timestamp + MARKERS_MS
 
 
 class SeenTransaction(Struct, frozen=True):
-    """An open transaction as a plan keeps it: what a marker needs, and how it stood. age_ms: of its last record by the
-    clock of this host, -1 if unknown."""
+    """An open transaction as a plan keeps it: the fields that a marker needs, and its verdict. age_ms: of its last
+    record by the clock of this host, -1 if unknown."""
 
     epoch: int
     coordinator_epoch: int
@@ -299,8 +300,7 @@ def _limit(known: Transaction, seen: Transactions) -> int:
 
 
 def decided(known: Transaction, seen: Transactions, *, late: bool) -> Verdict:
-    """Return the verdict on a transaction in one of the states `DECIDED`. late: whether its markers ought to be written
-    by now."""
+    """Return the verdict on a transaction in one of the states `DECIDED`. late: whether its markers are overdue."""
     if not late:
         text = f"{known.id} is {known.state}: the coordinator is writing its markers"
         return Verdict(Standing.HEALTHY, text, "Look again in a minute: markers take moments.", known.id)

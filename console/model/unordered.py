@@ -1,4 +1,4 @@
-"""Lists of configs whose order means nothing to brokers. Pure; also read on executors of Spark, by Python 3.10."""
+"""Config lists whose order is irrelevant to brokers. Pure; also used on executors of Spark, by Python 3.10."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ UNORDERED = frozenset(
         *("leader.replication.throttled.replicas", "follower.replication.throttled.replicas"),
     )
 )
-"""Lists that brokers take for sets: what is there counts, not where and how often."""
+"""Lists that brokers read as sets: order and duplicates do not count."""
 
 
 def differ(key: str, one: str | None, other: str | None) -> bool:
-    """Return whether two values of a key are not the same to brokers. None: not set."""
+    """Return whether two values of a key differ for brokers. None: not set."""
     if one is None or other is None or one == other:
         return one != other
     return as_it_counts(key, one) != as_it_counts(key, other)
 
 
 def as_it_counts(key: str, text: str) -> str:
-    """Return the text by which a value is compared: of a list that brokers take as a set, each item once, sorted and
-    without blanks; of another key the text as it is."""
+    """Return the text by which a value is compared: for a list that brokers read as a set, each item once, sorted and
+    without blanks; for another key the text itself."""
     if key not in UNORDERED or not text.strip():
         return text
     return ",".join(sorted({item.strip() for item in text.split(",")}))

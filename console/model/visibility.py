@@ -1,5 +1,5 @@
-"""Whether a list that came back empty is a state: brokers leave out, without an error, what a principal may not
-describe. Pure."""
+"""Whether an empty list is conclusive: brokers leave out, without an error, entities that a principal may not describe.
+Pure."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 
 NOT_VISIBLE = "NOT_VISIBLE"
-"""The name of the failure of a list that shows nothing to this principal, whatever there may be."""
+"""The name of the failure of a list that shows nothing to this principal, though entities may exist."""
 _SEES_ALL_GROUPS = frozenset({"DESCRIBE", "ALL"})
 """Rights on the cluster with which brokers list all groups."""
 
 
 def unseen_topics(snapshot: Snapshot, who: str) -> Failure | None:
-    """Return why an empty listing of topics does not prove that there are none.
+    """Return why an empty listing of topics does not prove that the cluster has no topics.
 
     Args:
         who: the principal, ``""`` if it is unknown.
 
     Returns:
-        None where the disks prove it: the directories of all brokers were read, and no replica is in them.
+        None if the disks prove it: the directories of all brokers were read, and they have no replicas.
     """
     dirs = snapshot.log_dirs.values()
     held = {topic for mine in dirs for each in mine for topic in each.sizes}
@@ -41,14 +41,14 @@ def unseen_topics(snapshot: Snapshot, who: str) -> Failure | None:
 
 
 def unseen_groups(snapshot: Snapshot, who: str) -> Failure | None:
-    """Return why an empty listing of groups does not prove that there are none.
+    """Return why an empty listing of groups does not prove that the cluster has no groups.
 
     Args:
         who: the principal, ``""`` if it is unknown.
 
     Returns:
-        None for a principal that may DESCRIBE the cluster, to which brokers list all groups, and where the server does
-        not report rights.
+        None for a principal that may DESCRIBE the cluster, to which brokers list all groups, and if the server does not
+        report rights.
     """
     rights = snapshot.cluster.operations
     if rights is None or rights & _SEES_ALL_GROUPS:

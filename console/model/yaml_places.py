@@ -1,10 +1,10 @@
-"""YAML files as plain data that knows its lines: bounded in size, depth and number of values.
+"""YAML files as plain data with line numbers: bounded in size, depth and number of values.
 
-Wanted states (console.files), policies and baselines (console.lake) and the lake's sources are read by it. An alias
-makes a value of many out of few bytes: 441 of them expand to 10**9 values. Our own files have no use for anchors, so
-`events` refuses them; `expanded` is for the files of other tools, which may have them.
+It reads wanted states (console.files), policies and baselines (console.lake) and the lake's sources. An alias expands a
+few bytes to many values: 441 bytes to 10**9. kac's own files do not need anchors, so `events` refuses them; `expanded`
+is for the files of other tools, which may have them.
 
-Runs on executors too: Python 3.10; PyYAML is imported when a file is read.
+Also runs on executors: Python 3.10; PyYAML is imported when a file is read.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ MOST_DEPTH = 40
 MOST_VALUES = 5_000_000
 """Values in a file: an export of 100,000 topics with eight overrides each has about two million."""
 MOST_EXPANDED = 100_000
-"""Values of a file of another tool, with every alias in its place."""
+"""Values of a file of another tool, with all aliases expanded."""
 SECOND_DOCUMENT = "a second document begins here: one file is one document"
 MERGE = "<<"
 Path = tuple[str | int, ...]
-"""The way to a value: keys and indexes."""
+"""The path of a value: keys and indexes."""
 _NULLS = ("", "~", "null", "Null", "NULL")
 _FLOAT = "tag:yaml.org,2002:float"
 _INT = "tag:yaml.org,2002:int"
@@ -41,7 +41,7 @@ _TRUE = ("true", "yes", "on")
 
 
 class FileProblem(ValueError):
-    """An error in a file, in one line: ``FILE:LINE: what; what to do``. line: from 1, None for the file as a whole."""
+    """An error in a file, in one line: ``FILE:LINE: message; hint``. line: from 1, None for the whole file."""
 
     def __init__(self, source: str, line: int | None, message: str, hint: str = "") -> None:
         self.source, self.line, self.message, self.hint = source, line, message, hint
@@ -50,7 +50,7 @@ class FileProblem(ValueError):
 
 
 class FileProblems(Exception):
-    """All errors, in the order of the files. problems: a line each."""
+    """All errors, in the order of the files. problems: one for each line."""
 
     def __init__(self, problems: Iterable[FileProblem]) -> None:
         self.problems = tuple(problems)
@@ -58,7 +58,7 @@ class FileProblems(Exception):
 
 
 class UnsafeYaml(ValueError):
-    """A file exceeds a bound, or has what is not read. line: from 1."""
+    """A file that exceeds a bound, or has unsupported content. line: from 1."""
 
     def __init__(self, what: str, line: int) -> None:
         super().__init__(what)
@@ -75,11 +75,11 @@ def unknown_key(key: str, legal: Collection[str]) -> tuple[str, str]:
 
 
 def events(text: str | bytes, *, anchors: bool = False, several: bool = False) -> Iterator[yaml.Event]:
-    """Yield the events of a file's one document.
+    """Yield the events of a file with one document.
 
     Args:
         anchors: whether anchors, aliases and tags are accepted.
-        several: whether further documents are accepted; the bounds are of all of them together.
+        several: whether further documents are accepted; the bounds apply to all of them together.
 
     Raises:
         UnsafeYaml: too many characters, too deep, too many values; anchors, aliases or tags; a second document.
@@ -90,7 +90,7 @@ def events(text: str | bytes, *, anchors: bool = False, several: bool = False) -
     if len(text) > MOST_CHARS:
         raise UnsafeYaml(f"it has more than {MOST_CHARS >> 20} Mi characters", 1)
     depth = values = documents = 0
-    # The C parser where there is one; either goes through nested values without recursion.
+    # The C parser if it is available; either parser handles nested values without recursion.
     for event in yaml.parse(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
         if isinstance(event, yaml.NodeEvent):
             line = _line_of(event)
@@ -122,7 +122,7 @@ def expanded(node: yaml.Node) -> int:
     """Return the number of values of a node with every alias replaced by its value.
 
     Raises:
-        UnsafeYaml: there are too many, or a value contains itself.
+        UnsafeYaml: it has too many values, or a value contains itself.
     """
     import yaml
 
@@ -130,7 +130,7 @@ def expanded(node: yaml.Node) -> int:
     within: set[int] = set()
 
     def size(one: yaml.Node) -> int:
-        # Nested no deeper than MOST_DEPTH, aliases aside, and these lead to what was seen before.
+        # Nesting without aliases is at most MOST_DEPTH, and aliases lead to nodes that were counted before.
         if id(one) in known:
             return known[id(one)]
         if id(one) in within:
@@ -155,15 +155,15 @@ def expanded(node: yaml.Node) -> int:
 
 
 class Plain(str):
-    """A scalar without quotes, which YAML may take for a number or a truth value."""
+    """A scalar without quotes, which YAML may resolve to a number or a truth value."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Document:
-    """A document of a file. data: mappings, lists and texts; scalars are as they stand in the file, whatever type YAML
-    has for them (`Plain` if unquoted), a null is None. lines: path -> line, from 1. begins: its first line."""
+    """A document of a file. data: mappings, lists and texts; scalars keep their text in the file, whatever their YAML
+    type (`Plain` if unquoted), and a null is None. lines: path -> line, from 1. begins: its first line."""
 
     source: str
     data: Any
@@ -171,7 +171,7 @@ class Document:
     begins: int = 1
 
     def line(self, path: Path) -> int:
-        """Return the line of a value; where that is unknown, of the nearest value that contains it."""
+        """Return the line of a value; if it is unknown, the line of the nearest value that contains it."""
         while path not in self.lines and path:
             path = path[:-1]
         return self.lines.get(path, 1)
@@ -186,18 +186,18 @@ def read_yaml(text: str, source: str) -> Document:
     """Read a file of one document.
 
     Raises:
-        FileProblem: it is not YAML; a key stands twice; anchors, aliases, tags and merges; more than `events` takes;
-            PyYAML is missing.
+        FileProblem: it is not YAML; a duplicate key; anchors, aliases, tags and merges; it exceeds the bounds of
+            `events`; PyYAML is missing.
     """
     found = _read(text, source, several=False)
     return found[0] if found else Document(source, None)
 
 
 def read_documents(text: str, source: str) -> tuple[Document, ...]:
-    """Read a file of any number of documents, as other tools have them, in the bounds of `read_yaml`.
+    """Read a file with any number of documents, as other tools write them, within the bounds of `read_yaml`.
 
     Raises:
-        FileProblem: as of `read_yaml`.
+        FileProblem: as for `read_yaml`.
     """
     return _read(text, source, several=True)
 
@@ -220,7 +220,7 @@ def _read(text: str, source: str, *, several: bool) -> tuple[Document, ...]:
 
 @dataclass(slots=True)
 class _Open:
-    """A collection that is being read. key: of the mapping's value that comes next, None before a key."""
+    """A collection that is being read. key: the key of the next value of a mapping, None before a key."""
 
     path: Path
     data: dict[str, Any] | list[Any]
@@ -268,7 +268,7 @@ def _documents(events: Iterator[yaml.Event], source: str) -> Iterator[Document]:
 
 
 def _key(event: yaml.NodeEvent, inner: _Open, lines: dict[Path, int], source: str, line: int) -> str:
-    """Return the key of an event, and record its line, which is that of its value."""
+    """Return the key of an event, and record its line as the line of its value."""
     import yaml
 
     if not isinstance(event, yaml.ScalarEvent) or (not event.style and event.value == MERGE):
@@ -285,7 +285,7 @@ def _key(event: yaml.NodeEvent, inner: _Open, lines: dict[Path, int], source: st
 
 @dataclass(frozen=True)
 class Node:
-    """A value in a document. Every method raises FileProblem, with the value's line, for a value of another kind."""
+    """A value in a document. Every method raises FileProblem, with the value's line, for a value of another type."""
 
     document: Document
     path: Path
@@ -310,7 +310,7 @@ class Node:
         return [value.problem(*unknown_key(key, legal)) for key, value in self.named().items() if key not in legal]
 
     def fields(self, required: Collection[str], optional: Collection[str] = ()) -> dict[str, Node]:
-        """Return the values of a mapping that has all required keys and, beside optional ones, no others."""
+        """Return the values of a mapping that has all required keys and, except for optional ones, no others."""
         found = self.named()
         for problem in self.unknown((*required, *optional)):
             raise problem
@@ -326,7 +326,7 @@ class Node:
 
     @property
     def is_null(self) -> bool:
-        """Whether there is no value, or `~`."""
+        """Whether the value is missing, or `~`."""
         return self.data is None
 
     def text(self) -> str:
@@ -339,14 +339,14 @@ class Node:
         return self.data.replace("_", "") if tag == _INT else str(self.data)
 
     def texts(self) -> tuple[str, ...]:
-        """Return the texts of a list, or of a single text; never none."""
+        """Return the texts of a list, or a single text as a tuple; an empty list is an error."""
         found = (self.text(),) if isinstance(self.data, str) else tuple(each.text() for each in self.items())
         if not found:
             self.fail("the list is empty", "write one value at least")
         return found
 
     def number(self) -> float:
-        """Return a number that is written without quotes."""
+        """Return a number, which must be unquoted."""
         if self._tag() not in (_INT, _FLOAT):
             self.fail(f"{self.data!r} is not a number" if isinstance(self.data, str) else "a number is missing here")
         try:
@@ -355,7 +355,7 @@ class Node:
             self.fail(f"{self.data} is not a decimal number")
 
     def boolean(self) -> bool:
-        """Return a truth value that is written without quotes."""
+        """Return a truth value, which must be unquoted."""
         if self._tag() != _BOOL:
             self.fail(f"{self._name} must be true or false")
         return str(self.data).lower() in _TRUE
@@ -382,7 +382,7 @@ class Node:
         return last if isinstance(last, str) else "this entry"
 
     def _tag(self) -> str:
-        """Return the tag that YAML has for an unquoted scalar; ``""`` for everything else."""
+        """Return the tag that YAML resolves for an unquoted scalar; ``""`` for any other value."""
         if not isinstance(self.data, Plain):
             return ""
         import yaml
