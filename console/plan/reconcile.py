@@ -139,10 +139,10 @@ class ApplyReport(Struct, frozen=True):
 
     sent: whether any request to change the cluster was sent. conflicts: changes by other clients since the read,
     because of which these edits and all later ones were not sent. overridden: conflicts that the apply overrode.
-    surprises:
-    states read afterwards that are neither the former nor the wanted one. set_back: applied edits that the cluster
-    itself or another client has reverted. change: the number in the journal, None without a journal. unrecorded: why
-    the journal lacks some of the outcomes. risks: warnings that were not accepted, because of which nothing was sent.
+    surprises: states read afterwards that are neither the former nor the wanted one. set_back: applied edits that the
+    cluster itself or another client has reverted. change: the number in the journal, None without a journal.
+    unrecorded: why the journal lacks some of the outcomes. risks: warnings that were not accepted, because of which
+    nothing was sent.
     """
 
     results: tuple[StepResult, ...]

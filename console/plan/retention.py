@@ -56,8 +56,7 @@ NONE = Range(0, 0)
 
 class Deletion(NamedTuple):
     """Deleted bytes. least, most: on all replicas; partitions: number of known ones; unknown: number of unknown ones;
-    why:
-    the error for one of these.
+    why: the error for one of these.
     """
 
     least: int = 0
