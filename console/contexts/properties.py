@@ -390,7 +390,7 @@ class Values:
         return Secret(self._expanded(key, entry))
 
     def check_command(self, key: str) -> None:
-        """Raise ContextError for a value that is executed if another user may have written it."""
+        """Raise ContextError if another user may have written a value that is executed."""
         try:
             require_own(self.place(key).file)
         except OSError as error:

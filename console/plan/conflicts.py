@@ -65,7 +65,7 @@ def _conflicts(staged: Iterable[Staged], fresh: Snapshot) -> Iterator[Conflict]:
             continue
         now = current_state(edit, seen)
         topic_id = topic_id_of(edit, fresh)
-        # Names are not enough: a recreated topic has other records, and the edit was not meant for it.
+        # Names are not enough: a recreated topic has other records, and the edit was for the former topic.
         another = each.topic_id is not None and topic_id is not None and each.topic_id != topic_id
         why = f"topic {edit.on_topic} was deleted and created again since" if another else each.doubt
         why = why or obstacle(edit, now)

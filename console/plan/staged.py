@@ -70,8 +70,8 @@ group with all its offsets. None: absent.
 
 
 class Pruned(NamedTuple):
-    """The reason for an edit that removes an entity because no file lists it. section: the place of such entities in
-    files. of: the number of them in the cluster.
+    """The removal of an entity that no file lists. section: the place of such entities in files. of: the number of them
+    in the cluster.
     """
 
     section: str

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 class Severity(StrEnum):
     """The severity. CRITICAL: data is lost or stopped; HIGH: it soon will be, or is slow; WARNING: a later problem;
-    INFO: it resolves itself.
+    INFO: under way.
     """
 
     CRITICAL = "critical"

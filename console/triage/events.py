@@ -296,7 +296,7 @@ class Event(Struct, frozen=True):
 
     @property
     def trouble(self) -> bool:
-        """Whether it makes the cluster worse."""
+        """Whether its severity is HIGH or CRITICAL."""
         return self.severity in (Severity.CRITICAL, Severity.HIGH)
 
     @property

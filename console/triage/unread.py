@@ -6,8 +6,7 @@ from console.model.parts import Part
 from console.triage.symptoms import SILENT_SECONDS, Poll, quorum_silence
 
 VITAL = tuple(part for part in Part if part.about.is_vital)
-"""Parts that every verdict needs, even that there is no problem: the brokers, whether each answers, and the partitions.
-"""
+"""Parts that every verdict needs, even one without problems: the brokers, their responses, and the partitions."""
 
 
 def vital_parts(poll: Poll) -> tuple[str, ...]:

@@ -105,7 +105,7 @@ class _RemoveRegistrationKind(Removal):
         return was is None or now is None or was.fenced != now.fenced
 
     def wanted(self, _edit: RemoveRegistration, now: Broker | None) -> bool | None:
-        """Return whether the broker is gone; None if the cluster describes it in neither case."""
+        """Return whether the broker is gone; None if the cluster does not show it."""
         return True if now is None else None if now.port < 0 else False
 
     def before(self, _edit: RemoveRegistration, there: Broker | None, _inheritance: Inheritance) -> EffectiveValue:

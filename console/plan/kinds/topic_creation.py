@@ -47,7 +47,7 @@ _MOST_TWINS = 256
 
 
 def twins(name: str) -> list[str] | None:
-    """Return the names that collide with this one in brokers' metrics (Topic.hasCollision); None if there are many."""
+    """Return the names that collide with this one in brokers' metrics (Topic.hasCollision); None if too many."""
     parts = re.split(r"[._]", name)
     if 2 ** (len(parts) - 1) > _MOST_TWINS:
         return None

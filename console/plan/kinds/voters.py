@@ -90,7 +90,7 @@ def _why_unknown(snapshot: Snapshot) -> Failure | None:
 
 
 def _known(snapshot: Snapshot) -> Quorum:
-    """Return the quorum. Raise Refused if it is not described: brokers can't, or the controllers' leader is away."""
+    """Return the quorum. Raise Refused if brokers, or controllers without a leader, do not describe it."""
     why = _why_unknown(snapshot)
     if snapshot.quorum is not None and why is None:
         return snapshot.quorum

@@ -1,4 +1,4 @@
-"""Causes by access rights: an ACL was added or removed just before the clients that it concerns stopped."""
+"""Access rights as causes: an ACL was added or removed just before the clients that it concerns stopped."""
 
 from __future__ import annotations
 

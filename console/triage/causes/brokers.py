@@ -1,4 +1,4 @@
-"""Causes that are brokers: down, flapping, a whole rack, unresponsive, leading too little."""
+"""Causes in brokers: down, flapping, a whole rack, unresponsive, leading too little."""
 
 from __future__ import annotations
 

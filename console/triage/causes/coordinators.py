@@ -1,4 +1,4 @@
-"""Causes by coordinators' topics: without a leader, or missing and impossible to create."""
+"""Causes in coordinators' topics: without a leader, or missing and impossible to create."""
 
 from __future__ import annotations
 

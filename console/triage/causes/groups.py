@@ -1,4 +1,4 @@
-"""Causes by groups: stopped, stuck, slow, rebalancing, committed outside the log, without a coordinator."""
+"""Causes in groups: stopped, stuck, slow, rebalancing, committed outside the log, without a coordinator."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RESTS = 6.0
 LASTS = 4.0
 """Seconds of growing lag that are more than a burst of records."""
 LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
-"""The part of the last minute: a group that rebalances for so long reads almost nothing."""
+"""Rebalancing time within the last minute: a group that rebalances for so long reads almost nothing."""
 
 
 def _lag(trend: LagTrend) -> cause.Evidence:

@@ -1,4 +1,4 @@
-"""Causes by load: one partition that takes the load of its topic."""
+"""Load as a cause: one partition takes the load that its topic should share."""
 
 from __future__ import annotations
 

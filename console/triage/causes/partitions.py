@@ -1,4 +1,4 @@
-"""Causes by partitions: a min ISR that can't be met, no leader, leftover throttles, reassignments."""
+"""Causes in partitions: a min ISR that can't be met, no leader, leftover throttles, reassignments."""
 
 from __future__ import annotations
 

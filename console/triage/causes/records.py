@@ -1,4 +1,4 @@
-"""Causes by records: a transaction that does not end, records deleted prematurely."""
+"""Causes in records: a transaction that does not end, records deleted prematurely."""
 
 from __future__ import annotations
 

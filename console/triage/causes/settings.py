@@ -1,4 +1,4 @@
-"""Causes by settings: a broker that differs from its peers, a recent change, a quota that is reached, a missing access
+"""Causes in settings: a broker that differs from its peers, a recent change, a quota that is reached, a missing access
 right. Most can't be proved from here: they are listed next to the symptoms that they may explain.
 """
 

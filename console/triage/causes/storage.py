@@ -1,4 +1,4 @@
-"""Causes by disks and the metadata quorum."""
+"""Causes in disks and the metadata quorum."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ KEYS = {"PRODUCE": "producer_byte_rate", "FETCH": "consumer_byte_rate"}
 FEWEST = 3
 """Least number of throttled requests within the window: fewer may be caused by a burst."""
 RARELY = 10
-"""Number of requests with less than one throttled: a burst above the quota, after which the client continues."""
+"""The least ratio is one throttled request in so many: fewer are a burst, after which the client continues."""
 MOST = 20
 """Limit of clients that are named, the most throttled ones."""
 USER = "User:"
