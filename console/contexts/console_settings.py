@@ -85,8 +85,8 @@ def read_settings(table: Mapping[str, Any], where: Where) -> tuple[ConsoleSettin
 
 
 def near_key(key: str, legal: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the legal key closest to a key with other separators or capitals, as ``bootstrap_servers`` or
-    ``readOnly``. None if no key is similar.
+    """Return the legal key that is most similar to a key, apart from separators and capitals (``bootstrap_servers``,
+    ``readOnly``). None if no key is similar.
     """
     from difflib import get_close_matches
 

@@ -169,7 +169,7 @@ class _TrimLogKind(EditKind):
         return plan_staged.Staged(edit, log)
 
     def current(self, edit: TrimLog, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return the first and last offsets of the log; UNREAD if its leader did not answer."""
+        """Return the start and end of the log; UNREAD if its leader did not answer."""
         return seen.snapshot.log_ranges.get((edit.topic, edit.partition), plan_staged.UNREAD)
 
     def moved(self, edit: TrimLog, was: LogRange | None, now: LogRange | None) -> bool:
