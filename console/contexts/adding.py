@@ -1,5 +1,6 @@
-"""A new context in our own file: behind what stands there, which stays as it is. It may hold a password, so the file is
-its owner's alone."""
+"""Adding a new context at the end of our own file, whose text is kept. It may contain a password, so only the owner can
+read the file.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ _LARGEST = 1 << 20
 
 
 def login(mechanism: str, user: str, password: str) -> str:
-    """Return the JAAS text of a login by name and password."""
+    """Return the JAAS text of a login with user name and password."""
     module = f"org.apache.kafka.common.security.{_MODULES.get(mechanism, _SCRAM)}"
     return f"{module} required username={_quoted(user)} password={_quoted(password)};"
 
@@ -35,7 +36,7 @@ def with_context(text: str, name: str, entries: Mapping[str, str | bool]) -> str
 
 
 def _toml(value: str | bool) -> str:
-    """Return a value as TOML has it: in a basic string, where everything is visible, two characters are escaped."""
+    """Return a value in TOML: in a basic string, printable text only needs two characters escaped."""
     if isinstance(value, bool):
         return str(value).lower()
     if not value.isprintable():
@@ -44,14 +45,14 @@ def _toml(value: str | bool) -> str:
 
 
 def add_context(name: str, entries: Mapping[str, str | bool], surroundings: Surroundings) -> None:
-    """Write a context into our own file, which is made where there is none.
+    """Write a context into our own file, and create the file if it is missing.
 
     Args:
         entries: its keys, ours and Java's.
 
     Raises:
-        ContextError: there is one of this name, what would be written can't be used, or others may read the file.
-        OSError: it can't be written.
+        ContextError: the name is in use, the new text can't be used, or others may read the file.
+        OSError: the file can't be written.
     """
     path = own_path(surroundings)
     before = read_text(path, _LARGEST) if path.exists() else ""

@@ -12,7 +12,7 @@ from console.contexts.librdkafka import is_librdkafka, librdkafka_connection, pa
 from console.contexts.properties import Entry, Property, Values, parse_properties
 
 LARGEST = 1 << 20
-"""Bytes of a properties file; a larger file is something else."""
+"""Limit of a properties file, in bytes; a larger file is something else."""
 
 
 def read_file(path: Path) -> bytes:
@@ -40,10 +40,10 @@ def read_entries(path: Path) -> tuple[Mapping[str, Entry], bool, tuple[str, ...]
         The entries by key, each with its line; whether they are librdkafka's; and warnings, a line each.
 
     Raises:
-        ContextError: it can't be read, or is neither Java's nor librdkafka's form.
+        ContextError: it can't be read, or is in neither Java's nor librdkafka's form.
     """
     data = read_file(path)
-    # java.util.Properties#load(InputStream), which Kafka's tools use, has no other encoding.
+    # java.util.Properties#load(InputStream), which Kafka's tools use, only reads this encoding.
     text = data.decode("latin-1")
     properties: tuple[Property, ...] = ()
     failure: context.ContextError | None = None
@@ -74,8 +74,8 @@ def from_properties(
     """Return the settings of a file of client properties, and warnings about it.
 
     Args:
-        path: relative paths within the file start in the working folder, as with Kafka's tools, else beside the file.
-        bootstrap: addresses instead of those of the file.
+        path: relative paths in the file start in the working folder, as with Kafka's tools, else in the file's folder.
+        bootstrap: addresses that replace those of the file.
 
     Raises:
         ContextError: the file can't be read, or a value is missing or invalid; one line with file and line.

@@ -1,4 +1,4 @@
-"""References in values, ``${NAME:…}``, and Kafka's config providers that a file gives its own names to (KIP-297).
+"""References in values, ``${NAME:…}``, and Kafka's config providers, which a file names itself (KIP-297).
 
 config.providers=pw
 config.providers.pw.class=org.apache.kafka.common.config.provider.FileConfigProvider
@@ -48,10 +48,10 @@ def references(text: str) -> Iterator[Reference]:
 
 
 def placeholder(text: str) -> str | None:
-    """Return what a text has that no secret, path or certificate has, for messages: its first reference, or ``${…}``
-    where the whole text is ``${NAME}``, as templates leave it; None if there is nothing.
+    """Return a placeholder, which no secret, path or certificate contains, for messages: the first reference, or
+    ``${…}`` if the whole text is ``${NAME}``, as templates leave it; None without a placeholder.
 
-    What follows the name is left out: it may be a part of a password after all.
+    The part after the name is omitted: it may belong to a password.
     """
     first = next(references(text), None)
     if first is not None:
@@ -61,8 +61,9 @@ def placeholder(text: str) -> str | None:
 
 
 class Provider(Struct, frozen=True):
-    """A provider that a file declares. java_class: its class, as it is written. allowed: None for all paths.
-    pattern: names of variables that it may give."""
+    """A provider that a file declares. java_class: its class, as written. allowed: None for all paths. pattern: names
+    of variables that it may return.
+    """
 
     name: str
     java_class: str
@@ -71,16 +72,16 @@ class Provider(Struct, frozen=True):
 
     @property
     def kind(self) -> str | None:
-        """One of Kafka's own three; None for other Java code."""
+        """One of Kafka's own three kinds; None for other Java code."""
         return _BUILT_IN.get(self.java_class)
 
     @property
     def form(self) -> str:
-        """How a reference to it is written."""
+        """The form of a reference to it."""
         return f"${{{self.name}:{_FORMS[self.kind or ENVIRONMENT]}}}"
 
     def split(self, target: str) -> tuple[str, str]:
-        """Return path and key of a reference. Raises ValueError if the provider has no use for one of them."""
+        """Return path and key of a reference. Raise ValueError if the provider can't use one of them."""
         path, colon, key = target.partition(":")
         if not colon:
             path, key = "", target
@@ -106,10 +107,11 @@ def is_provider_key(key: str) -> bool:
 
 
 def declared(entries: Mapping[str, str]) -> dict[str, Provider]:
-    """Return the providers of a file, by their names. As in Kafka, one without a class is left out.
+    """Return the providers of a file, by their names. As in Kafka, one without a class is omitted.
 
     Raises:
-        ValueError: what Kafka refuses too, or a name of our own sources of secrets; the message starts with the key.
+        ValueError: Kafka also refuses it, or it has the name of our own source of secrets; the message starts with the
+            key.
     """
     found = {}
     for name in filter(None, map(str.strip, entries.get(PROVIDERS, "").split(","))):

@@ -1,6 +1,6 @@
 """The contexts that are configured on this machine, and the choice of one for a command.
 
-A flag beats the environment, which beats our own file, which beats other tools' files.
+A flag overrides the environment, which overrides our own file, which overrides other tools' files.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 CONTEXT = "KAC_CONTEXT"
 BOOTSTRAP = "KAC_BOOTSTRAP"
-"""The environment variables for ``--context`` and ``-b``, used only if no flag names a cluster."""
+"""The environment variables for ``--context`` and ``-b``, read only if no flag names a cluster."""
 
 
 class Contexts:
-    """All configured contexts: our own first, then those of other tools, each under a unique name.
+    """All configured contexts: first our own, then those of other tools, each with a unique name.
 
-    Another tool's context has the tool in its name (``kafkactl/prod``) if we or several tools have the name.
-    Files are read when first needed: a start with ``-b`` reads none, and no other tool's file is read if our own file
-    has the context.
+    Another tool's context has the tool in its name (``kafkactl/prod``) if our file or several tools use the name. Files
+    are read on first use: a start with ``-b`` reads none, and no other tool's file is read if our own file has the
+    context.
     """
 
     def __init__(self, surroundings: contexts_context.Surroundings) -> None:
@@ -55,12 +55,12 @@ class Contexts:
 
     @property
     def own_problems(self) -> tuple[str, ...]:
-        """Problems of our own file, settings included. Does not read other tools' files."""
+        """Problems of our own file and its settings. Other tools' files are not read."""
         return self._own.found.problems
 
     @cached_property
     def problems(self) -> tuple[str, ...]:
-        """Problems of all files, a line each. Their other contents are used."""
+        """Problems of all files, a line each. The rest of the files is used."""
         own = self._own.found
         theirs = (problem for found in self._discovered for problem in found.problems)
         if own.current is not None and self.find(own.current) is None:
@@ -69,7 +69,7 @@ class Contexts:
 
     @cached_property
     def current(self) -> str | None:
-        """The context to use if none is named: our own file's, else another tool's current one.
+        """The default context: our own file's, else another tool's current one.
 
         None if that is ambiguous: several contexts of our own, or several tools with a current one.
         """
@@ -83,9 +83,7 @@ class Contexts:
         return chosen[0].name if taken == 1 else f"{chosen[0].tool}/{chosen[0].name}"
 
     def find(self, name: str) -> contexts_context.Context | contexts_context.BrokenContext | None:
-        """Return the context of this name, None if unknown. Other tools' contexts have the name ``tool/name`` as
-        well.
-        """
+        """Return the context of this name; None if unknown. Other tools' contexts also have the name ``tool/name``."""
         for item in self._own.found.items:
             if item.name == name:
                 return item
@@ -111,12 +109,12 @@ class Contexts:
 
 
 def load(environ: Mapping[str, str], home: Path, cwd: Path | None = None) -> Contexts:
-    """Return the contexts for this environment and home folder. Files are read only when they are needed."""
+    """Return the contexts for this environment and home folder. Files are read on first use."""
     return Contexts(contexts_context.Surroundings(environ, home, Path.cwd() if cwd is None else cwd))
 
 
 def _of_other_tools(surroundings: contexts_context.Surroundings) -> tuple[contexts_context.Found, ...]:
-    """Return the contexts of each tool. A file that can't be read is one problem, and does not affect the others."""
+    """Return the contexts of each tool. An unreadable file is one problem, and does not affect the others."""
     from console.contexts.other_tools import READERS
 
     found: list[contexts_context.Found] = []
@@ -143,11 +141,11 @@ def resolve(
 
     Args:
         name: of ``--context``.
-        bootstrap: of ``-b``, alone or instead of the addresses of the other two.
-        controllers: of ``--bootstrap-controller``, likewise; the controllers are asked then, and no brokers.
+        bootstrap: of ``-b``, alone or in place of the addresses of the other two.
+        controllers: of ``--bootstrap-controller``, likewise; requests then go to controllers, not to brokers.
         command_config: of ``--command-config``.
-        via: of ``--via``, over that of a context.
-        unlock: whether secrets of commands, keyrings and prompts are fetched, which may ask on the terminal and takes
+        via: of ``--via``, which overrides a context's.
+        unlock: whether to fetch secrets from commands, keyrings and prompts, which may prompt on the terminal and takes
             time.
 
     Raises:
@@ -165,7 +163,7 @@ def resolve(
 
 
 def on_a_terminal() -> bool:
-    """Return whether the operator can be asked: standard input and standard error are a terminal."""
+    """Return whether kac can prompt the operator: standard input and standard error are a terminal."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
@@ -188,7 +186,7 @@ def _resolved(
             return _of_file(command_config, contexts.surroundings, None)
         return _current(contexts) if name is None else _named(contexts, name)
     try:
-        # No port is usual among controllers, so none is assumed.
+        # No port is usual for controllers, so there is no default.
         addresses = contexts_context.parse_bootstrap(
             bootstrap, None if at_controllers else contexts_context.DEFAULT_PORT
         )
@@ -211,7 +209,9 @@ def _resolved(
 def _of_file(
     path: Path, surroundings: contexts_context.Surroundings, addresses: contexts_context.Addresses | None
 ) -> contexts_context.Context:
-    """Return the context of ``--command-config``. Its reader is loaded only then: a start with ``-b`` needs none."""
+    """Return the context of ``--command-config``. Its reader is imported only here: a start with ``-b`` does not need
+    it.
+    """
     from console.contexts.client_files import from_command_config
 
     return from_command_config(path, surroundings, addresses)
@@ -250,7 +250,8 @@ def _named(contexts: Contexts, name: str) -> contexts_context.Context:
 class Configured:
     """The contexts of this machine, read again each time: the files may change while the screen is open.
 
-    unlock: as in `resolve`; a screen can't be asked over."""
+    unlock: as in `resolve`; kac can't prompt over a screen.
+    """
 
     def __init__(self, environ: Mapping[str, str], home: Path, *, unlock: bool = True) -> None:
         self._unlock = unlock
@@ -262,7 +263,7 @@ class Configured:
         return [context.name for context in load(self._environ, self._home).contexts]
 
     def get(self, name: str) -> contexts_context.Context:
-        """Return the context of a name. Raises ContextError."""
+        """Return the context of a name. Raise ContextError."""
         return resolve(load(self._environ, self._home), name=name, unlock=self._unlock, environ=self._environ)
 
 
@@ -277,7 +278,7 @@ class Given:
         return list(self._contexts)
 
     def get(self, name: str) -> contexts_context.Context:
-        """Return the context of a name. Raises ContextError."""
+        """Return the context of a name. Raise ContextError."""
         found = self._contexts.get(name)
         if found is None:
             raise contexts_context.ContextError(f"there is no context {name!r} here, only {', '.join(self._contexts)}")

@@ -31,16 +31,17 @@ LONGEST_REFRESH = 3600.0
 
 
 class KeyRemap(Struct, frozen=True):
-    """Keys for one action, by Textual's names (``ctrl+r``). place: where they were set, for messages."""
+    """Keys for one action, by Textual's names (``ctrl+r``). place: file and line that set them, for messages."""
 
     keys: tuple[str, ...]
     place: str
 
 
 class ConsoleSettings(Struct, frozen=True):
-    """start_pane: one of PANES. theme: one of THEMES, None: by the terminal. refresh: seconds between reads, 0: only on
-    request. keys: action -> its keys instead of the defaults; unknown actions are not checked here. editing_mode: of
-    the command bar and the shell."""
+    """start_pane: one of PANES. theme: one of THEMES; None to follow the terminal. refresh: seconds between reads; 0
+    for reads only on request. keys: action -> its keys instead of the defaults; unknown actions are not checked here.
+    editing_mode: of the command bar and the shell.
+    """
 
     start_pane: str = "now"
     theme: str | None = None
@@ -54,7 +55,7 @@ THEME_VARIABLE = "KAC_THEME"
 
 
 def with_theme(settings: ConsoleSettings, environ: Mapping[str, str], given: str | None) -> tuple[ConsoleSettings, str]:
-    """Return the settings with the theme of ``--theme``, else of ``KAC_THEME``, and what is wrong with that choice."""
+    """Return the settings with the theme of ``--theme``, else of ``KAC_THEME``, and the problem with that choice."""
     wanted = given or environ.get(THEME_VARIABLE) or None
     if wanted is None:
         return settings, ""
@@ -68,7 +69,7 @@ Where = Callable[..., str]
 
 
 def read_settings(table: Mapping[str, Any], where: Where) -> tuple[ConsoleSettings, tuple[str, ...]]:
-    """Return the settings, and a line for each key that is unknown or has an invalid value. Such keys get their
+    """Return the settings, and a line for each key that is unknown or has an invalid value. Such keys keep their
     defaults.
     """
     values: dict[str, Any] = {}
@@ -84,8 +85,8 @@ def read_settings(table: Mapping[str, Any], where: Where) -> tuple[ConsoleSettin
 
 
 def near_key(key: str, legal: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the legal key that is most like a key, whose words may be joined by other signs: ``bootstrap_servers``,
-    ``readOnly``. None if none is like it.
+    """Return the legal key that is most similar to a key, apart from separators and capitals (``bootstrap_servers``,
+    ``readOnly``). None if no key is similar.
     """
     from difflib import get_close_matches
 

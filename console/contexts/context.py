@@ -1,4 +1,4 @@
-"""A context: a cluster by name, how to reach it, its safeguards, and its lake."""
+"""A context: a named cluster, how to reach it, its safeguards, and its lake."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OWN = "kac"
 COMMAND_LINE = "command line"
 SHOWN, HIDDEN, NEVER = "shown", "hidden", "never"
 RECORDS = (SHOWN, HIDDEN, NEVER)
-"""Contents of records: shown; masked until they are asked for; not read at all."""
+"""Contents of records: shown; masked until the user requests them; never read."""
 
 
 def printable(text: str) -> str:
@@ -29,7 +29,7 @@ def printable(text: str) -> str:
 
 
 class ContextError(Exception):
-    """Why a context can't be used, in one line: where, what, and what to do. Never contains a secret."""
+    """The reason why a context can't be used, in one line: place, problem and remedy. Never contains a secret."""
 
     def __init__(self, text: str) -> None:
         super().__init__(printable(text))
@@ -43,8 +43,8 @@ class Surroundings(NamedTuple):
     cwd: Path
 
     def path(self, text: str, bases: tuple[Path, ...]) -> Path:
-        """Return a path with ``~`` expanded. A relative one starts in the first of `bases` where it exists, else in the
-        first.
+        """Return a path with ``~`` expanded. A relative path starts in the first folder of `bases` in which it exists,
+        else in the first.
         """
         plain = self.home / text[2:] if text.startswith("~/") else Path(text)
         candidates = [base / plain for base in bases]
@@ -61,7 +61,7 @@ class Surroundings(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The place of a value: ``file:line``, or the file alone."""
+    """The place of a value: ``file:line``, or only the file."""
 
     file: Path
     line: int | None = None
@@ -73,12 +73,12 @@ class Place(NamedTuple):
 class Context(Struct, frozen=True):
     """A usable context.
 
-    origin: where it was found, as text. tool: ``kac``, ``command line``, or the tool whose file has it.
-    cluster_id: a cluster with another id is refused. warnings: one line each, without secrets, about its file (for
-    risks of its settings see `settings.exposures`). journal: whether changes are recorded. lake: path or URI of the
-    lake with its history. records: whether contents of records are shown, one of `RECORDS`. throttles: replication
-    throttles that are meant to stay, though no reassignment uses them. mask: fields of records that are not shown.
-    schemas: the registry of the schemas that records are written with.
+    origin: its source, as text. tool: ``kac``, ``command line``, or the tool whose file has it. cluster_id: a cluster
+    with another id is refused. warnings: one line each, without secrets, about its file (for risks of its settings see
+    `settings.exposures`). journal: whether changes are recorded. lake: path or URI of the lake with its history.
+    records: whether contents of records are shown, one of `RECORDS`. throttles: replication throttles that shall stay,
+    even if no reassignment uses them. mask: fields of records that are not shown. schemas: the schema registry of its
+    records.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Context(Struct, frozen=True):
 
     @property
     def principal(self) -> str:
-        """Our principal, as far as the settings say. Brokers may map a certificate differently."""
+        """The client's own principal according to the settings. Brokers may map a certificate differently."""
         settings = self.settings
         if settings.sasl is not None:
             return settings.sasl.username or settings.sasl.mechanism
@@ -109,7 +109,7 @@ class Context(Struct, frozen=True):
 
     @property
     def kafka_principal(self) -> str:
-        """The same as brokers name it, ``User:admin``; ``""`` where the settings do not say it."""
+        """The client's own principal as brokers name it, ``User:admin``; ``""`` if the settings do not show it."""
         sasl, tls = self.settings.sasl, self.settings.tls
         if sasl is not None:
             return f"User:{sasl.username}" if sasl.username else ""
@@ -117,7 +117,7 @@ class Context(Struct, frozen=True):
 
 
 class BrokenContext(Struct, frozen=True):
-    """A context that can't be used. problem: one line, why and what to do."""
+    """A context that can't be used. problem: one line with reason and remedy."""
 
     name: str
     origin: str
@@ -151,13 +151,13 @@ def parse_bootstrap(text: str, default_port: int | None = DEFAULT_PORT) -> Addre
     """Return addresses in order, without duplicates.
 
     Args:
-        default_port: of addresses without a port; None: each needs one.
+        default_port: for addresses without a port; None if each must have one.
 
     Raises:
-        ValueError: names the address and what is wrong with it.
+        ValueError: an address is invalid; the message names it and the problem.
     """
     if "@" in text:
-        # The text before it may be a password, so it is not repeated.
+        # The part before it may be a password, so the message does not repeat it.
         raise ValueError("an address has no @; a user and a password go into a file for --command-config")
     addresses = tuple(dict.fromkeys(_address(part, default_port) for part in text.split(",") if part.strip()))
     if not addresses:
@@ -170,14 +170,14 @@ _TLS_WORDS = frozenset({"SSL", "TLS", "HTTPS"})
 
 
 def check_schemes(text: str, protocol: str) -> None:
-    """Check what the names before ``://`` say of encryption and login. A name that says nothing is passed over.
+    """Check the schemes before ``://`` for encryption and login. A scheme that implies neither is ignored.
 
     Args:
         text: addresses, as `parse_bootstrap` parses them.
-        protocol: security.protocol of the connection that is made to them.
+        protocol: security.protocol of the connection to them.
 
     Raises:
-        ValueError: one contradicts the protocol: its brokers would be talked to in the clear, or without a login.
+        ValueError: a scheme contradicts the protocol: the connection would lack encryption or a login.
     """
     for part in text.split(","):
         match = _SCHEME.match(part)
@@ -226,16 +226,16 @@ def _address_hint(text: str) -> str:
     return ""
 
 
-# The way to a cluster: ``ssh:[USER@]HOST[:PORT]``, also ``ssh://…``.
+# The route to a cluster: ``ssh:[USER@]HOST[:PORT]``, also ``ssh://…``.
 
 _SSH = re.compile(r"ssh:(?://)?(?:(?P<user>[^\s@:/-][^\s@:/]*)@)?(?P<at>[^\s@/,-][^\s@/,]*)/?")
 
 
 def parse_via(text: str) -> SshHost:
-    """Return the SSH host of ``--via``. Raises ValueError that says what is wrong."""
+    """Return the SSH host of ``--via``. Raise ValueError with the problem."""
     match = _SSH.fullmatch(text.strip())
     if match is None or not text.isprintable():
-        # A password may be in it, so it is not repeated.
+        # It may contain a password, so the message does not repeat it.
         raise ValueError("the way is not ssh:HOST, ssh:USER@HOST or ssh:USER@HOST:PORT (keys go into ~/.ssh/config)")
     if ":" not in match["at"]:
         return SshHost(match["at"], user=match["user"])
@@ -248,12 +248,12 @@ LAKE_VARIABLE = "KAC_LAKE"
 
 
 def lake_place(flag: str | None, environ: Mapping[str, str], setting: str | None, home: Path) -> str:
-    """Return the path or URI of the lake: of ``--lake``, of ``KAC_LAKE``, of the context's `lake`, else
+    """Return the path or URI of the lake: from ``--lake``, ``KAC_LAKE``, the context's `lake`, else
     ``$XDG_DATA_HOME/kac/lake``.
     """
     named = flag or environ.get(LAKE_VARIABLE) or setting
     if named:
         return str(home / named[2:]) if named.startswith("~/") else named
     data = Path(environ.get("XDG_DATA_HOME", ""))
-    # Its specification requires an absolute path; a relative one is ignored.
+    # The XDG specification requires an absolute path; a relative one is ignored.
     return str((data if data.is_absolute() else home / ".local" / "share") / "kac" / "lake")

@@ -23,7 +23,7 @@ _CONTROL = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 @dataclass(frozen=True, slots=True)
 class LoginModule:
-    """One module: its Java class and its options. The options may be secrets, so its text does not have them."""
+    """One module: its Java class and its options. The options may be secrets, so its repr omits them."""
 
     class_name: str
     flag: str

@@ -17,7 +17,7 @@ from console.contexts.secret_sources import LOCKED
 from console.model.numbers import is_natural
 from console.model.secret import Secret
 
-# The keys of Java's AdminClient, Kafka 4.3 and 3.9 (AdminClientConfig.configNames), and those that kac can't apply.
+# The keys of Java's AdminClient, Kafka 4.3 and 3.9 (AdminClientConfig.configNames), and the ones that kac can't apply.
 
 _JAVA_NAMES = """
 bootstrap.controllers bootstrap.servers client.dns.lookup client.id config.providers connections.max.idle.ms
@@ -52,7 +52,7 @@ ssl.truststore.password ssl.truststore.type auto.include.jmx.reporter
 JAVA_KEYS = frozenset(_JAVA_NAMES.split())
 
 TOKEN_COMMAND = "sasl.oauthbearer.token.command"  # noqa: S105 a key
-"""A key of our own: a command line that writes a token."""
+"""A key of our own: a command line that prints a token."""
 
 GUARDED = tuple(sorted(key for key in JAVA_KEYS if key.startswith(("bootstrap.", "sasl.", "security.", "ssl."))))
 """Keys whose misspelling changes the user or the trusted servers."""
@@ -65,11 +65,11 @@ NOT_APPLIED = {
     "ssl.engine.factory.class": "names Java code, which kac can't run; TLS follows the other ssl.* keys",
     "ssl.provider": "names Java code, which kac can't run; TLS is OpenSSL's",
 }
-"""Relevant keys that kac can't apply -> what happens instead."""
+"""Relevant keys that kac can't apply -> the consequence."""
 
 
 def near_java_key(key: str) -> str | None:
-    """Return a similar key of Kafka's for an unknown key, or None."""
+    """Return Kafka's key that is similar to an unknown key; None if there is no such key."""
     if key in JAVA_KEYS or key == TOKEN_COMMAND or not key.lower().startswith(("boot", "sas", "sec", "ss")):
         return None
     return near_key(key, GUARDED, cutoff=0.88)
@@ -82,7 +82,7 @@ DEFAULT_STORE_TYPE = "JKS"
 
 
 def tls_settings(values: Values) -> admin_settings.TlsSettings:
-    """Return the TLS settings of these keys. Raises ContextError."""
+    """Return the TLS settings of these keys. Raise ContextError."""
     if values.text("ssl.keystore.key") and not values.text("ssl.keystore.certificate.chain"):
         raise values.error("ssl.keystore.key", "it comes with ssl.keystore.certificate.chain, which is missing")
     if values.text("ssl.keystore.certificate.chain") and not values.text("ssl.keystore.key"):
@@ -98,7 +98,7 @@ def tls_settings(values: Values) -> admin_settings.TlsSettings:
 
 
 def _store(values: Values, which: str, inline_key: str) -> admin_settings.Store | None:
-    """Return the store at ``ssl.<which>.location``, or the one given inline."""
+    """Return the store at ``ssl.<which>.location``, or the inline one."""
     location, certificates = f"ssl.{which}.location", values.text(inline_key)
     path = values.path(location)
     if certificates:
@@ -157,11 +157,11 @@ _AWS_OPTIONS = {
     "awsRoleExternalId": "aws.role.external.id",
     "awsStsRegion": "aws.role.region",
 }
-"""Options of aws-msk-iam-auth -> those of SaslSettings."""
+"""Options of aws-msk-iam-auth -> options of SaslSettings."""
 _AWS_ROLE_KEYS = ("awsRoleAccessKeyId", "awsRoleSecretAccessKey", "awsRoleSessionToken")
 _UNSECURED_SUBJECT = "unsecuredLoginStringClaim_sub"
 _AWS_TOKENS, _AWS_HANDLER = "IAMOAuthBearerLoginCallbackHandler", "IAMClientCallbackHandler"
-"""Of Amazon's aws-msk-iam-auth, for OAUTHBEARER and for AWS_MSK_IAM."""
+"""Classes of Amazon's aws-msk-iam-auth, for OAUTHBEARER and for AWS_MSK_IAM."""
 _KNOWN_CLASSES = {
     "sasl.login.callback.handler.class": (
         "OAuthBearerLoginCallbackHandler",
@@ -179,7 +179,7 @@ _KNOWN_CLASSES = {
 
 
 def sasl_settings(values: Values) -> admin_settings.SaslSettings:
-    """Return mechanism and credentials. Raises ContextError if something is missing or invalid."""
+    """Return mechanism and credentials. Raise ContextError if a value is missing or invalid."""
     module = _login_module(values)
     mechanism = _mechanism(values, module)
     options = values.below(_JAAS, _options(values, module))
@@ -203,7 +203,7 @@ def sasl_settings(values: Values) -> admin_settings.SaslSettings:
 
 
 def _options(values: Values, module: LoginModule | None) -> Mapping[str, str]:
-    """Return the options of a login module, those of Strimzi's in Kafka's own names."""
+    """Return the options of a login module, Strimzi's under Kafka's own names."""
     try:
         return {} if module is None else strimzi_oauth.renamed(module.options)
     except ValueError as error:
@@ -298,8 +298,8 @@ def _aws(options: Values, mechanism: str) -> admin_settings.SaslSettings:
 
 
 def _oauthbearer(values: Values, options: Values) -> admin_settings.SaslSettings:
-    """Return the settings of a token: of a command, an endpoint (KIP-768, KIP-1139, KIP-1258), a file, or an unsecured
-    one.
+    """Return the settings of a token: from a command, an endpoint (KIP-768, KIP-1139, KIP-1258), a file, or an
+    unsecured one.
     """
     extensions = {key: options.text(key) or "" for key in options if key.startswith("extension_")}
     if TOKEN_COMMAND in values:
@@ -339,7 +339,7 @@ def _oauthbearer(values: Values, options: Values) -> admin_settings.SaslSettings
 
 
 def _milliseconds(options: Values, name: str) -> str | None:
-    """Return a time-out of Strimzi's, which is in seconds, as Kafka's ``NAME.ms``; None where it has none."""
+    """Return a timeout of Strimzi's, given in seconds, as Kafka's ``NAME.ms``; None if it is not set."""
     key = f"{name.removesuffix('.ms')}.seconds"
     text = options.text(key)
     if text is not None and not is_natural(text):
@@ -348,7 +348,7 @@ def _milliseconds(options: Values, name: str) -> str | None:
 
 
 def _token_command(values: Values) -> dict[str, str]:
-    """Return the options of a command that writes a token. No other user may be able to change it."""
+    """Return the options of a command that prints a token. No other user may be able to change it."""
     text = values.command(TOKEN_COMMAND) or ""
     try:
         arguments = shlex.split(text)
@@ -361,7 +361,7 @@ def _token_command(values: Values) -> dict[str, str]:
 
 
 def command_options(command: str, file: Path) -> dict[str, str]:
-    """Return the options of a command that writes a token. file: that names it."""
+    """Return the options of a command that prints a token. file: the file that names it."""
     return {"token.command": command, "token.command.folder": str(file.absolute().parent)}
 
 
@@ -375,7 +375,7 @@ def _assertion_kind(values: Values) -> str | None:
 
 
 def assertion_options(values: Values) -> dict[str, str]:
-    """Return the options of the assertion. Raises ContextError for what can't work."""
+    """Return the options of the assertion. Raise ContextError for options that can't work."""
     found = {}
     for name in ("file", "private.key.file", "template.file"):
         if path := values.path(_ASSERTION + name):
@@ -396,7 +396,7 @@ def assertion_options(values: Values) -> dict[str, str]:
 
 
 def _unsecured_token(values: Values, options: Values, extensions: dict[str, str]) -> admin_settings.SaslSettings:
-    """Return the unsecured token that Kafka's own login makes without a token endpoint (KIP-255)."""
+    """Return the unsecured token that Kafka's own login creates without a token endpoint (KIP-255)."""
     subject = options.text(_UNSECURED_SUBJECT)
     if not subject:
         given = sorted(key for key in options if not key.startswith("extension_"))
@@ -414,8 +414,6 @@ def _endpoint_tls(options: Values) -> admin_settings.TlsSettings | None:
     return tls_settings(options) if any(key.startswith("ssl.") for key in options) else None
 
 
-# The whole file.
-
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
@@ -424,10 +422,10 @@ def java_connection(values: Values, bootstrap: Addresses | None = None) -> admin
 
     Args:
         values: the properties; its `warnings` get a line for each key that is not applied, misspelt or without effect.
-        bootstrap: addresses instead of those of the file.
+        bootstrap: addresses that replace those of the file.
 
     Returns:
-        Settings with Java's defaults where a key is missing; times in seconds, where the file has milliseconds.
+        Settings with Java's defaults for missing keys; times in seconds, although the file has milliseconds.
 
     Raises:
         ContextError: a value is invalid or missing; one line with file, line and key.
@@ -441,7 +439,7 @@ def java_connection(values: Values, bootstrap: Addresses | None = None) -> admin
         sasl=sasl_settings(values) if protocol.startswith("SASL_") else None,
         tls=tls_settings(values) if protocol.endswith("SSL") else None,
         client_id=values.text("client.id") or admin_settings.CLIENT_ID,
-        # Our time-out is for a call with its retries: default.api.timeout.ms in Java.
+        # Our timeout covers a call with its retries: default.api.timeout.ms in Java.
         request_timeout=values.seconds("default.api.timeout.ms")
         or values.seconds("request.timeout.ms")
         or admin_settings.REQUEST_TIMEOUT,
@@ -461,7 +459,7 @@ def _bootstrap(values: Values, protocol: str) -> tuple[Addresses, bool]:
 
 
 def addresses_at(values: Values, key: str, protocol: str) -> Addresses:
-    """Return the addresses at a key, none of which contradicts the protocol. Raises ContextError without any."""
+    """Return the addresses at a key, none of which contradicts the protocol. Raise ContextError without addresses."""
     text = values.text(key)
     if not text:
         raise _no_addresses(values)
@@ -474,7 +472,7 @@ def addresses_at(values: Values, key: str, protocol: str) -> Addresses:
 
 
 def _no_addresses(values: Values) -> ContextError:
-    """Return the error of a file without addresses, which names the key that was meant for them."""
+    """Return the error for a file without addresses, with the key that was probably intended for them."""
     meant = next((key for key in values if near_key(key, ("bootstrap.servers",), 0.88)), None)
     if meant is not None and not values.text("bootstrap.servers"):
         return values.error(meant, "it is not a key of Kafka's clients; did you mean bootstrap.servers?")

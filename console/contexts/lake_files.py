@@ -1,4 +1,4 @@
-"""How kac reaches a lake in an S3 bucket: the store and the credentials that AWS' own variables and files name."""
+"""Access to a lake in an S3 bucket: the store and the credentials in AWS' own variables and files."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from console.lake.s3 import S3Keys
 
 SECONDS = 10.0
-"""For a command or a service that gives credentials."""
+"""Timeout of a command or a service that provides credentials."""
 _REGION = "us-east-1"
-"""AWS' own default, and what other stores take."""
+"""AWS' own default, which other stores accept."""
 
 
 def cache_directory(environ: Mapping[str, str]) -> Path:
-    """Return `$XDG_CACHE_HOME/kac`, or `~/.cache/kac`: a folder of files that can be made again."""
+    """Return `$XDG_CACHE_HOME/kac`, or `~/.cache/kac`: a folder of reproducible files."""
     return Path(environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or "~").expanduser() / ".cache") / "kac"
 
 
 def lake_files(where: str) -> Filesystem | None:
-    """Return the files of a lake at ``s3://`` or ``s3a://``; None if it is elsewhere. No request is sent yet.
+    """Return the files of a lake at ``s3://`` or ``s3a://``; None for another place. No request is sent yet.
 
     Raises:
-        LakeError: no bucket or store is named, a package is missing, or AWS' files can't be read.
+        LakeError: the bucket or store is missing, a package is missing, or AWS' files can't be read.
     """
     at = urlsplit(where)
     if at.scheme not in ("s3", "s3a"):
@@ -63,7 +63,7 @@ def lake_files(where: str) -> Filesystem | None:
 
 
 def _renewed(source: AwsSource) -> S3Keys:
-    """Return the credentials as they are now. Raises StoreError."""
+    """Return the present credentials. Raise StoreError."""
     from console.admin.errors import AdminError
     from console.lake.files import StoreError
     from console.lake.s3 import S3Keys

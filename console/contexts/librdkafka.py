@@ -30,13 +30,13 @@ _SECRET_OF = {
     for prefix in ("", "client.credentials.")
 }
 _CLIENT_KEYS = tuple(_SECRET_OF)
-"""Who asks for the token: librdkafka's own names, and Java's."""
+"""Keys for the client that requests the token: librdkafka's own names, and Java's."""
 _OWN_KEYS = frozenset(_NAMES.split())
 """Keys of librdkafka that Java's clients do not have."""
 
 
 def is_librdkafka(text: str, keys: frozenset[str]) -> bool:
-    """Return whether a file is librdkafka's, by its text and by the keys read from it as from Java's."""
+    """Return whether a file is librdkafka's, from its text and from the keys that Java's parser reads."""
     has_section = any(_SECTION.fullmatch(line.strip()) for line in text.splitlines())
     return has_section or (bool(keys & _OWN_KEYS) and "sasl.jaas.config" not in keys)
 
@@ -72,11 +72,11 @@ def librdkafka_connection(values: Values, bootstrap: Addresses | None = None) ->
     """Return the settings of librdkafka's properties.
 
     Args:
-        values: the properties, in the names of librdkafka's CONFIGURATION.md.
-        bootstrap: addresses instead of those of the file.
+        values: the properties, with the names in librdkafka's CONFIGURATION.md.
+        bootstrap: addresses that replace those of the file.
 
     Returns:
-        Settings with times in seconds, where the file has milliseconds.
+        Settings with times in seconds, although the file has milliseconds.
 
     Raises:
         ContextError: a value is invalid or missing; one line with file, line and key.
@@ -184,7 +184,7 @@ def _oauthbearer(values: Values) -> settings.SaslSettings:
 
 
 def _unsecured_token(values: Values, options: Mapping[str, str]) -> settings.SaslSettings:
-    """Return the unsecured token of ``sasl.oauthbearer.config``, which is ``name=value`` separated by blanks."""
+    """Return the unsecured token of ``sasl.oauthbearer.config``: ``name=value`` pairs, separated by blanks."""
     pairs = dict(each.partition("=")[::2] for each in (values.text(_UNSECURED) or "").split())
     if not pairs.get("principal"):
         raise values.error(_UNSECURED, "it needs principal=NAME")

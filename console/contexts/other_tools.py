@@ -25,10 +25,10 @@ _MSK = "AWS_MSK_IAM"
 
 
 def read_kaf(surroundings: Surroundings) -> Found:
-    """Return the clusters of kaf's ``~/.kaf/config``; none if that is missing.
+    """Return the clusters of kaf's ``~/.kaf/config``; empty if the file is missing.
 
     Raises:
-        ContextError: the file can't be read, or is not YAML. A cluster that can't be used is a `BrokenContext`.
+        ContextError: the file can't be read, or is not YAML. An unusable cluster is a `BrokenContext`.
     """
     path = surroundings.home / ".kaf" / "config"
     return _listed(KAF, path, "clusters", "current-cluster", _kaf_settings, surroundings)
@@ -49,9 +49,7 @@ def _kaf_settings(part: tool_file.Part) -> admin_settings.ConnectionSettings:
 
 
 def _kaf_sasl(part: tool_file.Part, *, has_protocol: bool) -> admin_settings.SaslSettings:
-    """Return the SASL settings as kaf reads them: PLAIN for any mechanism, unless security-protocol is one of
-    SASL's.
-    """
+    """Return the SASL settings as kaf reads them: PLAIN for any mechanism, unless security-protocol is for SASL."""
     mechanism = part.text("mechanism").upper() if has_protocol or part.text("mechanism").upper() == _MSK else ""
     if mechanism != "OAUTHBEARER":
         return part.sasl(mechanism or "PLAIN", user="username", password="password")  # noqa: S106
@@ -77,10 +75,10 @@ WRITABLE = "KAFKA_CTL_WRITABLE_CONFIG"
 
 
 def read_kafkactl(surroundings: Surroundings) -> Found:
-    """Return the contexts of the first of kafkactl's files that exists; none if none does.
+    """Return the contexts of the first of kafkactl's files that exists; empty if no file exists.
 
     Raises:
-        ContextError: the file can't be read, is not YAML, or its `contexts` are no table.
+        ContextError: the file can't be read, is not YAML, or its `contexts` are not a table.
     """
     path = _kafkactl_config(surroundings)
     if path is None:
@@ -152,7 +150,7 @@ def _kafkactl_settings(part: tool_file.Part) -> admin_settings.ConnectionSetting
 
 
 def _script_tokens(options: tool_file.Part, part: tool_file.Part) -> admin_settings.SaslSettings:
-    """Return the settings of tokens of a script, which is run once the context is used."""
+    """Return the settings of tokens of a script, which is run when the context is used."""
     script = options.text("script")
     if not script:
         raise options.error("script is missing, which writes the token")
@@ -166,7 +164,7 @@ def _script_tokens(options: tool_file.Part, part: tool_file.Part) -> admin_setti
 
 
 def _aws_tokens(options: tool_file.Part, _part: tool_file.Part) -> admin_settings.SaslSettings:
-    """Return the settings of tokens that AWS credentials sign. The region is that of the brokers' names."""
+    """Return the settings of tokens that AWS credentials sign. The region is that in the brokers' names."""
     settings = {"aws": "iam"}
     if role := options.text("role"):
         given = {"aws.role.arn": role, "aws.role.session": options.text("stsSessionName")}
@@ -178,8 +176,8 @@ def _aws_tokens(options: tool_file.Part, _part: tool_file.Part) -> admin_setting
 
 
 def _azure_tokens(options: tool_file.Part, part: tool_file.Part) -> admin_settings.SaslSettings:
-    """Raise ContextError with the command line that fetches such a token: the plug-in's own library is not part of
-    kac.
+    """Raise ContextError with a command line that fetches such a token, because kac does not include the plug-in's own
+    library.
     """
     (host, _), *_more = part.addresses("brokers", "SASL_SSL")
     tenant = (
@@ -202,7 +200,7 @@ _TOKEN_PLUGINS: Mapping[str, Callable[[tool_file.Part, tool_file.Part], admin_se
 """kafkactl's plug-ins for tokens."""
 
 
-# twmb/kcl: ``config.toml`` with ``[profiles.<name>]``, or one unnamed profile at the top; ``KCL_*`` over it.
+# twmb/kcl: ``config.toml`` with ``[profiles.<name>]``, or one unnamed profile at the top; ``KCL_*`` override it.
 
 KCL = "kcl"
 DEFAULT_SEEDS = "localhost:9092"
@@ -225,14 +223,14 @@ _SWITCHES = {
     "KCL_TLS_INSECURE": ("tls", "insecure"),
     "KCL_SASL_IS_TOKEN": ("sasl", "is_token"),
 }
-"""Set by their presence, with any value."""
+"""Variables that are set by their presence, with any value."""
 
 
 def read_kcl(surroundings: Surroundings) -> Found:
     """Return the profiles of kcl. Environment variables override the current one, as in kcl.
 
     Raises:
-        ContextError: the file can't be read, is not TOML, or its `profiles` are no table.
+        ContextError: the file can't be read, is not TOML, or its `profiles` are not a table.
     """
     path = _kcl_config(surroundings)
     environ = surroundings.environ
@@ -313,10 +311,10 @@ DEFAULT_MECHANISM = "SCRAM-SHA-256"
 
 
 def read_rpk(surroundings: Surroundings) -> Found:
-    """Return the profiles of rpk's ``rpk.yaml``; none if that is missing.
+    """Return the profiles of rpk's ``rpk.yaml``; empty if the file is missing.
 
     Raises:
-        ContextError: the file can't be read, is not YAML, or its `profiles` are no list.
+        ContextError: the file can't be read, is not YAML, or its `profiles` are not a list.
     """
     path = _config_folder(surroundings) / "rpk" / "rpk.yaml"
     return _listed(RPK, path, "profiles", "current_profile", _rpk_settings, surroundings)
@@ -339,7 +337,7 @@ def _rpk_settings(profile: tool_file.Part) -> admin_settings.ConnectionSettings:
 
 
 def _rpk_token(part: tool_file.Part, mechanism: str) -> admin_settings.SaslSettings | None:
-    """Return the token that rpk keeps as the password, ``token:…``; None for another mechanism."""
+    """Return the token that rpk stores as the password, ``token:…``; None for another mechanism."""
     given = part.secret("password") if mechanism.upper() == "OAUTHBEARER" else None
     if given is None or not given.reveal().startswith("token:"):
         return None
@@ -347,7 +345,7 @@ def _rpk_token(part: tool_file.Part, mechanism: str) -> admin_settings.SaslSetti
 
 
 def _config_folder(surroundings: Surroundings) -> Path:
-    """Return the folder in which tools written in Go look for their files (os.UserConfigDir)."""
+    """Return the folder for the files of tools written in Go (os.UserConfigDir)."""
     if sys.platform == "darwin":
         return surroundings.home / "Library" / "Application Support"
     return surroundings.config_folder()
@@ -361,11 +359,11 @@ def _listed(
     make: Callable[[tool_file.Part], admin_settings.ConnectionSettings],
     surroundings: Surroundings,
 ) -> Found:
-    """Return the contexts of a YAML file that lists them; none if it is missing.
+    """Return the contexts of a YAML file that lists them; empty if the file is missing.
 
     Args:
-        key: where the list is.
-        current: where the name of the current one is.
+        key: the key of the list.
+        current: the key of the current one's name.
     """
     if not path.is_file():
         return Found()

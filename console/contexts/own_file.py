@@ -3,7 +3,7 @@
 current_context = "prod"
 
 [contexts.prod]
-properties = "prod.properties"        # a file to start from; the keys here are over it
+properties = "prod.properties"        # a file to start from; the keys here override it
 bootstrap.servers = "b1:9092,b2:9092"
 security.protocol = "SASL_SSL"
 color = "red"
@@ -11,12 +11,12 @@ read_only = true
 confirm = true
 cluster_id = "MkU3OEVBNTcwNTJENDM2Qk"
 lake = "~/lake"
-via = "ssh:ops@bastion"               # all connections by way of this host
-records = "hidden"                    # contents of records: shown, hidden until asked for, or never
+via = "ssh:ops@bastion"               # all connections go through this host
+records = "hidden"                    # contents of records: shown, hidden until requested, or never
 mask = ["$.card", "$.**.email"]       # fields of records that are never shown
-throttles = ["broker <default> leader.replication.throttled.rate"]  # that are meant: nothing calls them left over
+throttles = ["broker <default> leader.replication.throttled.rate"]  # intended: never reported as left over
 
-[contexts.prod.schemas]               # the registry of the schemas that records are written with
+[contexts.prod.schemas]               # the registry of the records' schemas
 url = "https://registry:8081"
 username = "kac"
 password = "${env:REGISTRY_PASSWORD}"
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
     from console.contexts.properties import Entry
     from console.model.record_masks import MaskPath
 
-# Line numbers of keys: tomllib does not give them.
+# Line numbers of keys, which tomllib does not provide.
 
 KeyPath = tuple[str, ...]
 
 
 def key_lines(text: str) -> Mapping[KeyPath, int]:
-    """Return path of every table and key -> its line, from 1. The text is valid TOML."""
+    """Return a mapping of the path of every table and key to its line, from 1. The text is valid TOML."""
     lines = text.split("\n")
     found: dict[KeyPath, int] = {}
     table: KeyPath = ()
@@ -68,7 +68,7 @@ def key_lines(text: str) -> Mapping[KeyPath, int]:
 
 
 def line_of(path: KeyPath, lines: Mapping[KeyPath, int]) -> int | None:
-    """Return the line of a key, or of the nearest table around it; None for the file as a whole."""
+    """Return the line of a key, or of the nearest table around it; None for the whole file."""
     for size in range(len(path), 0, -1):
         if path[:size] in lines:
             return lines[path[:size]]
@@ -99,7 +99,7 @@ def _paths(value: Any) -> Iterator[KeyPath]:
 
 
 CONFIG = "KAC_CONFIG"
-"""The environment variable that names another file."""
+"""The environment variable with the path of another file."""
 COLORS = ("red", "green", "yellow", "blue", "magenta", "cyan", "white")
 
 _HEX_COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
@@ -139,7 +139,7 @@ def read_own_file(surroundings: context.Surroundings) -> OwnFile:
     path = own_path(surroundings)
     if not path.exists() and CONFIG not in surroundings.environ:
         return OwnFile()
-    # What reads properties is loaded once there are any: a start looks for this file each time.
+    # The reader of properties is imported only for an existing file: every start looks for this file.
     from console.contexts.client_files import read_file
 
     try:
@@ -151,7 +151,7 @@ def read_own_file(surroundings: context.Surroundings) -> OwnFile:
 
 
 def own_text(text: str, path: Path, surroundings: context.Surroundings) -> OwnFile:
-    """Return the contents of a text of our own file. Raises ContextError where it is not TOML."""
+    """Return the contents of a text of our own file. Raise ContextError if it is not TOML."""
     return _OwnFileReader(path, _parsed(text, path), key_lines(text), surroundings).read()
 
 
@@ -169,7 +169,7 @@ def _parsed(text: str, path: Path) -> Mapping[str, Any]:
 
 
 class _OwnFileReader:
-    """Reads one parsed file. Messages name the line."""
+    """A reader of one parsed file. Messages name the line."""
 
     def __init__(
         self, path: Path, table: Mapping[str, Any], lines: Mapping[KeyPath, int], surroundings: context.Surroundings
@@ -259,7 +259,7 @@ class _OwnFileReader:
         )
 
     def _lake(self, name: str, table: Mapping[str, Any]) -> str | None:
-        """Return the lake of a context: a path, from the file's own folder, or a URI."""
+        """Return the lake of a context: a path, relative to the file's folder, or a URI."""
         text = self._text(name, "lake", table)
         if text is None or "://" in text:
             return text
@@ -280,7 +280,7 @@ class _OwnFileReader:
         raise context.ContextError(f"{self._place('contexts', name, 'records')}: records is {legal}, not {value!r}")
 
     def _mask(self, name: str, table: Mapping[str, Any]) -> tuple[MaskPath, ...]:
-        """Return the fields that are masked. One that can't be read refuses the context: it must not be shown."""
+        """Return the masked fields. An invalid one makes the context unusable: the field must not be shown."""
         value = table.get("mask", [])
         if value == []:
             return ()
@@ -291,7 +291,7 @@ class _OwnFileReader:
             raise context.ContextError(f'{place}: mask is a list of paths, as ["$.card", "$.**.email"], not {value!r}')
         if not value:
             return ()
-        # Only where a context has them: this file is read at each start.
+        # Imported only for a context that has them: every start reads this file.
 
         try:
             return tuple(map(mask_path, value))
@@ -301,7 +301,7 @@ class _OwnFileReader:
     def _schemas(
         self, name: str, table: Mapping[str, Any], of_context: Mapping[str, Entry]
     ) -> tuple[RegistrySettings | None, tuple[str, ...]]:
-        """Return the schema registry, and warnings. of_context: its properties, for the providers that they declare."""
+        """Return the schema registry, and warnings. of_context: the context's properties, which declare providers."""
         tree = table.get("schemas")
         if tree is None:
             return None, ()
@@ -325,7 +325,9 @@ class _OwnFileReader:
         return settings, (*values.warnings, *values.exposure())
 
     def _throttles(self, name: str, table: Mapping[str, Any]) -> frozenset[ConfigPlace]:
-        """Return the own throttles of a context: ``broker ID KEY``, ``broker <default> KEY`` and ``topic NAME KEY``."""
+        """Return the intended throttles of a context: ``broker ID KEY``, ``broker <default> KEY`` and ``topic NAME
+        KEY``.
+        """
         value = table.get("throttles", [])
         texts = value if isinstance(value, list) else [value]
         found = [_throttle(each) if isinstance(each, str) else None for each in texts]
@@ -356,7 +358,7 @@ class _OwnFileReader:
         for path, value in _leaves(tree):
             key, place = ".".join(path), self._place("contexts", name, *path)
             if "." not in key and key not in JAVA_KEYS:
-                # A misspelt safeguard must not be off: the context is refused.
+                # A misspelt safeguard must not be off, so the context is refused.
                 raise context.ContextError(f"{place}: {unknown_key(key, (*_OWN_KEYS, *sorted(JAVA_KEYS)))}")
             if key not in JAVA_KEYS and key != TOKEN_COMMAND and not is_provider_key(key):
                 warnings.append(context.printable(f"{place}: {unknown_key(key, tuple(sorted(JAVA_KEYS)))}"))
@@ -410,7 +412,7 @@ def _leaves(tree: Mapping[str, Any], above: KeyPath = ()) -> list[tuple[KeyPath,
 
 
 def _property_text(key: str, value: Any, place: context.Place) -> str:
-    """Return the text in a properties file: lists with commas, true and false in lower case."""
+    """Return the form of a value in a properties file: lists with commas, true and false in lower case."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str | int | float):

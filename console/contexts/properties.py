@@ -1,4 +1,4 @@
-"""Properties of one cluster: Java's ``.properties`` format, references in values, and values read by key."""
+"""Properties of one cluster: Java's ``.properties`` format, references in values, and lookups by key."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from console.safe_files import require_own
 # Java's ``.properties`` format, with the line of each entry (java.util.Properties#load).
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
-# Java ends a line there before it handles a backslash, so that a lone backslash is an entry with an empty key.
+# Java ends a line there before it handles a backslash, so a lone backslash is an entry with an empty key.
 _LAST_LINE_END = re.compile(r"(?:(?<!\r)\n|\r)\Z")
 _BLANK = " \t\f"
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -39,7 +39,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Property(NamedTuple):
-    """One entry; `line` is where its key starts, from 1."""
+    """One entry; `line` is the line where its key starts, from 1."""
 
     key: str
     value: str
@@ -47,7 +47,7 @@ class Property(NamedTuple):
 
 
 def parse_properties(text: str) -> tuple[Property, ...]:
-    """Return all entries in order, duplicate keys too (in Java the last one wins).
+    """Return all entries in order, with duplicate keys (in Java the last one wins).
 
     Raises:
         ValueError: a ``\\u`` without four hexadecimal digits, or half a surrogate pair; the message starts with ``line
@@ -57,7 +57,7 @@ def parse_properties(text: str) -> tuple[Property, ...]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield lines with their continuations joined; comments and blank lines left out. Escapes are not resolved yet."""
+    """Yield lines with their continuations joined, without comments and blank lines. Escapes are not resolved yet."""
     natural_lines = _LINE_END.split(_LAST_LINE_END.sub("", text))
     parts: list[str] = []
     start = 0
@@ -77,7 +77,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _entry(line: str, number: int) -> Property:
-    """Split at the first ``=``, ``:`` or blank that is not escaped."""
+    """Split at the first unescaped ``=``, ``:`` or blank."""
     end = 0
     while end < len(line) and line[end] not in "=:" + _BLANK:
         end += 2 if line[end] == "\\" else 1
@@ -123,14 +123,14 @@ def _join_surrogates(text: str, number: int) -> str:
 
 _OWN_SOURCES = ("env", "file")
 MAX_SECRET_FILE = 1 << 20
-"""Bytes. A secret is not longer, and a device file never ends."""
+"""Limit in bytes. A secret is not longer, and a device file never ends."""
 
 
 class References(Struct):
-    """Resolves references in values. bases: folders of relative paths; the first that has the file is used.
+    """Resolver of references in values. bases: folders for relative paths; the first that has the file is used.
 
-    providers: those that the file declares, which beat ours of the same name. exposed: files that were read and that
-    others may read too.
+    providers: the file's own, which override ours of the same name. exposed: files that were read and that others may
+    also read.
     """
 
     surroundings: Surroundings
@@ -142,7 +142,8 @@ class References(Struct):
         """Return the text with its references replaced.
 
         Raises:
-            ValueError: names what is missing: the text without it would be sent as the password.
+            ValueError: a reference can't be resolved; the message names it. Without it the rest would be sent as the
+                password.
         """
         expanded = self._replaced(text, nested=False)
         if placeholder(text) == "${…}":
@@ -150,14 +151,12 @@ class References(Struct):
         return expanded
 
     def expand_config(self, text: str) -> str:
-        """Expand as `expand`, for a reference to a whole login config, whose options may have references of their
-        own.
-        """
+        """Expand as `expand`, for a reference to a whole login config, whose options may contain references."""
         return self._replaced(text, nested=True)
 
     def expand_command(self, text: str) -> str:
-        """Expand as `expand`, for a command line: what is not a reference of ours is the command's own,
-        ``${NAME:-default}`` of a shell.
+        """Expand as `expand`, for a command line: other references belong to the command, as a shell's
+        ``${NAME:-default}``.
         """
         return self._replaced(text, nested=False, lenient=True)
 
@@ -183,7 +182,7 @@ class References(Struct):
         return "".join((*parts, text[at:]))
 
     def _check_end(self, rest: str) -> None:
-        """Raise ValueError where what follows the last reference begins another."""
+        """Raise ValueError if an unfinished reference follows the last one."""
         for begun in rest.split("${")[1:]:
             provider, colon, _ = begun.partition(":")
             if colon and self._knows(provider):
@@ -282,20 +281,20 @@ def open_to_others(path: Path) -> bool:
         return False
 
 
-# Values by key: resolved on demand, with errors that name key, file and line.
+# Lookups by key: values are resolved on demand, with errors that name key, file and line.
 
 
 class Entry(NamedTuple):
-    """A value of a file, references unresolved."""
+    """A value of a file, with unresolved references."""
 
     text: str
     place: Place
 
 
 class Values:
-    """Reads entries by key. Reading adds to `warnings` and `secrets_in`.
+    """Entries by key. Reading a value adds to `warnings` and `secrets_in`.
 
-    file: named in errors about missing keys. bases: folders of relative paths, in this order.
+    file: named in errors about missing keys. bases: folders for relative paths, in this order.
     """
 
     def __init__(
@@ -344,12 +343,12 @@ class Values:
         return None if entry is None else self._expanded(key, entry).strip()
 
     def untrimmed(self, key: str) -> str | None:
-        """Return the value with the blanks around it, which may be part of a name; None if the key is missing."""
+        """Return the value untrimmed, because blanks may be part of a name; None if the key is missing."""
         entry = self._entries.get(key)
         return None if entry is None else self._expanded(key, entry)
 
     def foreign_providers(self) -> list[str]:
-        """Return the providers that the file names and that are not resolved."""
+        """Return the providers of the file that kac can't resolve."""
         entry = self._entries.get(PROVIDERS)
         named = filter(None, map(str.strip, entry.text.split(","))) if entry else ()
         providers = self._references.providers
@@ -358,12 +357,12 @@ class Values:
         ]
 
     def config(self, key: str) -> str | None:
-        """Return a login config, which may be one reference, and in whose options references are left as they are; None
-        if the key is missing.
+        """Return a login config, which may be one whole reference; references in its options are not resolved. None if
+        the key is missing.
         """
         entry = self._entries.get(key)
         if entry is None or not whole_reference(entry.text):
-            # A reference that is the whole value is the config; one inside is the value of an option, quotes included.
+            # A reference that is the whole value is the config; one inside is the value of an option, with its quotes.
             return None if entry is None else entry.text
         return self._expanded(key, entry, self._references.expand_config)
 
@@ -373,7 +372,7 @@ class Values:
         return None if entry is None else self._expanded(key, entry, self._references.expand_command).strip()
 
     def raw(self, key: str) -> Entry | None:
-        """Return the entry, references unresolved; None if the key is missing."""
+        """Return the entry with unresolved references; None if the key is missing."""
         return self._entries.get(key)
 
     def secret(self, key: str) -> Secret | None:
@@ -391,7 +390,7 @@ class Values:
         return Secret(self._expanded(key, entry))
 
     def check_command(self, key: str) -> None:
-        """Refuse a value that is executed where another user may have written it. Raises ContextError."""
+        """Raise ContextError if another user may have written a value that is executed."""
         try:
             require_own(self.place(key).file)
         except OSError as error:
@@ -404,7 +403,7 @@ class Values:
         return references.surroundings.path(text, references.bases) if text else None
 
     def seconds(self, key: str) -> float | None:
-        """Return a number of milliseconds, in seconds; None if the key is missing."""
+        """Return a number of milliseconds in seconds; None if the key is missing."""
         text = self.text(key)
         if text is None:
             return None
@@ -413,14 +412,14 @@ class Values:
         return int(text) / 1000
 
     def flag(self, key: str, default: bool) -> bool:
-        """Return ``true`` or ``false``, in any case, as a bool."""
+        """Return ``true`` or ``false``, in upper or lower case, as a bool."""
         text = self.text(key)
         if text is None or text.lower() in ("true", "false"):
             return default if text is None else text.lower() == "true"
         raise self.error(key, f"it is true or false, not {text!r}")
 
     def place(self, key: str) -> Place:
-        """Return the location of the key; the file if the key is missing."""
+        """Return the place of the key; the file if the key is missing."""
         entry = self._entries.get(key)
         return entry.place if entry else Place(self.file)
 
@@ -433,7 +432,9 @@ class Values:
         self.warnings.append(printable(f"{self.place(key)}: {self._within}{key} {text}"))
 
     def exposure(self) -> tuple[str, ...]:
-        """Return a warning for each file with secrets that others may read: the file itself, and those it refers to."""
+        """Return a warning for each file with secrets that others may read: the file itself, and the files that it
+        refers to.
+        """
         files = dict.fromkeys([*self.secrets_in, *self._references.exposed])
         return tuple(
             f"{file} holds secrets and others may read it; chmod 600 {shlex.quote(str(file))}"

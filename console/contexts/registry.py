@@ -18,10 +18,10 @@ def registry_settings(values: Values) -> RegistrySettings:
     """Return the settings of a registry.
 
     Args:
-        values: its keys; they get a warning where a login is sent in the clear.
+        values: its keys; a login without encryption adds a warning to them.
 
     Raises:
-        ContextError: a value is missing or can't be; one line with file, line and key.
+        ContextError: a value is missing or invalid; one line with file, line and key.
     """
     text = values.text("url")
     if not text:
@@ -34,7 +34,7 @@ def registry_settings(values: Values) -> RegistrySettings:
     if url.scheme not in ("http", "https") or not url.hostname or not text.isprintable() or " " in text:
         raise values.error("url", "it is no address such as https://registry:8081")
     if "@" in url.netloc:
-        # It may be a password, so it is not repeated.
+        # It may be a password, so the message does not repeat it.
         raise values.error("url", "it has a user or a password in it: they go into username and password")
     if url.query or url.fragment:
         raise values.error("url", "it ends with the path: neither ? nor # belongs to it")

@@ -1,8 +1,8 @@
 """Secrets that are fetched when a context is used: from a command, a keyring, or the operator.
 
-``${exec:COMMAND}``, ``${keyring:SERVICE:USER}``, ``${prompt}`` and ``${prompt:TEXT}`` stand where a secret stands,
-alone or within it. They are locked while contexts are read and listed, and fetched for the one that is used: no one is
-asked for the passwords of other clusters, and no command of theirs is run.
+``${exec:COMMAND}``, ``${keyring:SERVICE:USER}``, ``${prompt}`` and ``${prompt:TEXT}`` replace a secret, or a part of
+it. They stay locked while contexts are read and listed, and only the used context fetches its own: kac never prompts
+for the passwords of other clusters, and runs none of their commands.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from console.contexts.context import Context, ContextError
 from console.model.secret import Secret
 
 COMMAND_SECONDS = 30.0
-"""For a command or a keyring; the operator may have to touch a key or to type a passphrase meanwhile."""
+"""Timeout of a command or a keyring; meanwhile the operator may have to touch a key or to type a passphrase."""
 
 LOCKED = re.compile(r"\$\{(?:(exec|keyring):([^}]*+)|(prompt)(?::([^}]*+))?)(?:\}|\Z)")
 
@@ -28,8 +28,9 @@ S = TypeVar("S", bound=Struct)
 
 
 class Locked(Secret):
-    """A secret that is not fetched yet. text: with its references. where: place and key, for messages. folder: that of
-    the file, in which its commands are run. plain: replaces the references that are no secret sources."""
+    """A secret that is not fetched yet. text: with its references. where: place and key, for messages. folder: the
+    file's, in which its commands are run. plain: replaces the references that are not sources of secrets.
+    """
 
     __slots__ = ("folder", "plain", "text", "where")
 
@@ -41,12 +42,12 @@ class Locked(Secret):
         self.plain = plain
 
     def reveal(self) -> str:
-        """Raise LookupError: it has to be fetched first."""
+        """Raise LookupError, because it must be fetched first."""
         raise LookupError(f"{self.where}: the secret is not fetched")
 
 
 def is_locked(settings: Struct) -> bool:
-    """Return whether some secret of these settings is not fetched yet."""
+    """Return whether a secret of these settings is not fetched yet."""
     return any(
         isinstance(value, Locked) or (isinstance(value, Struct) and is_locked(value))
         for value in (getattr(settings, each.name) for each in fields(settings))
@@ -57,7 +58,7 @@ def unlocked(context: Context, *, ask: bool, limit: float = COMMAND_SECONDS) -> 
     """Return the context with its secrets fetched: each once, in the order of the settings. Blocks.
 
     Args:
-        ask: whether the operator can be asked on the terminal now.
+        ask: whether kac can prompt the operator on the terminal now.
         limit: seconds for each command.
 
     Raises:
@@ -97,7 +98,7 @@ def _fetch(locked: Locked, context: str, ask: bool, limit: float, fetched: dict[
         return fetched[reference]
 
     try:
-        # What is fetched may itself have a "${"; it is not looked at again.
+        # A fetched secret may contain "${"; it is not expanded again.
         parts = [locked.plain(part) for part in _between(locked.text)]
         found = [one(match) for match in LOCKED.finditer(locked.text)]
     except ValueError as error:
@@ -133,8 +134,8 @@ def _one_secret(output: bytes, source: str) -> str:
 
 
 def _of_keyring(target: str, ask: bool, limit: float) -> str:
-    """Return a secret by the package keyring where it is installed, else by secret-tool, which finds what that package
-    has stored with the Secret Service.
+    """Return a secret from the package keyring if it is installed, else from secret-tool, which finds the secrets that
+    that package has stored with the Secret Service.
     """
     service, _, user = target.rpartition(":")
     if not service or not user:

@@ -1,5 +1,5 @@
 """Options of Strimzi's login module for OAuth (its kafka-oauth-client), ``oauth.*`` in ``sasl.jaas.config``, under the
-names that Kafka's own login module has for the same.
+equivalent names of Kafka's own login module.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _WITHOUT_EFFECT = frozenset(
         "username.prefix",
     }
 )
-"""What concerns that library's own work, or what brokers decide."""
+"""Options for that library's internals, or for decisions of brokers."""
 _INSTEAD = {
     "client.assertion.location": "write sasl.oauthbearer.assertion.file=PATH",
     "client.assertion": "write it into a file, and sasl.oauthbearer.assertion.file=PATH",
@@ -55,10 +55,10 @@ _INSTEAD = {
 
 
 def renamed(options: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the options in Kafka's own names, others of the module as they are.
+    """Return the options under Kafka's own names; other options of the module are unchanged.
 
     Raises:
-        ValueError: an option has no counterpart; the message names it, and what to write in its place.
+        ValueError: an option has no counterpart; the message names it and its replacement.
     """
     found: dict[str, str] = {}
     for name, text in options.items():

@@ -1,4 +1,4 @@
-"""Reads other tools' files leniently: users write any types."""
+"""Lenient reader of other tools' files: users write values of any type."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Table = Mapping[str, Any]
 
 
 def parse_yaml(path: Path) -> Table:
-    """Return the mapping in a YAML file, empty for an empty file.
+    """Return the mapping in a YAML file; empty for an empty file.
 
     Raises:
         ContextError: it can't be read or is not YAML, with the line of the error.
@@ -69,9 +69,9 @@ def parse_yaml(path: Path) -> Table:
 
 @dataclass(slots=True)
 class Part:
-    """One table of a tool's file, read by key. Keys are case-insensitive, as in kafkactl and kaf.
+    """One table of a tool's file, with lookups by key. Keys are case-insensitive, as in kafkactl and kaf.
 
-    name: its path, for messages. warnings: about what is not applied.
+    name: its path, for messages. warnings: about settings that are not applied.
     """
 
     file: Path
@@ -101,11 +101,11 @@ class Part:
         return Part(self.file, f"{self.name}.{key}", value, self.surroundings, self.warnings)
 
     def part_or_empty(self, key: str) -> Part:
-        """Return the table at a key, one without keys if it is missing or null."""
+        """Return the table at a key; an empty one if it is missing or null."""
         return self.part(key) or Part(self.file, f"{self.name}.{key}", {}, self.surroundings, self.warnings)
 
     def text(self, key: str) -> str:
-        """Return a text, ``""`` if it is missing. Numbers are accepted as texts."""
+        """Return a text; ``""`` if it is missing. Numbers are accepted as texts."""
         value = self.table.get(key.lower())
         if value in _NULL:
             return ""
@@ -116,7 +116,9 @@ class Part:
         return text
 
     def _check(self, key: str, text: str) -> None:
-        """Refuse what a template left, which would be sent as it is: no tool resolves a reference here."""
+        """Raise ContextError for a placeholder of a template, which would be sent unchanged: no tool resolves
+        references here.
+        """
         if (left := placeholder(text)) is not None:
             place = context.Place(self.file, self._line_of(text))
             raise context.ContextError(
@@ -125,8 +127,8 @@ class Part:
             )
 
     def _line_of(self, text: str) -> int | None:
-        """Return the first line of the file that has the text: no reader of these files keeps lines. None if it is not
-        there as it is read: it is escaped, or from the environment.
+        """Return the first line of the file that contains the text, because the parsers of these files keep no lines.
+        None if the parsed text is not in the file: it is escaped, or from the environment.
         """
         if not self.file.is_file():
             return None
@@ -134,7 +136,7 @@ class Part:
         return next((number for number, line in enumerate(lines, start=1) if text in line), None)
 
     def flag(self, key: str) -> bool:
-        """Return true or false, also of a text."""
+        """Return a boolean, also from a text."""
         text = self.text(key).lower()
         if text in ("", "false", "0", "no", "off"):
             return False
@@ -153,7 +155,7 @@ class Part:
         return tuple(re.split(r"[,\s]+", self.text(key).strip())) if self.text(key).strip() else ()
 
     def secret(self, key: str) -> Secret | None:
-        """Return a secret, None if it is missing or empty. Warns if others may read the file."""
+        """Return a secret; None if it is missing or empty. Adds a warning if others may read the file."""
         text = self.text(key)
         if not text:
             return None
@@ -163,7 +165,7 @@ class Part:
         return Secret(text)
 
     def seconds(self, key: str, default: float) -> float:
-        """Return a duration in seconds, in the file in Go's format: ``1m30s``."""
+        """Return a duration in seconds, which the file has in Go's format: ``1m30s``."""
         text = self.text(key)
         found = _DURATION.findall(text)
         if text and "".join(number + unit for number, unit in found) != text:
@@ -176,8 +178,8 @@ class Part:
         """Return settings with the protocol that follows from TLS and SASL.
 
         Args:
-            addresses: the tool's name of the key that has them.
-            default: addresses where that key is missing.
+            addresses: the tool's key for the addresses.
+            default: addresses if that key is missing.
         """
         protocol = ("SASL_" if sasl else "") + ("SSL" if tls else "PLAINTEXT")
         return ConnectionSettings(self.addresses(addresses, protocol, default), protocol, sasl=sasl, tls=tls)
@@ -200,7 +202,7 @@ class Part:
         return Store("PEM", path=self.surroundings.path(text, (self.surroundings.cwd, self.file.parent)))
 
     def tls(self, *, ca: str, cert: str, key: str, insecure: str, password: str = "") -> TlsSettings:
-        """Return TLS settings from PEM files. The arguments are the tool's names of keys."""
+        """Return TLS settings from PEM files. The arguments are the tool's keys."""
         chain, private = self.pem(cert), self.pem(key)
         if (chain is None) != (private is None):
             given, missing = (cert, key) if chain else (key, cert)
@@ -218,9 +220,7 @@ class Part:
         )
 
     def sasl(self, mechanism: str, *, user: str, password: str) -> SaslSettings:
-        """Return a user and a password. The arguments are the tool's names of keys. mechanism: in any tool's
-        spelling.
-        """
+        """Return a user and a password. The arguments are the tool's keys. mechanism: in any tool's spelling."""
         plain = re.sub(r"[-_\s]", "", mechanism.lower())
         if plain == "awsmskiam":
             return self._aws(user, password)
@@ -239,9 +239,7 @@ class Part:
         return SaslSettings(name, username, secret)
 
     def _aws(self, user: str, password: str) -> SaslSettings:
-        """Return IAM of Amazon MSK, with the credentials of AWS' own sources: the environment, a profile, the
-        instance.
-        """
+        """Return IAM of Amazon MSK, with the credentials of AWS' own sources: environment, profile, instance."""
         if self.text(user) or self.text(password):
             raise self.error(
                 f"{user} and {password} are not taken for AWS keys; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
@@ -269,10 +267,10 @@ def gather(
     """Return a context for each (name, path in the file, table); a BrokenContext if it is unusable.
 
     Args:
-        values: name, path in the file for messages, and the table, of whatever type the file has there.
+        values: name, path in the file for messages, and the table, a value of any type.
         make: reads a table; its ContextError makes the context a broken one.
         current: the tool's name of the current one, case-insensitive.
-        origin: where the contexts are from, for display; the file's path if None.
+        origin: the source of the contexts, for display; the file's path if None.
     """
     shown = f"{tool}, {origin or surroundings.shown(path)}"
     items: list[context.Context | context.BrokenContext] = []

@@ -1,1 +1,1 @@
-"""Long work on a cluster: where replicas are to be, what that costs, and the steps that bring them there. Pure."""
+"""Long work on a cluster: the wanted placement of replicas, its cost, and the steps towards it. Pure."""

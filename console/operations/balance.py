@@ -1,10 +1,10 @@
-"""As many replicas on each broker as on any other, with the fewest bytes to copy. Pure.
+"""Equal numbers of replicas on all brokers, with the fewest bytes to copy. Pure.
 
 Moving a replica from one broker to another is an arc between brokers that costs its bytes; the cheapest flow is the
 solution. A pass over the smallest replicas comes first; then, in clusters that are small enough, cycles of negative
-cost are cancelled until there are none (Klein), which makes the flow the cheapest. Racks, and the rule that a broker
-has one replica of a partition, make it more than a flow problem, so that in rare cases the result costs slightly more
-than the optimum.
+cost are cancelled until none is left (Klein), which makes the flow the cheapest. Racks, and the rule that a broker has
+at most one replica of a partition, exceed a flow problem, so in rare cases the result costs slightly more than the
+optimum.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from typing import NamedTuple
 from console.operations.placement import Placement
 
 MOST_WORK = 6_000
-"""Replicas times brokers up to which cycles are searched: each search takes a pass over them."""
+"""Limit of replicas times brokers for the search of cycles: each search makes a pass over them."""
 MOST_CYCLES = 200
-"""The most cycles that are cancelled."""
+"""Limit of cycles to cancel."""
 _HUB = -1
-"""A node beside the brokers, at which chains of moves begin and end."""
+"""A node in addition to the brokers, at which chains of moves begin and end."""
 _OUT_OF_RANGE = 1 << 62
 """The cost of a replica too many or too few: more than all bytes."""
 
 
 def balanced(placement: Placement) -> list[tuple[int, ...]]:
-    """Return the replicas of each partition after balancing, in the order of the placement. Partitions that move stay
-    as they are, and so do replicas on brokers that take none.
+    """Return the replicas of each partition after balancing, in the order of the placement. Partitions that move are
+    not changed, and neither are replicas on brokers that take none.
     """
     return _Flow(placement).solved()
 
 
 class _Arc(NamedTuple):
-    """A replica of the partition at index `place` of the placement moves from one broker to another. cost: its bytes
-    plus 1.
+    """A move of a replica, of the partition at index `place` of the placement, to another broker. cost: its bytes plus
+    1.
     """
 
     cost: int
@@ -44,7 +44,7 @@ class _Arc(NamedTuple):
 
 
 class _Flow:
-    """The state of the search: where replicas are by now, and what further moves cost."""
+    """The state of the search: the present places of replicas, and the cost of further moves."""
 
     def __init__(self, placement: Placement) -> None:
         self.placement = placement
@@ -95,18 +95,18 @@ class _Flow:
                     self._go(index, source, to)
 
     def _fits(self, index: int, source: int, to: int) -> bool:
-        """Return whether a replica can move to a broker: it has none of the partition yet, has room for it, and the
-        partition is in no fewer racks afterwards.
+        """Return whether a replica can move to a broker: the broker has no replica of the partition yet and has room,
+        and the partition is not in fewer racks afterwards.
         """
         each, now = self.placement.partitions[index], self.now[index]
-        # A partition without a leader has nothing to copy from.
+        # A partition without a leader has no source for a copy.
         if to in now or source not in now or each.moving or each.leader < 0:
             return False
-        # A broker that had the replica before the search has the bytes already.
+        # A broker that had the replica before the search already has the bytes.
         if to not in each.replicas and 0 <= self.free[to] < each.size:
             return False
         rack = self.placement.rack
-        # Within a rack the number of racks stays the same: no need to count them.
+        # A move within a rack keeps the number of racks: no need to count them.
         if rack(source) == rack(to):
             return True
         return self.placement.racks(to if broker == source else broker for broker in now) >= self.racks[index]
@@ -126,7 +126,7 @@ class _Flow:
 
     def _improve(self) -> bool:
         """Cancel a cycle of negative cost and return whether one could be cancelled."""
-        # What was banned for one state of the brokers may fit in the next.
+        # A replica that was banned in one state of the brokers may fit in the next.
         self.banned.clear()
         while cycle := self._cycle(self._arcs()):
             done: list[_Arc] = []
@@ -134,7 +134,7 @@ class _Flow:
                 if arc.place < 0:
                     continue
                 if not self._fits(arc.place, arc.source, arc.to):
-                    # Two replicas of one partition got in each other's way: back, and without this one.
+                    # Two replicas of one partition were in conflict: undo, and search without this one.
                     for before in reversed(done):
                         self._go(before.place, before.to, before.source)
                     self.banned.add((arc.place, arc.source, arc.to))
@@ -146,9 +146,7 @@ class _Flow:
         return False
 
     def _arcs(self) -> list[_Arc]:
-        """Return the cheapest replica from each broker to each other, and the cost of one more or one less on each
-        broker.
-        """
+        """Return the cheapest replica between each two brokers, and the cost of one more or one less on each broker."""
         best: dict[tuple[int, int], _Arc] = {}
         for arc in self._possible():
             place = arc.source, arc.to
@@ -159,8 +157,8 @@ class _Flow:
             count = self.count[broker]
             gives = -_OUT_OF_RANGE if count > self.high else 0 if count > self.low else _OUT_OF_RANGE
             takes = -_OUT_OF_RANGE if count < self.low else 0 if count < self.high else _OUT_OF_RANGE
-            # Arcs to and from the hub let a chain of moves end where a broker may have one more or less, so that it is
-            # a cycle.
+            # Arcs to and from the hub let a chain of moves end at a broker that may have one more or less: they close
+            # the cycle.
             arcs += (_Arc(gives, -1, _HUB, broker), _Arc(takes, -1, broker, _HUB))
         return arcs
 
@@ -170,13 +168,13 @@ class _Flow:
                 each = self.placement.partitions[index]
                 for to in self.brokers:
                     if (index, source, to) not in self.banned and self._fits(index, source, to):
-                        # Back to where it was saves the copy; the 1 makes a move of an empty replica cost something,
-                        # too.
+                        # A move back to the former broker saves the copy; the 1 gives the move of an empty replica a
+                        # cost.
                         by = (to not in each.replicas) - (source not in each.replicas)
                         yield _Arc((each.size + 1) * by, index, source, to)
 
     def _cycle(self, arcs: list[_Arc]) -> list[_Arc]:
-        """Return a cycle of negative cost, empty if there is none (Bellman and Ford)."""
+        """Return a cycle of negative cost; empty if there is no such cycle (Bellman and Ford)."""
         distance = dict.fromkeys((_HUB, *self.brokers), 0)
         came: dict[int, _Arc] = {}
         last = None
@@ -191,8 +189,7 @@ class _Flow:
                 return []
         assert last is not None
         for _ in distance:
-            # The relaxed node may only hang on the cycle: after as many steps as there are nodes, the walk is surely in
-            # it.
+            # The relaxed node may only lead to the cycle: after as many steps as there are nodes, the walk is on it.
             last = came[last].source
         cycle = [came[last]]
         while cycle[-1].source != last:

@@ -1,7 +1,7 @@
-"""Replicas between the log directories of their broker (KIP-113): what is copied, and where a goal wants them. Pure.
+"""Replicas between the log directories of their broker (KIP-113): the copies that a goal needs. Pure.
 
-Replicas of a drained directory go where the most bytes are usable, or, where that is unknown (before Kafka 3.3), where
-the fewest are held. The largest go first. Every replica is copied once, so no other choice copies less.
+Replicas of a drained directory go to the directory with the most usable bytes, or, if these are unknown (before Kafka
+3.3), with the fewest held bytes. The largest go first. Every replica is copied once, so no other choice copies less.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from console.operations.proposal import DirMove, Held, Proposal, UnknownPlace
 
 
 def free_bytes(dirs: Sequence[LogDir], copies: Mapping[ReplicaPlace, DirCopy], broker: int) -> Mapping[str, int]:
-    """Return the usable bytes of each directory of a broker, less what copies under way have still to write; -1 if
-    unknown.
+    """Return the usable bytes of each directory of a broker, less the bytes that running copies still have to write; -1
+    if unknown.
     """
     owed = Counter[str]()
     for (_, _, of), copy in copies.items():
         if of == broker:
-            # Usable bytes are what is free now: the rest of a copy under way is still going to be taken from them.
+            # Usable bytes are free now: the rest of a running copy will still consume some of them.
             owed[copy.after] += max(0, copy.size - copy.copied)
     return {each.path: max(0, each.usable_bytes - owed[each.path]) if each.usable_bytes >= 0 else -1 for each in dirs}
 
 
 def propose_dirs(goal: DrainDir | MoveIntoDir | Restore | Reassign, placement: Placement) -> Proposal:
-    """Return the moves that bring replicas into the directories of a goal.
+    """Return the moves of replicas into the directories of a goal.
 
     Raises:
         UnknownPlace: the goal names a broker, directory or replica that the cluster does not have.
@@ -38,7 +38,7 @@ def propose_dirs(goal: DrainDir | MoveIntoDir | Restore | Reassign, placement: P
 
 
 class _Sorting:
-    """The replicas placed so far, one after another, and what the directories hold by then."""
+    """The search state: the replicas placed so far, one after another, and the bytes in the directories."""
 
     def __init__(self, placement: Placement) -> None:
         self._placement = placement
@@ -58,11 +58,11 @@ class _Sorting:
         return Proposal((), tuple(self._waiting), tuple(self._moves), tuple(dict.fromkeys(self._waits)))
 
     def _dirs(self, broker: int) -> Sequence[LogDir]:
-        """Return the directories of a broker; none where they are unknown, and then note what has to be waited for."""
+        """Return the directories of a broker; if they are unknown, return none and record the wait for the broker."""
         dirs = self._placement.log_dirs.get(broker, ())
         if not dirs:
             self._waits.append(f"the log directories of broker {broker} are unknown: it has to answer first")
-        # Read once: later moves of the same proposal are counted against it.
+        # Read once: later moves of the same proposal are subtracted from it.
         elif (broker, dirs[0].path) not in self._free:
             free = free_bytes(dirs, self._copies, broker)
             for each in dirs:
@@ -81,7 +81,7 @@ class _Sorting:
         if named is None:
             raise UnknownPlace(f"broker {broker} has no log directory {path}; it has {_paths(dirs)}")
         if isinstance(goal, DrainDir):
-            # Nothing can be copied from it; replicas that other brokers have can be moved between brokers instead.
+            # Its replicas can't be copied; replicas that other brokers have can be moved between brokers instead.
             if named.failure is not None:
                 self._waits.append(f"{path} of broker {broker} is offline: nothing can be read from it")
                 return
@@ -102,7 +102,7 @@ class _Sorting:
         if wanted and not taking:
             self._waits.append(f"no other log directory of broker {broker} is online and takes replicas")
             return
-        # The largest first, while there is room for them; small ones fill what is left.
+        # The largest first, as far as they fit; small ones fill the rest.
         for there, replica in sorted(wanted, key=lambda found: -found[1].size):
             if there not in taking:
                 self._into(broker, there, replica, taking)
@@ -111,7 +111,7 @@ class _Sorting:
         """Return the replicas that the goal names, each with its directory.
 
         Raises:
-            UnknownPlace: the broker has none of them.
+            UnknownPlace: the broker has no such replica.
         """
         found = [
             (each, replica)
@@ -125,7 +125,7 @@ class _Sorting:
         return iter(found)
 
     def _into(self, broker: int, there: LogDir, replica: ReplicaSize, taking: Sequence[LogDir]) -> None:
-        """Propose a move into the best of the directories that take it, or note what it has to wait for."""
+        """Propose a move into the best directory that takes it, or record the reason for waiting."""
         topic, number, size = replica.topic, replica.partition, replica.size
         known = self._partitions.get((topic, number))
         roomy = [each for each in taking if not 0 <= self._free[broker, each.path] < size]
@@ -154,8 +154,7 @@ class _Sorting:
         return "a move of it between brokers is under way" if known is not None and known.moving else ""
 
     def _restore(self, goal: Restore | Reassign) -> None:
-        """Propose moves that put the replicas that brokers have into the directories of a list, such as their former
-        ones.
+        """Propose moves of the brokers' replicas into the directories of a list, such as their former ones.
 
         Raises:
             UnknownPlace: a file names a directory that its broker does not have.
@@ -174,7 +173,7 @@ class _Sorting:
                 raise UnknownPlace(f"broker {broker} has no log directory {unknown[0]}; it has {_paths(dirs)}")
             for there, replica in ((each, one) for each in dirs for one in each.replicas):
                 wanted_in = mine.get((replica.topic, replica.partition), there.path)
-                # A copy under way is no replica yet.
+                # A running copy is not a replica yet.
                 if replica.is_future or wanted_in == there.path:
                     continue
                 to = paths.get(wanted_in)
@@ -187,9 +186,7 @@ class _Sorting:
 
 
 def _opposes(goal: DrainDir | MoveIntoDir, topic: str, number: int, copy: DirCopy) -> bool:
-    """Return whether a copy takes a replica away from the directory that the goal wants it in, or into one that it
-    drains.
-    """
+    """Return whether a copy moves a replica out of the directory that the goal wants, or into one that it drains."""
     if isinstance(goal, DrainDir):
         return copy.after == goal.path
     return copy.before == goal.path and topic == goal.topic and goal.partition in (None, number)

@@ -16,9 +16,10 @@ from console.operations.proposal import DirMove, Proposal, Relocation
 
 
 class BrokerForecast(NamedTuple):
-    """A broker before and after. leads: partitions that it leads. bytes: that its replicas hold. copied: bytes that it
-    copies from others. read: bytes that others copy from it. free: bytes left once all is copied, -1 if unknown; what
-    it drops afterwards is not counted."""
+    """A broker before and after. leads: number of partitions that it leads. bytes: of its replicas. copied: bytes that
+    it copies from others. read: bytes that others copy from it. free: bytes left after all copies, -1 if unknown;
+    replicas that it drops afterwards are not counted.
+    """
 
     id: int
     replicas: tuple[int, int]
@@ -30,8 +31,9 @@ class BrokerForecast(NamedTuple):
 
 
 class DirForecast(NamedTuple):
-    """A log directory of a broker before and after. bytes: that its replicas hold. copied: bytes that are copied into
-    it. free: bytes left once all is copied, -1 if unknown; what is dropped afterwards is not counted."""
+    """A log directory of a broker before and after. bytes: of its replicas. copied: bytes that the broker copies into
+    it. free: bytes left after all copies, -1 if unknown; replicas that are dropped afterwards are not counted.
+    """
 
     broker: int
     path: str
@@ -44,10 +46,10 @@ class DirForecast(NamedTuple):
 class Forecast(Struct, frozen=True):
     """The cost and result of a proposal.
 
-    partitions: how many move. replicas: how many move into another directory of their broker. bytes: to copy. seconds:
-    at the throttle, None without one or if no size is known. fewer_racks: (topic, partition) of those that are in fewer
-    racks afterwards. brokers: all, sorted by id, including those that are no longer in the cluster. dirs: of the
-    brokers that copy between them.
+    partitions: number of moving ones. replicas: number of moves to another directory of the broker. bytes: to copy.
+    seconds: at the throttle; None without a throttle or if no size is known. fewer_racks: (topic, partition) of those
+    in fewer racks afterwards. brokers: all, sorted by id, including those that left the cluster. dirs: of the brokers
+    that copy between them.
     """
 
     partitions: int
@@ -62,16 +64,16 @@ class Forecast(Struct, frozen=True):
 def forecast(proposal: Proposal, placement: Placement, throttle: int | None = None) -> Forecast:
     """Return the cost and the result of a proposal's moves.
 
-    The time is that of the busiest broker if all moves run at once: a lower bound. What producers write meanwhile comes
-    on top, since the throttle limits replication of it together with the copies.
+    The time is that of the busiest broker if all moves run at once: a lower bound. Records that producers write
+    meanwhile add to it, because the throttle limits their replication together with the copies.
 
     Args:
-        throttle: bytes per second that each broker copies, and is read, at most; None for no throttle.
+        throttle: limit in bytes per second, for copying and for being read, of each broker; None for no throttle.
     """
     copied, read = traffic(proposal.moves, placement)
     seconds = None
     if throttle and proposal.bytes:
-        # Brokers copy at the same time, each limited on its own: the busiest one decides.
+        # Brokers copy at the same time, each with its own limit: the busiest one decides.
         seconds = max((*copied.values(), *read.values(), *_within(proposal.dirs).values()), default=0) / throttle
     moved: Mapping[tuple[str, int], Relocation] = {(each.topic, each.number): each for each in proposal.moves}
     after = tuple(_moved(each, moved.get((each.topic, each.number))) for each in placement.partitions)
@@ -91,7 +93,7 @@ def forecast(proposal: Proposal, placement: Placement, throttle: int | None = No
 
 
 def traffic(moves: tuple[Relocation, ...], placement: Placement) -> tuple[Counter[int], Counter[int]]:
-    """Return bytes by broker: what it copies, and what is copied from it as the leader."""
+    """Return bytes by broker: the bytes that it copies, and the bytes that others copy from it as the leader."""
     leaders = {(each.topic, each.number): each.leader for each in placement.partitions}
     copied, read = Counter[int](), Counter[int]()
     for move in moves:
@@ -123,7 +125,7 @@ def _dirs(moves: tuple[DirMove, ...], placement: Placement) -> Iterator[DirForec
         for each in dirs:
             at = broker, each.path
             whole = [replica.size for replica in each.replicas if not replica.is_future]
-            # Nothing is credited for replicas that leave: they are dropped only after their copy.
+            # Leaving replicas do not count as free: the broker drops them only after their copy.
             left = free[each.path] - copied[at] if free[each.path] >= 0 else -1
             yield DirForecast(
                 *at, (len(whole), len(whole) + count[at]), (sum(whole), sum(whole) + size[at]), copied[at], left
@@ -131,8 +133,8 @@ def _dirs(moves: tuple[DirMove, ...], placement: Placement) -> Iterator[DirForec
 
 
 def _moved(each: Placed, move: Relocation | None) -> Placed:
-    """Return a partition as it is after its move. Its preferred replica leads, because it is elected once the goal is
-    reached, if it is in sync then.
+    """Return a partition after its move. Its preferred replica leads if it is in sync, because kac elects it once the
+    goal is reached.
     """
     if move is None:
         return each

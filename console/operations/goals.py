@@ -1,6 +1,4 @@
-"""What an operator wants of the placement of replicas. A goal has no lists of replicas: each step is planned from a new
-snapshot. Pure.
-"""
+"""Goals for the placement of replicas. A goal lists no replicas: each step is planned from a new snapshot. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from console.model.numbers import commas, natural_number, plural
 
 
 class Drain(Struct, frozen=True, tag="drain"):
-    """No replica is left on these brokers."""
+    """The goal that no replica is on these brokers."""
 
     brokers: tuple[int, ...]
 
@@ -21,7 +19,7 @@ class Drain(Struct, frozen=True, tag="drain"):
 
 
 class Replace(Struct, frozen=True, tag="replace"):
-    """Another broker has each replica of a broker, at the same position in the partition's replica list."""
+    """The goal that another broker has each replica of a broker, at the same position in the replica list."""
 
     broker: int
     by: int
@@ -31,14 +29,14 @@ class Replace(Struct, frozen=True, tag="replace"):
 
 
 class Balance(Struct, frozen=True, tag="balance"):
-    """Any two brokers that take replicas hold as many, or one more or less, as far as racks allow."""
+    """The goal that any two brokers that take replicas have equal numbers, or differ by one, as far as racks allow."""
 
     def __str__(self) -> str:
         return "balance"
 
 
 class MoveTopic(Struct, frozen=True, tag="topic"):
-    """All replicas of a topic are on these brokers."""
+    """The goal that all replicas of a topic are on these brokers."""
 
     topic: str
     brokers: tuple[int, ...]
@@ -48,7 +46,7 @@ class MoveTopic(Struct, frozen=True, tag="topic"):
 
 
 class Replicate(Struct, frozen=True, tag="replication"):
-    """Each partition of a topic has this many replicas."""
+    """The goal that each partition of a topic has this many replicas."""
 
     topic: str
     replicas: int
@@ -58,7 +56,7 @@ class Replicate(Struct, frozen=True, tag="replication"):
 
 
 class DrainDir(Struct, frozen=True, tag="drain-dir"):
-    """No replica is left in a log directory of a broker: its other directories have them."""
+    """The goal that no replica is in a log directory of a broker, but in its other directories."""
 
     broker: int
     path: str
@@ -68,7 +66,9 @@ class DrainDir(Struct, frozen=True, tag="drain-dir"):
 
 
 class MoveIntoDir(Struct, frozen=True, tag="dir"):
-    """A broker's replicas of a topic are in one of its log directories. partition: of this one alone; None for all."""
+    """The goal that a broker's replicas of a topic are in one of its log directories. partition: only this one; None
+    for all.
+    """
 
     topic: str
     broker: int
@@ -81,8 +81,10 @@ class MoveIntoDir(Struct, frozen=True, tag="dir"):
 
 
 class Restore(Struct, frozen=True, tag="back"):
-    """Each partition that an operation moved has the replicas that it had before, in their order, or each replica is
-    in its former directory. replicas: (topic, partition, replicas). dirs: (topic, partition, broker, directory)."""
+    """The goal that each partition that an operation moved has its former replicas, in their order, or that each
+    replica is in its former directory. replicas: (topic, partition, replicas). dirs: (topic, partition, broker,
+    directory).
+    """
 
     operation: int
     replicas: tuple[tuple[str, int, tuple[int, ...]], ...] = ()
@@ -93,8 +95,8 @@ class Restore(Struct, frozen=True, tag="back"):
 
 
 class Reassign(Struct, frozen=True, tag="reassign"):
-    """Each partition of a list has these replicas, in their order, and each replica of another list is in its
-    directory: what a file of kafka-reassign-partitions says. replicas, dirs: as of `Restore`.
+    """The goal that each partition of a list has these replicas, in their order, and that each replica of another list
+    is in its directory: the form of a file for kafka-reassign-partitions. replicas, dirs: as in `Restore`.
     """
 
     replicas: tuple[tuple[str, int, tuple[int, ...]], ...]
@@ -107,12 +109,12 @@ class Reassign(Struct, frozen=True, tag="reassign"):
 
 
 Worded = Drain | Replace | Balance | MoveTopic | Replicate | DrainDir | MoveIntoDir | Restore
-"""Goals that have words in the language; a list of replicas comes from a file."""
+"""Goals with a form in the language; a list of replicas comes from a file."""
 Goal = Worded | Reassign
 
 
 def brokers_of(goal: Goal) -> frozenset[int]:
-    """Return the ids of brokers that a goal names."""
+    """Return the ids of the brokers in a goal."""
     match goal:
         case Drain(brokers=brokers) | MoveTopic(brokers=brokers):
             return frozenset(brokers)
@@ -127,7 +129,7 @@ def brokers_of(goal: Goal) -> frozenset[int]:
 
 
 def within_a_broker(goal: Goal) -> bool:
-    """Return whether the goal concerns directories of brokers alone: no replica leaves its broker."""
+    """Return whether the goal only concerns directories of brokers: no replica leaves its broker."""
     return isinstance(goal, DrainDir | MoveIntoDir) or (isinstance(goal, Restore) and bool(goal.dirs))
 
 
@@ -145,7 +147,7 @@ FORMS = (
 
 
 def goal_of(words: Sequence[str]) -> Worded:
-    """Parse the words of a goal, in one of `FORMS`. The way back comes without its replicas, which the journal has.
+    """Parse the words of a goal, in one of `FORMS`. A `Restore` has no replicas yet: the journal has them.
 
     Raises:
         ValueError: they match no form. The message is for the operator.
@@ -175,7 +177,7 @@ def goal_of(words: Sequence[str]) -> Worded:
 
 def _broker(text: str) -> int:
     number = natural_number(text)
-    # Beyond INT32 no request can carry it: better refused here than by an encoder.
+    # Larger numbers exceed INT32: the encoder of the request would fail later.
     if number >= 2**31:
         raise ValueError("broker ids, partitions and numbers of replicas are below 2147483648")
     return number
@@ -183,7 +185,7 @@ def _broker(text: str) -> int:
 
 def _brokers(text: str) -> tuple[int, ...]:
     found = tuple(map(_broker, text.split(",")))
-    # A slip of the pen would otherwise leave one broker fewer than was meant.
+    # A repeated broker is probably a slip, and would leave one broker fewer than intended.
     if len(set(found)) < len(found):
         raise ValueError("a broker is named twice")
     return found

@@ -1,4 +1,4 @@
-"""What an operation does next, decided from a new snapshot: send a step, wait, or end. Pure."""
+"""The next action of an operation, decided from a new snapshot: send a step, wait, or end. Pure."""
 
 from __future__ import annotations
 
@@ -24,22 +24,20 @@ from console.plan.edits import CancelMove, Edit, ElectPreferred, MoveReplicaDir,
 from console.plan.kinds.moves import moves_in
 
 PARTITIONS_AT_ONCE = 100
-"""Moves of an operation that are under way at the same time, at most. The next ones start when half of them are
-done.
-"""
+"""Limit of an operation's moves under way at the same time. The next ones start when half of them are done."""
 BYTES_PER_SECOND = 10_000_000
 """The assumed speed of copies without a throttle, for a deadline."""
 MOST_ELECTIONS = 3
-"""The most elections of one partition: a broker may refuse one, and the process may die right before it is sent."""
+"""Limit of elections of one partition: a broker may refuse one, and the process may die just before it is sent."""
 MOST_REASONS = 5
-"""The most lines on what is waited for."""
+"""Limit of lines with reasons for waiting."""
 BLOCKING = frozenset({Part.CLUSTER, Part.TOPICS, Part.REASSIGNMENTS})
-"""Parts of a snapshot without which nothing can be decided."""
+"""Parts of a snapshot that every decision needs."""
 
 
 class Send(Struct, frozen=True):
-    """Send these edits as one change. step: what the journal records before. waits: what is waited for nevertheless, a
-    line each.
+    """Send these edits as one change. step: the journal's record before the change. waits: reasons for waiting that
+    remain, a line each.
     """
 
     step: Step
@@ -48,9 +46,7 @@ class Send(Struct, frozen=True):
 
 
 class Wait(Struct, frozen=True):
-    """Nothing can be sent now. copies: whether moves of the operation are under way. waits: what it waits for, a line
-    each.
-    """
+    """Nothing can be sent now. copies: whether its moves are under way. waits: the reasons, a line each."""
 
     copies: bool
     waits: tuple[str, ...] = ()
@@ -66,25 +62,25 @@ Decision = Send | Wait | End
 
 
 def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision:
-    """Return what an operation does next.
+    """Return the next action of an operation.
 
-    It plans from the snapshot, not from former steps, which only show which moves and throttles are the operation's
-    own. So any process can call it again after a crash: a move that is under way is not proposed a second time.
+    It plans from the snapshot. Former steps only show which moves and throttles are the operation's own, so any process
+    can call it again after a crash: a move under way is not proposed a second time.
 
     Args:
         snapshot: with `placement.PARTS` and the configs of all topics and brokers, read after the last step was sent.
-            If a part of `BLOCKING` is missing, the answer is Wait.
+            If a part of `BLOCKING` is missing, the result is Wait.
         now: UTC; deadlines count from it.
 
     Returns:
         Send with edits to send as one change, so that at most `PARTITIONS_AT_ONCE` moves of a kind are under way; Wait
-            with the reasons, a line each; End once the goal is reached, or all is cancelled.
+        with the reasons, a line each; End once the goal is reached, or everything is cancelled.
     """
-    # A part that is missing looks like an empty cluster, in which every goal is reached.
+    # A missing part looks like an empty cluster, in which every goal is reached.
     unread = tuple(_unread(snapshot))
     if unread:
         return Wait(bool(operation.running(snapshot) or operation.copying(snapshot)), unread)
-    # Cancelling comes before planning: its goal must not begin new moves.
+    # Cancelling comes before planning: the goal must not begin new moves.
     if operation.cancelling:
         return _cancel(operation, snapshot, now)
     placement = placement_of(snapshot)
@@ -94,7 +90,7 @@ def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decisi
     guards = tuple(_below_min_isr(placement, proposal))
     under_way = len(running) + len(copying)
     new = _beginning(proposal, under_way) if not guards else Proposal()
-    # While moves go on and none begins, a finished one's throttle may stay: it is taken off with the next step.
+    # While moves continue and no move begins, the throttle of a finished one may stay: the next step removes it.
     later = bool(under_way) and new.reached and operation.throttle is not None
     mine = operation.dir_moves()
     change = throttle_change(
@@ -107,7 +103,7 @@ def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decisi
         gives_up=operation.gives_up,
     )
     waits += (*guards, *proposal.waits, *_waits(operation, snapshot, proposal, running, copying, change, now))
-    # Leaders move back only once all copies are done: a later move may change the preferred replica again.
+    # Leaders move back only after all copies: a later move may change the preferred replica again.
     elects = tuple(_elections(operation, snapshot)) if proposal.reached and not under_way else ()
     if not new.reached or change.edits or elects:
         patience = _patience(new, placement, operation.throttle)
@@ -115,25 +111,25 @@ def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decisi
         step = Step(now, now + patience, new.moves, change.sets, new.dirs, places)
         # Throttles first, in the same change: a copy must not run unlimited until its rate is set.
         return Send(step, (*change.edits, *map(_edit, new.moves), *map(_dir_edit, new.dirs), *elects), waits)
-    # An unread throttle keeps the operation open: ended, no process would remember to take it off.
+    # An unread throttle keeps the operation open: after its end no process would remove the throttle.
     if not under_way and not waits and proposal.reached:
         return End(State.DONE)
     return Wait(bool(under_way), waits)
 
 
 def _proposed(operation: Operation, placement: Placement) -> tuple[Proposal, tuple[str, ...]]:
-    """Return the moves that are left for the goal, and why it can't be reached, a line each."""
+    """Return the remaining moves for the goal, and why it can't be reached, a line each."""
     try:
         return propose(operation.goal, placement), ()
     except UnknownPlace as error:
-        # A topic or broker that went since the start is for the operator to judge: an open operation never fails by
+        # The operator decides about a topic or broker that is gone since the start: an open operation never fails by
         # itself.
         return Proposal(), (f"{error}: kac moves --cancel {operation.number} gives the goal up",)
 
 
 def _beginning(proposal: Proposal, under_way: int) -> Proposal:
-    """Return the moves that begin now. under_way: how many are."""
-    # In halves, not one by one: each step is a change in the journal, and throttles are set again for it.
+    """Return the moves that begin now. under_way: number of running ones."""
+    # In halves, not one by one: each step is a change in the journal, and sets throttles again.
     if under_way > PARTITIONS_AT_ONCE // 2:
         return Proposal()
     room = PARTITIONS_AT_ONCE - under_way
@@ -149,22 +145,22 @@ def _dir_edit(move: DirMove) -> MoveReplicaDir:
 
 
 def _patience(new: Proposal, placement: Placement, throttle: int | None) -> timedelta:
-    """Return how long a step may take: twice the time of its forecast, and an hour."""
+    """Return the time limit of a step: twice the time of its forecast, and an hour."""
     said = forecast(new, placement, throttle or BYTES_PER_SECOND)
     return timedelta(hours=1, seconds=2 * (said.seconds or 0))
 
 
 def _elections(operation: Operation, snapshot: Snapshot) -> Iterator[ElectPreferred]:
     """Yield elections for the partitions that the operation moved and that their preferred replica does not lead. A
-    partition whose preferred replica is down or out of sync keeps its leader: the goal is reached, and nothing here
-    brings that replica back.
+    partition whose preferred replica is down or out of sync keeps its leader: the goal is reached, and the operation
+    can't repair that replica.
     """
     tries = Counter(place for step in operation.steps for place in step.elects)
     for topic, number in operation.moves():
         known = partition_in(snapshot.topics.get(topic), number)
         if known is None or not needs_preferred(known) or why_not_preferred(known):
             continue
-        # Tries are counted from the journal, so that a restart does not begin to count again.
+        # Tries are counted from the journal, so that a restart does not reset the count.
         if tries[topic, number] < MOST_ELECTIONS:
             yield ElectPreferred(topic, number)
 
@@ -173,9 +169,9 @@ def _elections(operation: Operation, snapshot: Snapshot) -> Iterator[ElectPrefer
 
 
 def _cancel(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision:
-    """Return the next step of a cancellation: first cancel what is under way, then restore the former order of
-    replicas, and remove throttles. A copy between directories ends by a move of its replica to the directory where it
-    is (ReplicaManager.alterReplicaLogDirs).
+    """Return the next step of a cancellation: first cancel the running moves, then restore the former order of
+    replicas, and remove throttles. A copy between directories ends by a move of its replica to its present directory
+    (ReplicaManager.alterReplicaLogDirs).
     """
     running, copying = operation.running(snapshot), operation.copying(snapshot)
     change = throttle_change(snapshot, operation.owned(), (), (), None, gives_up=operation.gives_up)
@@ -198,11 +194,11 @@ def _cancel(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision
 
 
 def _silent(operation: Operation, snapshot: Snapshot) -> tuple[int, ...]:
-    """Return the brokers of which it is unknown whether they copy between their directories for the operation."""
+    """Return the brokers that may or may not copy between their directories for the operation."""
     if operation.gives_up:
         return ()
     read = read_log_dirs(snapshot)
-    # From Kafka 4.0 on a broker that is down is listed as fenced: one that is missing was unregistered, and is not
+    # From Kafka 4.0 on a broker that is down is listed as fenced: a missing one was unregistered, and need not be
     # waited for.
     gone = {broker.id for broker in snapshot.cluster.brokers} if snapshot.cluster.shows_fenced else None
     asked = {broker for _, _, broker in operation.dir_moves()} - read.keys()
@@ -227,7 +223,7 @@ def _orders(operation: Operation, snapshot: Snapshot) -> Iterator[Relocation]:
 
 
 def _unread(snapshot: Snapshot) -> Iterator[str]:
-    """Yield why nothing can be decided, a line each."""
+    """Yield the reasons why no decision is possible, a line each."""
     for part in sorted(BLOCKING - snapshot.read_at.keys()):
         yield f"the {part} could not be read"
     for failed in snapshot.failures:
@@ -243,7 +239,7 @@ def _below_min_isr(placement: Placement, proposal: Proposal) -> Iterator[str]:
     mended = {(move.topic, move.number) for move in proposal.moves}
     within = {move.broker for move in proposal.dirs}
     for each in placement.partitions:
-        # Without any replica in sync nothing can be caught up with, and to wait would be for ever.
+        # Without a replica in sync no replica can catch up, and the wait would never end.
         if each.moving or not 0 < len(each.isr) < each.min_isr or (each.topic, each.number) in mended:
             continue
         out = {*each.replicas}.difference(each.isr, each.observers)
@@ -261,8 +257,8 @@ def _waits(
     change: ThrottleChange,
     now: datetime,
 ) -> Iterator[str]:
-    """Yield what the operation waits for, a line each."""
-    # Another tool's moves are left alone: to cancel them is for those who began them.
+    """Yield the reasons why the operation waits, a line each."""
+    # Other tools' moves are not touched: only their owners may cancel them.
     own = {(each.topic, each.number) for each in running}
     for place, move in moves_in(snapshot).items():
         if place not in own and _concerns(operation, place[0], move.replicas):
@@ -305,7 +301,7 @@ def _concerns(operation: Operation, topic: str, replicas: Sequence[int]) -> bool
         case goals.Restore(replicas=wanted) | goals.Reassign(replicas=wanted):
             return any(name == topic for name, _, _ in wanted)
         case goal:
-            return not goals.within_a_broker(goal)  # what is held says it there
+            return not goals.within_a_broker(goal)  # held replicas have their own lines there
 
 
 def _unread_text(brokers: Sequence[int], number: int) -> str:

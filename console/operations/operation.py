@@ -1,6 +1,6 @@
-"""An operation: a goal that is worked on step by step, until it is reached or an operator cancels it. Pure values.
+"""An operation: a goal that kac approaches step by step, until it is reached or an operator cancels it. Pure values.
 
-The goal is kept, not a list of moves: each step is planned from a new snapshot. The journal has all that is known of an
+The goal is stored, not a list of moves: each step is planned from a new snapshot. The journal has everything about an
 operation (`console.journal.operations`), so that any process of this host can continue it.
 """
 
@@ -22,8 +22,8 @@ from console.plan.kinds.moves import moves_in
 
 
 class State(StrEnum):
-    """The state of an operation. WAITING: its next step has to wait. SENT: a step is being sent. RUNNING: replicas are
-    copied. STALLED: no progress for a while. DONE, CANCELLED: it has ended.
+    """The state of an operation. WAITING: its next step has to wait. SENT: a step is being sent. RUNNING: brokers copy
+    replicas. STALLED: no progress for a while. DONE, CANCELLED: it has ended.
     """
 
     WAITING = "waiting"
@@ -38,8 +38,8 @@ class Step(Struct, frozen=True):
     """A batch of moves, a change of throttles, or elections. The journal records it before its change.
 
     deadline: when it should be done, UTC. moves: with the replicas before and after. sets: the throttles that it sets,
-    so that they are known to be this operation's; they are removed once nothing uses them. dirs: moves between
-    directories of a broker. elects: partitions whose preferred replica is to lead.
+    which marks them as this operation's; they are removed once they are unused. dirs: moves between directories of a
+    broker. elects: partitions whose preferred replica shall lead.
     """
 
     at: datetime
@@ -51,8 +51,8 @@ class Step(Struct, frozen=True):
 
 
 class Progress(Struct, frozen=True):
-    """The progress of an operation. copied, left: bytes of the replicas that are copied now. waits: what it waits for,
-    a line each.
+    """The progress of an operation. copied, left: bytes of the replicas that brokers copy now. waits: reasons for
+    waiting, a line each.
     """
 
     at: datetime
@@ -63,16 +63,16 @@ class Progress(Struct, frozen=True):
 
     @property
     def is_held_up(self) -> bool:
-        """Whether it waits for something, and copies nothing meanwhile."""
+        """Whether it waits, and no broker copies for it meanwhile."""
         return self.state in (State.WAITING, State.STALLED) and bool(self.waits)
 
 
 class Operation(Struct, frozen=True):
     """Long work on a cluster.
 
-    number: from the same sequence as the numbers of changes. throttle: bytes per second that each broker copies, and is
-    read, at most; None for no throttle. cancelling: an operator asked to cancel it. gives_up: do not wait for brokers
-    that do not answer in order to remove its throttles. ended: when, UTC; None while it is open.
+    number: from the same sequence as the numbers of changes. throttle: limit in bytes per second, for copying and for
+    being read, of each broker; None for no throttle. cancelling: whether an operator has cancelled it. gives_up: do not
+    wait for silent brokers to remove its throttles. ended: time, UTC; None while it is open.
     """
 
     number: int
@@ -90,12 +90,12 @@ class Operation(Struct, frozen=True):
 
     @property
     def state(self) -> State:
-        """The state that was recorded last."""
+        """The last recorded state."""
         return self.progress.state if self.progress is not None else State.WAITING
 
     @property
     def is_held_up(self) -> bool:
-        """Whether it waits for something, and copies nothing meanwhile."""
+        """Whether it waits, and no broker copies for it meanwhile."""
         return self.progress is not None and self.progress.is_held_up
 
     def moves(self) -> Mapping[model_snapshot.TopicPartition, Relocation]:
@@ -107,7 +107,7 @@ class Operation(Struct, frozen=True):
         found: dict[model_snapshot.TopicPartition, tuple[int, ...]] = {}
         for step in self.steps:
             for move in step.moves:
-                # The first move counts: later ones begin where the operation itself has put the replicas.
+                # The first move counts: later ones start from the operation's own placement.
                 found.setdefault((move.topic, move.number), move.before)
         return found
 
@@ -125,7 +125,7 @@ class Operation(Struct, frozen=True):
 
     @property
     def has_moves(self) -> bool:
-        """Whether it has moved anything, or was about to."""
+        """Whether it has moved replicas, or was about to."""
         return any(step.moves or step.dirs for step in self.steps)
 
     @property
@@ -138,9 +138,7 @@ class Operation(Struct, frozen=True):
         return Owned.of(step.sets for step in self.steps)
 
     def running(self, snapshot: model_snapshot.Snapshot) -> Mapping[model_snapshot.TopicPartition, Relocation]:
-        """Return the operation's moves that are under way. A move to other brokers than it asked for is another
-        tool's.
-        """
+        """Return the operation's moves under way. A move to other brokers than its own is another tool's."""
         mine = self.moves()
         return {
             place: mine[place]
@@ -151,8 +149,8 @@ class Operation(Struct, frozen=True):
     def copying(
         self, snapshot: model_snapshot.Snapshot
     ) -> Mapping[model_snapshot.ReplicaPlace, model_snapshot.DirCopy]:
-        """Return the operation's copies between directories that are under way. A copy into another directory than it
-        asked for is another tool's.
+        """Return the operation's copies between directories under way. A copy into another directory than its own is
+        another tool's.
         """
         mine = self.dir_moves()
         if not mine:
@@ -166,8 +164,8 @@ def copied_bytes(
     places: Iterable[model_snapshot.TopicPartition],
     copies: Iterable[model_snapshot.DirCopy] = (),
 ) -> tuple[int, int]:
-    """Return how many bytes the new replicas of moving partitions, and copies between directories, have and how many
-    they lack. A replica of unknown size lacks all.
+    """Return how many bytes the new replicas of moving partitions, and copies between directories, have and lack. A
+    replica of unknown size lacks all.
     """
     between, left = _copied_between(snapshot, places)
     some = tuple(copies)

@@ -1,4 +1,4 @@
-"""Where replicas are and where they may go: what a planner needs of a snapshot. Pure."""
+"""Present and possible places of replicas: the planner's view of a snapshot. Pure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from console.model.snapshot import Snapshot, TopicPartition, held_sizes, replica
 from console.plan.kinds.moves import moves_in
 
 PARTS = frozenset({Part.CLUSTER, Part.TOPICS, Part.REASSIGNMENTS, Part.LOG_DIRS})
-"""The parts of a snapshot that a placement is made of; with them the configs of all topics, for min ISR."""
+"""The parts of a snapshot for a placement, which also needs the configs of all topics, for min ISR."""
 
 
 class Host(Struct, frozen=True):
     """A broker that may hold replicas.
 
     rack: None if it has none. takes: it is alive, and one of its log directories takes new replicas. free: usable bytes
-    in these directories, less what moves under way have still to copy; -1 if unknown.
+    in these directories, less the bytes that running moves still have to copy; -1 if unknown.
     """
 
     id: int
@@ -33,9 +33,9 @@ class Host(Struct, frozen=True):
 class Placed(Struct, frozen=True):
     """A partition, its replicas in order and the size of one of them.
 
-    replicas: of a partition that moves, those after the move. size: bytes of the largest replica whose size is known,
-    else 0. min_isr: 1 if unknown. leader: -1 for no leader. moving: a reassignment is under way. observers: replicas
-    that are outside of the ISR by design.
+    replicas: for a moving partition, those after the move. size: bytes of the largest replica of known size, else 0.
+    min_isr: 1 if unknown. leader: -1 for no leader. moving: a reassignment is under way. observers: replicas that are
+    outside the ISR by design.
     """
 
     topic: str
@@ -67,7 +67,7 @@ class Placement(Struct, frozen=True):
 
 
 def placement_of(snapshot: Snapshot) -> Placement:
-    """Return the placement of a snapshot in which `PARTS` were read. A broker whose log directories are unknown takes
+    """Return the placement of a snapshot in which `PARTS` were read. A broker with unknown log directories takes
     replicas, and its free bytes are unknown.
     """
     moves = moves_in(snapshot)
@@ -89,8 +89,8 @@ def placement_of(snapshot: Snapshot) -> Placement:
 
 
 def read_log_dirs(snapshot: Snapshot) -> Mapping[int, tuple[LogDir, ...]]:
-    """Return the log directories by broker, of those brokers that answered the last request for them."""
-    # A snapshot keeps what an earlier read returned: sizes of a broker that no longer answers may be long out of date.
+    """Return the log directories of the brokers that answered the last request for them, by broker."""
+    # A snapshot keeps the results of earlier reads: the sizes of a silent broker may be long out of date.
     silent = {each.entity for each in snapshot.failures if each.part == Part.LOG_DIRS}
     return {broker: dirs for broker, dirs in snapshot.log_dirs.items() if f"broker {broker}" not in silent}
 
@@ -98,7 +98,7 @@ def read_log_dirs(snapshot: Snapshot) -> Mapping[int, tuple[LogDir, ...]]:
 def _owed(
     snapshot: Snapshot, moves: Mapping[TopicPartition, Reassignment], sizes: Mapping[TopicPartition, int]
 ) -> Counter[int]:
-    """Return, by broker, the bytes that it has still to copy for moves under way."""
+    """Return, by broker, the bytes that it still has to copy for moves under way."""
     owed = Counter[int]()
     held = held_sizes(snapshot, moves.keys()) if moves else {}
     for place, move in moves.items():
@@ -116,7 +116,7 @@ def _host(broker: Broker, dirs: tuple[LogDir, ...], owed: int) -> Host:
 
 
 def _placed(topic: str, partition: Partition, size: int, wanted: int, move: Reassignment | None) -> Placed:
-    # Planned from where moves under way will end, so that one is not begun twice.
+    # The plan starts from the destinations of running moves, so that no move begins twice.
     replicas = partition.replicas if move is None else destination(move)
     moving = move is not None
     return Placed(

@@ -1,8 +1,9 @@
-"""From a goal to the replicas of each partition: by racks, with the fewest bytes to copy. Pure.
+"""The replicas of each partition for a goal: by racks, with the fewest bytes to copy. Pure.
 
 A replica that no longer fits its goal is replaced at its position in the list; all others stay. A partition keeps its
-number of racks, as far as the brokers that take replicas have as many. Among brokers that are equal in this, the one
-with the fewest preferred leaders wins (for a first replica), then with the fewest replicas, then with the fewest bytes.
+number of racks, as far as the brokers that take replicas have as many. Among brokers that are equal in this, the
+planner takes the one with the fewest preferred leaders (for a first replica), then the fewest replicas, then the fewest
+bytes.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from console.operations.proposal import Held, Proposal, Relocation, UnknownPlace
 
 
 def propose(goal: goals.Goal, placement: Placement) -> Proposal:
-    """Return the moves that bring a placement to a goal, and what has to wait. Pure: the same placement gives the same
-    moves.
+    """Return the moves from a placement to a goal, and the partitions that have to wait. Pure: the same placement gives
+    the same moves.
 
     Args:
-        placement: where replicas are now, and for moves under way where they will be.
+        placement: the present replicas; for moves under way the future ones.
 
     Returns:
         Moves between brokers in the order of the placement's partitions, moves between directories the largest first.
-            Partitions that can't move now are in `Proposal.held`, each with why.
+        Partitions that can't move now are in `Proposal.held`, each with the reason.
 
     Raises:
         UnknownPlace: the goal names a broker, topic or directory that the cluster does not have.
@@ -38,7 +39,7 @@ def propose(goal: goals.Goal, placement: Placement) -> Proposal:
     if isinstance(goal, goals.DrainDir | goals.MoveIntoDir):
         return propose_dirs(goal, placement)
     found = _balance(placement) if isinstance(goal, goals.Balance) else _Filling(placement).proposal(goal)
-    # Lists alone can have both: replicas that leave their broker, and others that change their directory.
+    # Only lists can have both: replicas that leave their broker, and others that change their directory.
     if not isinstance(goal, goals.Restore | goals.Reassign) or not goal.dirs:
         return Proposal(tuple(found.moves), tuple(found.held))
     within = propose_dirs(goal, placement)
@@ -46,13 +47,13 @@ def propose(goal: goals.Goal, placement: Placement) -> Proposal:
 
 
 def check_named(goal: goals.Goal, snapshot: Snapshot) -> None:
-    """Check, before a goal begins, that it names no controller as a broker: that holds no replicas.
+    """Check, before a goal begins, that it names no controller as a broker: a controller holds no replicas.
 
     Args:
-        snapshot: one in which the quorum was read, where the goal names what no broker is.
+        snapshot: with the quorum, if the goal names a node that is not a broker.
 
     Raises:
-        UnknownPlace: it names one that is no broker as well.
+        UnknownPlace: it names a controller that is not also a broker.
     """
     for broker in sorted(goals.brokers_of(goal)):
         if what := holds_nothing(snapshot, broker):
@@ -60,11 +61,11 @@ def check_named(goal: goals.Goal, snapshot: Snapshot) -> None:
 
 
 def check(goal: goals.Goal, placement: Placement) -> None:
-    """Check that a goal can be meant for this cluster. Brokers that are drained may be gone already.
+    """Check that a goal is possible in this cluster. Brokers to drain may be gone already.
 
     Raises:
         UnknownPlace: it names a broker or topic that the cluster does not have, or contradicts itself. The message is
-            for the operator.
+        for the operator.
     """
     match goal:
         case goals.MoveTopic(brokers=brokers):
@@ -96,7 +97,7 @@ class _Found(NamedTuple):
 
 
 class _NoPlace(Exception):
-    """A partition has to wait; the text says for what."""
+    """Raised for a partition that has to wait; the text has the reason."""
 
 
 def _balance(placement: Placement) -> _Found:
@@ -109,7 +110,7 @@ def _balance(placement: Placement) -> _Found:
 
 
 def _add(sums: _Found, each: Placed, after: tuple[int, ...]) -> None:
-    """Add the move of a partition, or what has to happen before it can move."""
+    """Add the move of a partition, or the reason why it has to wait."""
     why = _hold(each, after)
     if why:
         sums.held.append(Held(each.topic, each.number, why))
@@ -118,7 +119,7 @@ def _add(sums: _Found, each: Placed, after: tuple[int, ...]) -> None:
 
 
 def _hold(each: Placed, after: Sequence[int]) -> str:
-    # Kafka replaces a move by a second one: the bytes that the first has copied would be thrown away.
+    # Kafka replaces a move by a second one, which would waste the bytes that the first has copied.
     if each.moving:
         return "another move of it is under way"
     if each.observers:
@@ -133,7 +134,7 @@ def _hold(each: Placed, after: Sequence[int]) -> str:
 
 
 class _Filling:
-    """The partitions placed so far, one after another, and what brokers hold by then."""
+    """The search state: the partitions placed so far, one after another, and the resulting totals of the brokers."""
 
     def __init__(self, placement: Placement) -> None:
         self.placement = placement
@@ -155,7 +156,7 @@ class _Filling:
             try:
                 after = self._after(goal, each)
             except _NoPlace as error:
-                # Its move may end where the goal wants it, so that what stands in the way now does not count.
+                # Its move may end in the wanted place, so the present obstacle does not count.
                 why = "another move of it is under way" if each.moving else str(error)
                 found.held.append(Held(each.topic, each.number, why))
                 continue
@@ -165,21 +166,21 @@ class _Filling:
         return found
 
     def _take(self, each: Placed, after: tuple[int, ...]) -> None:
-        """Count a partition where its replicas will be."""
+        """Count a partition at its new replicas."""
         for broker in each.replicas:
             self.count[broker] -= 1
             self.held[broker] -= each.size
         for broker in after:
             self.count[broker] += 1
             self.held[broker] += each.size
-            # Nothing is credited to brokers that lose a replica: they drop it only after the copy.
+            # Brokers that lose a replica gain no room: they drop it only after the copy.
             if broker not in each.replicas and self.free.get(broker, -1) >= 0:
                 self.free[broker] -= each.size
         self.leads[each.replicas[0]] -= 1
         self.leads[after[0]] += 1
 
     def _after(self, goal: goals.Goal, each: Placed) -> tuple[int, ...]:
-        """Return the replicas that the goal wants of a partition.
+        """Return the replicas of a partition for the goal.
 
         Raises:
             _NoPlace: it has to wait.
@@ -194,8 +195,8 @@ class _Filling:
                 if old not in each.replicas:
                     return each.replicas
                 others = [b for b in self.taking if b != old]
-                # A broker can't hold a partition twice: where the new one has it already, any other takes the place of
-                # the old.
+                # A broker can't hold a partition twice: if the new one already has it, any other takes the place of the
+                # old.
                 by = others if new in each.replicas else [b for b in others if b == new]
                 return self._filled(each, each.replicas, (old,), by, others)
             case goals.MoveTopic(topic=topic, brokers=brokers) if topic == each.topic:
@@ -206,7 +207,7 @@ class _Filling:
                 more = wanted - len(each.replicas)
                 if more < 0:
                     return self._fewer(each, -more)
-                # Negative ids stand for replicas to be added: no broker has one.
+                # Negative ids are placeholders for replicas to add: no broker has one.
                 places = range(-more, 0)
                 return self._filled(each, (*each.replicas, *places), places, self.taking, self.taking)
             case goals.Restore() | goals.Reassign():
@@ -225,7 +226,7 @@ class _Filling:
         """Return `order` with a broker of `allowed` in place of each broker of `gone`.
 
         Args:
-            others: the brokers that decide how many racks the partition could be in.
+            others: the brokers that decide how many racks are possible for the partition.
 
         Raises:
             _NoPlace: there are too few brokers with room, or it would be in fewer racks.
@@ -261,7 +262,7 @@ class _Filling:
         return min(roomy, key=lambda b: (rack(b) in racks, leads[b], count[b], held[b], b))
 
     def _as_listed(self, each: Placed) -> tuple[int, ...]:
-        """Return the replicas that the goal lists of the partition, such as those that it had before.
+        """Return the replicas that the goal lists for the partition, such as its former ones.
 
         Raises:
             _NoPlace: one of their brokers is not alive, or has no room.
@@ -277,8 +278,8 @@ class _Filling:
         return wanted
 
     def _fewer(self, each: Placed, gone: int) -> tuple[int, ...]:
-        """Return the partition's replicas without `gone` of them: those out of sync go first, then those without which
-        the most racks are left, then the last; the leader stays.
+        """Return the partition's replicas without `gone` of them: those out of sync go first, then those whose removal
+        keeps the most racks, then the last; the leader stays.
         """
         left = list(each.replicas)
         for _ in range(gone):

@@ -1,4 +1,4 @@
-"""What a planner proposes for a goal: which replicas move where, and what has to wait. Pure values."""
+"""A planner's proposal for a goal: the moves of replicas, and the partitions that have to wait. Pure values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class Relocation(NamedTuple):
-    """A partition's replicas before and after. size: bytes that each new replica copies."""
+    """A partition's replicas before and after. size: bytes to copy for each new replica."""
 
     topic: str
     number: int
@@ -28,8 +28,9 @@ class Relocation(NamedTuple):
 
 
 class DirMove(NamedTuple):
-    """A broker's replica in one of its log directories before, and in another after. size: bytes that it copies.
-    replicas: of the partition."""
+    """A move of a broker's replica from one of its log directories to another. size: bytes to copy. replicas: of the
+    partition.
+    """
 
     topic: str
     number: int
@@ -46,7 +47,7 @@ class DirMove(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A partition that the goal concerns and that can't be moved now. why: what has to happen first."""
+    """A partition of the goal that can't be moved now. why: the condition that has to be met first."""
 
     topic: str
     number: int
@@ -54,8 +55,8 @@ class Held(NamedTuple):
 
 
 class Proposal(Struct, frozen=True):
-    """The moves for a goal as things are now, between brokers and between directories of a broker. held: partitions
-    that have to wait. waits: why more can't be planned yet, a line each. The goal is reached when all are empty.
+    """The present moves for a goal, between brokers and between directories of a broker. held: partitions that have to
+    wait. waits: reasons why more can't be planned yet, a line each. The goal is reached when all are empty.
     """
 
     moves: tuple[Relocation, ...] = ()
@@ -65,7 +66,7 @@ class Proposal(Struct, frozen=True):
 
     @property
     def reached(self) -> bool:
-        """Whether nothing is left to do."""
+        """Whether the goal is reached."""
         return not self.moves and not self.dirs and not self.held and not self.waits
 
     @property
@@ -75,4 +76,4 @@ class Proposal(Struct, frozen=True):
 
 
 class UnknownPlace(ValueError):
-    """A goal names a broker, a log directory or a topic that the cluster does not have; the text says which."""
+    """Raised if a goal names a broker, log directory or topic that the cluster does not have; the text names it."""

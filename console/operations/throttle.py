@@ -1,7 +1,7 @@
-"""The edits that limit copies: rates on brokers, and on topics the lists of replicas that the rates apply to. Pure.
+"""The edits that limit copies: rates on brokers, and on topics the lists of replicas for these rates. Pure.
 
 They are those of ReassignPartitionsCommand: the leader's list has the replicas before a move, the follower's list the
-new ones. A broker that copies between its directories has a separate rate for that (KIP-113), without a list.
+new ones. Copies between a broker's directories have a separate rate (KIP-113), without a list.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def rate_of(text: str) -> int:
     """Parse a rate, a number or an amount as ``50MB/s``, and return bytes per second; 0 for no throttle.
 
     Raises:
-        ValueError: it is no rate, or 2^63 or more. The message is for the operator.
+        ValueError: the text is not a rate, or 2^63 or more. The message is for the operator.
     """
     rate = int(text) if text.isascii() and text.isdecimal() else parse_amount(text, unit_of(RATES[0]))
     if rate >= 2**63:
@@ -42,7 +42,7 @@ def rate_of(text: str) -> int:
 
 
 def throttle_edits(moves: Iterable[Relocation], dirs: Iterable[DirMove], rate: int) -> tuple[SetConfig, ...]:
-    """Return an edit for each topic and side, then for each broker that copies or is read.
+    """Return an edit for each topic and side, then for each broker that copies or is copied from.
 
     Args:
         rate: bytes per second of a broker on each side, and between its directories.
@@ -58,8 +58,8 @@ def throttle_edits(moves: Iterable[Relocation], dirs: Iterable[DirMove], rate: i
 
 
 def _wanted(moves: Iterable[Relocation], dirs: Iterable[DirMove]) -> tuple[Sequence[Rated], tuple[Items, Items]]:
-    """Return the brokers that copy or are read, with the keys of their rates; and the lists of replicas, read and
-    copied.
+    """Return the brokers that copy or are copied from, with the keys of their rates; and the lists of replicas, read
+    and copied.
     """
     read: dict[str, list[str]] = {}
     copied: dict[str, list[str]] = {}
@@ -68,7 +68,7 @@ def _wanted(moves: Iterable[Relocation], dirs: Iterable[DirMove]) -> tuple[Seque
         # A new order of the same replicas copies nothing.
         if not move.added:
             continue
-        # Any former replica may lead while the move runs, so that all of them get the leader's rate.
+        # Any former replica may lead during the move, so all of them get the leader's rate.
         brokers.update(move.before, move.added)
         read.setdefault(move.topic, []).extend(f"{move.number}:{broker}" for broker in move.before)
         copied.setdefault(move.topic, []).extend(f"{move.number}:{broker}" for broker in move.added)
@@ -97,8 +97,8 @@ class Throttles(Struct, frozen=True):
 
 
 class Owned(NamedTuple):
-    """All that an operation has ever set. rates: the values by broker and key. lists: the replicas by topic and key.
-    latest: the rates that may be set now.
+    """All throttles that an operation has ever set. rates: the values by broker and key. lists: the replicas by topic
+    and key. latest: the rates that may be set now.
     """
 
     rates: Mapping[Rated, frozenset[str]]
@@ -107,7 +107,7 @@ class Owned(NamedTuple):
 
     @classmethod
     def of(cls, steps: Iterable[Throttles]) -> Owned:
-        """Return what the steps of an operation have set, in their order."""
+        """Return the throttles that the steps of an operation have set, in their order."""
         rates: dict[Rated, set[str]] = {}
         lists: dict[tuple[str, str], set[str]] = {}
         some = tuple(steps)
@@ -128,10 +128,10 @@ class Owned(NamedTuple):
         return frozenset((*rates, *((topic_resource(topic), key) for topic, key in self.lists)))
 
     def has(self, throttle: StaleThrottle) -> bool:
-        """Return whether an unused throttle is wholly the operation's."""
+        """Return whether an unused throttle belongs completely to the operation."""
         resource, key = throttle.edit.resource, throttle.edit.key
         if resource.type == TOPIC:
-            # Only if every item is the operation's: in a list with another tool's items, that tool may still need it.
+            # Only if every item is the operation's: another tool may still need a list that contains its items.
             items = {each.strip() for each in parts_of(throttle.value)}
             return bool(items) and items <= self.lists.get((resource.name, key), frozenset())
         if not resource.name.isdecimal():
@@ -140,12 +140,12 @@ class Owned(NamedTuple):
 
 
 class ThrottleChange(NamedTuple):
-    """The edits that set the throttles of an operation as they are needed.
+    """The edits that set an operation's throttles as they are needed.
 
-    edits: what to change. sets: what may be set afterwards and is the operation's; throttles that these edits remove
-    are among it until a later snapshot shows that they are gone. foreign: brokers whose rate has another owner; it
-    limits the moves, too, and stays. unread: brokers with a rate of the operation's that can't be read, so that it
-    can't be removed.
+    edits: the changes. sets: throttles that may be set afterwards and belong to the operation; throttles that these
+    edits remove are included until a later snapshot shows that they are gone. foreign: brokers whose rate has another
+    owner; it also limits the moves, and stays. unread: brokers with a rate of the operation's that can't be read, and
+    therefore can't be removed.
     """
 
     edits: tuple[SetConfig | UnsetConfig, ...] = ()
@@ -169,7 +169,7 @@ def throttle_change(
 
     Args:
         snapshot: with the configs of all topics and brokers. A broker whose configs are unknown gets no rate.
-        owned: what the operation has set before: only that may be removed.
+        owned: throttles that the operation has set before: only these may be removed.
         rate: bytes per second; None for no throttle.
         later: leave unused throttles for another time: they do not slow down replicas in sync, and each change takes
             space in the journal.
@@ -180,7 +180,7 @@ def throttle_change(
     lists: list[tuple[str, str, tuple[str, ...]]] = []
     for key, side in zip(LISTS, sides, strict=True):
         topics = dict.fromkeys((*side, *(topic for topic, of in owned.lists if of == key)))
-        # A deleted topic took its list along.
+        # A deleted topic's list is deleted with it.
         for topic in (each for each in topics if each in snapshot.topics):
             edit, added = _list_edit(
                 snapshot, topic, key, side.get(topic, ()), owned.lists.get((topic, key), frozenset()), later
@@ -194,9 +194,9 @@ def throttle_change(
     listed = {broker.id for broker in snapshot.cluster.brokers}
     for broker in sorted({broker for broker, _ in (*rated, *owned.rates)}):
         if broker not in listed and snapshot.cluster.shows_fenced:
-            continue  # it is not registered any more
+            continue  # it is no longer registered
         if broker not in listed or not _is_read(snapshot, broker):
-            # What may be set there stays on record, so that it is taken off when the broker answers again.
+            # Rates that may be set there stay recorded, so that they are removed when the broker answers again.
             carried = [place for place in owned.latest if place[0] == broker and not gives_up]
             rates += sorted(carried)
             unread += [broker] if carried else []
@@ -211,8 +211,9 @@ def throttle_change(
 
 
 class _RateEdits(NamedTuple):
-    """The edits of a broker's rates. held: the rates that the operation has then. foreign: whether another client set
-    one that is wanted."""
+    """The edits of a broker's rates. held: the operation's rates afterwards. foreign: whether another client set a
+    wanted one.
+    """
 
     edits: list[SetConfig | UnsetConfig]
     held: list[Rated]
@@ -223,14 +224,15 @@ def _rate_edits(
     snapshot: Snapshot, owned: Owned, broker: int, wanted: Mapping[str, int | None], *, later: bool
 ) -> _RateEdits:
     """Return the edits that set the wanted rates of a broker, in bytes per second by their keys, and remove the others
-    of the operation's. later: leave these for another time."""
+    of the operation's. later: leave these for another time.
+    """
     resource = broker_resource(broker)
     edits: list[SetConfig | UnsetConfig] = []
     held: list[Rated] = []
     foreign = False
     for key in _RATES:
         now, mine = _own(snapshot, resource, key), owned.rates.get((broker, key), frozenset())
-        # A rate that the operation never set was set by another client, who may need it.
+        # A rate that the operation never set is another client's, who may need it.
         if now is not None and now not in mine:
             foreign = foreign or key in wanted
             continue
@@ -246,13 +248,13 @@ def _rate_edits(
 def _list_edit(
     snapshot: Snapshot, topic: str, key: str, wanted: Sequence[str], owned: frozenset[str], later: bool
 ) -> tuple[list[SetConfig | UnsetConfig], tuple[str, ...]]:
-    """Return the edit of a topic's list, none if it is right already; and the replicas in it that are then the
-    operation's.
+    """Return the edit of a topic's list, none if it is already right; and the replicas in it that then belong to the
+    operation.
     """
     resource = topic_resource(topic)
     text = _own(snapshot, resource, key)
     now = [each.strip() for each in parts_of(text)] if text else []
-    # ``*`` throttles all replicas already, and is not the operation's.
+    # ``*`` already throttles all replicas, and does not belong to the operation.
     if "*" in now:
         return [], ()
     kept = [each for each in now if later or each not in owned or each in wanted]

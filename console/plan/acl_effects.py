@@ -1,8 +1,8 @@
-"""Who loses and gains access by changes of ACLs: principals, operations and resources that exist, judged with all ACLs
-that stay and the rest of the plan. Pure.
+"""The principals that lose or gain access by changes of ACLs: their operations on existing resources, evaluated with
+all remaining ACLs and the rest of the plan. Pure.
 
-A pattern is judged once for all names that no other ACL of the principal names; names that one does name are judged one
-by one. So a decision on `*` costs little among 40,000 topics and 100,000 ACLs.
+A pattern is evaluated once for all names that no other ACL of the principal names; the other names are evaluated one by
+one. So a decision on `*` costs little among 40,000 topics and 100,000 ACLs.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from console.plan.edits import AclEdit, AddAcl, RemoveAcl
 from console.plan.staged import Draft
 
 NAMED = 3
-"""Names of principals, resources and addresses in a line; the rest is counted."""
+"""Limit of principals, resources and addresses that a line names; the rest is counted."""
 MOST_JUDGED = 200
-"""Principals with ACLs of their own, and addresses, that are judged one by one."""
+"""Limit of principals with ACLs of their own, and of addresses, that are evaluated one by one."""
 MOST_NARROWER = 2_000
-"""Resources with narrower ACLs that are judged one by one, for all principals and edits of a plan."""
+"""Limit of resources with narrower ACLs that are evaluated one by one, for all principals and edits of a plan."""
 FEWEST = 20
-"""The share of them that each principal and edit gets at least."""
+"""The least share of that limit for each principal and edit."""
 _TOPIC, _GROUP = AclResourceType.parse("TOPIC"), AclResourceType.parse("GROUP")
 _LAST = "\U0010ffff"
-"""Ends a name that no other ACL names: the greatest character, so that it sorts behind every name with the prefix."""
+"""Ends a name that no other ACL names: the greatest character, which sorts after every name with the prefix."""
 
 
 class Move(NamedTuple):
-    """Access that moves for a principal: operations, and where. names: existing resources; others: whether names
-    besides them, too; hosts: the only addresses, none for all; but: the addresses from which access stays.
+    """Access that moves for a principal. operations: the operations; names: existing resources; others: whether other
+    names also move; hosts: the only addresses, empty for all; but: the addresses that keep access.
     """
 
     operations: tuple[AclOperation, ...]
@@ -46,8 +46,8 @@ class Move(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The ACLs of a cluster before and after a plan. existing: the sorted names of the resources of a type, where they
-    were read. limit: how many resources may be judged one by one for one edit.
+    """The ACLs of a cluster before and after a plan. existing: the sorted names of the resources of a type, if they
+    were read. limit: resources that may be evaluated one by one for each edit.
     """
 
     before: authorizer.AclIndex
@@ -57,14 +57,14 @@ class Change(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """What moves for a principal. unjudged: resources with narrower ACLs that were too many to judge."""
+    """The moves for a principal. unjudged: the count of resources with narrower ACLs above the limit."""
 
     moves: list[Move]
     unjudged: int
 
 
 def acl_effects(edit: AclEdit, draft: Draft) -> tuple[str, ...]:
-    """Return a line for each thing that a principal loses or gains by an edit of the plan; none where ACLs were not
+    """Return a line for each access that a principal loses or gains by an edit of the plan; no line if ACLs were not
     read.
     """
     if not draft.read(Part.ACLS):
@@ -84,7 +84,7 @@ def change_by(draft: Draft) -> Change:
         existing[_TOPIC] = sorted(snapshot.topics)
     if draft.read(Part.GROUPS):
         existing[_GROUP] = sorted(snapshot.groups)
-    # The edits share one allowance, so that the time for a plan hardly grows with their number.
+    # The edits share one limit, so the time for a plan hardly grows with their number.
     return Change(before, before.changed(removed, added), existing, MOST_NARROWER // max(1, len(added) + len(removed)))
 
 
@@ -108,7 +108,7 @@ def _lines(edit: AclEdit, change: Change) -> Iterator[str]:
 
 
 def _overridden(acl: Acl, after: authorizer.AclIndex) -> Iterator[str]:
-    """Yield a line for an allow that a deny overrides for the very principal and pattern."""
+    """Yield a line for an allow that a deny overrides for the same principal and pattern."""
     host = None if acl.host == authorizer.WILDCARD else acl.host
     request = authorizer.Request(acl.principal, host, acl.operation, acl.resource_type, any_name(acl))
     denied = next((each for each in after.matching(request) if each.permission == authorizer.DENY), None)
@@ -119,10 +119,10 @@ def _overridden(acl: Acl, after: authorizer.AclIndex) -> Iterator[str]:
 def _moves(
     acl: Acl, held: authorizer.AclIndex, left: authorizer.AclIndex, change: Change, one: str, many: str
 ) -> Iterator[str]:
-    """Yield what the ACLs of `held` allow and those of `left` do not: one line for all principals with the same
-    change.
+    """Yield the access that the ACLs of `held` allow and those of `left` do not: one line for all principals with the
+    same change.
     """
-    # A change for everybody may mean nothing to a principal whom other ACLs decide for: those are judged apart.
+    # A change for everyone may have no effect on principals with ACLs of their own: they are evaluated separately.
     own = sorted({*_with_own(acl, held), *_with_own(acl, left)}) if acl.principal == authorizer.EVERYBODY else []
     limit = max(FEWEST, change.limit // (len(own[:MOST_JUDGED]) + 1))
     names = _names(acl, change.existing)
@@ -131,7 +131,7 @@ def _moves(
     for principal in own[:MOST_JUDGED]:
         found, more = moves(acl, principal, held, left, names, limit)
         unjudged = max(unjudged, more)
-        # Principals with the same result as everybody need no line of their own.
+        # Principals with the same result as everyone need no line of their own.
         if found != moved:
             apart.setdefault(tuple(found), []).append(principal)
     who = ("everyone else" if apart else "everyone") if acl.principal == authorizer.EVERYBODY else acl.principal
@@ -156,11 +156,11 @@ def moves(
     names: Sequence[str],
     limit: int = MOST_NARROWER,
 ) -> Moves:
-    """Return what a principal may do by `held` and not by `left`, among the operations and resources of an ACL.
+    """Return the access of a principal in `held` but not in `left`, among the operations and resources of an ACL.
 
     Args:
         names: the existing resources that the ACL matches.
-        limit: how many resources with narrower ACLs are judged one by one; the rest is counted in `Moves.unjudged`.
+        limit: resources with narrower ACLs to evaluate one by one; the rest is counted in `Moves.unjudged`.
     """
     type_ = acl.resource_type
     narrower = _narrower(acl, principal, held, left, names)
@@ -187,8 +187,8 @@ def moves(
 def _hosts_moved(
     acl: Acl, request: authorizer.Request, held: authorizer.AclIndex, left: authorizer.AclIndex
 ) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return the addresses from which a request moves: the only ones (none: all addresses), and the exceptions among
-    all. None where nothing moves.
+    """Return the addresses from which a request moves: the only ones (empty: all addresses), and the exceptions among
+    all. None if nothing moves.
     """
 
     def moves_from(host: str | None) -> bool:
@@ -198,7 +198,7 @@ def _hosts_moved(
     _, _, _, type_, name = request
     named = {each.host for index in (held, left) for each in index.of(request.principal, type_, name)}
     if acl.host != authorizer.WILDCARD:
-        # An address that brokers never compare with a client's grants and denies nothing.
+        # An address that brokers never compare with a client's has no effect.
         if not authorizer.is_compared(acl.host, ranges=held.ranges):
             return None
         return ((acl.host,), ()) if moves_from(authorizer.address_in(acl.host, named)) else None
@@ -221,7 +221,7 @@ def any_name(acl: Acl) -> str:
 
 
 def _names(acl: Acl, existing: Mapping[AclResourceType, Sequence[str]]) -> Sequence[str]:
-    """Return the existing resources that the ACL matches; of a literal ACL the one that it names."""
+    """Return the existing resources that the ACL matches; for a literal ACL the resource that it names."""
     if not authorizer.is_pattern(acl):
         return (acl.resource_name,)
     names = existing.get(acl.resource_type, ())
@@ -234,7 +234,7 @@ def _names(acl: Acl, existing: Mapping[AclResourceType, Sequence[str]]) -> Seque
 def _narrower(
     acl: Acl, principal: str, held: authorizer.AclIndex, left: authorizer.AclIndex, names: Sequence[str]
 ) -> list[str]:
-    """Return the names that narrower ACLs of the principal or of everybody match."""
+    """Return the names that narrower ACLs of the principal or of everyone match."""
     if not authorizer.is_pattern(acl):
         return []
     who = {principal, authorizer.EVERYBODY}

@@ -1,4 +1,4 @@
-"""Amounts with units: how `604800000` ms is shown (`7 d`), and what `7d` or `10MB/s` is for a key."""
+"""Amounts with units: how `604800000` ms is shown (`7 d`), and the value of `7d` or `10MB/s` for a key."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ _GROUPED = 1e21
 
 
 def number(value: float) -> str:
-    """Return a number without a needless fraction: ``2.0`` is ``2``; thousands are grouped. Beyond what Kafka's numbers
-    are used for, and for infinity and NaN, as Python writes it: ``1e+300``, ``inf``, ``nan``."""
+    """Return a number without a needless fraction: ``2.0`` is ``2``; thousands are grouped. Numbers beyond Kafka's
+    range, infinity and NaN are written as in Python: ``1e+300``, ``inf``, ``nan``.
+    """
     if not abs(value) < _GROUPED:
         return f"{value:.4g}"
     return f"{int(value):,}" if float(value).is_integer() else f"{value:,.4g}" if abs(value) < 1 else f"{value:,.2f}"
 
 
 def scaled(value: float, units: tuple[tuple[str, int], ...], base: str, suffix: str = "") -> str:
-    """Return `value` in the largest unit of which it is a whole number below 1,000, else in the largest that fits: with
-    two decimals where they are exact, with ``≈`` where not."""
+    """Return `value` in the largest unit in which it is a whole number below 1,000, else in the largest that fits: with
+    two decimals if they are exact, else with ``≈``.
+    """
     if not abs(value) < _GROUPED:
         return f"{number(value)} {base}{suffix}"
     for name, size in units:
@@ -42,11 +44,11 @@ def scaled(value: float, units: tuple[tuple[str, int], ...], base: str, suffix: 
 
 
 def byte_rate(per_second: float, beside: float | None = None) -> str:
-    """Return ``10000000`` as ``10 MB/s``, ``1048576`` as ``1 MiB/s``: in whichever units are exact, decimal ones first.
+    """Return ``10000000`` as ``10 MB/s``, ``1048576`` as ``1 MiB/s``: in the units that are exact, decimal ones first.
 
     Args:
         per_second: bytes per second.
-        beside: a rate, shown next to this one, whose units are used so that the two compare at sight.
+        beside: an adjacent rate whose units are used, so that both are easy to compare.
     """
     if beside is not None:
         return scaled(per_second, _exact_units(beside) or DECIMAL, "B", "/s")
@@ -54,7 +56,7 @@ def byte_rate(per_second: float, beside: float | None = None) -> str:
 
 
 def _exact_units(per_second: float) -> tuple[tuple[str, int], ...] | None:
-    """Return the units in which a rate is a whole number below a thousand, None where neither kind has one."""
+    """Return the units in which a rate is a whole number below a thousand; None if it is in neither kind."""
     for units in (DECIMAL, BINARY):
         for _, unit in units:
             if _GROUPED > per_second >= unit and per_second % unit == 0 and per_second // unit < 1000:
@@ -63,8 +65,9 @@ def _exact_units(per_second: float) -> tuple[tuple[str, int], ...] | None:
 
 
 def quota(key: str, value: float, beside: float | None = None) -> str:
-    """Return a quota's value by its key, with its unit; the bare number for a key that is not Kafka's. beside: as in
-    `byte_rate`."""
+    """Return a quota's value by its key, with its unit; the bare number for a key unknown to Kafka. beside: as in
+    `byte_rate`.
+    """
     known = BY_KEY.get(key)
     if known is None:
         return number(value)
@@ -75,11 +78,11 @@ def measured_rate(key: str, value: float, limit: float | None = None) -> str:
     """Return a measured rate, per second, in the unit of its quota's key, to three figures and without ``≈``.
 
     Args:
-        limit: the quota, shown next to it, whose units are used.
+        limit: the quota next to it, whose units are used.
     """
     sign = "-" if value < 0 else ""
     figures, space, unit = quota(key, float(f"{abs(value):.3g}"), limit).removeprefix("≈ ").partition(" ")
-    if "." in figures:  # three figures of bytes are more of KiB
+    if "." in figures:  # three figures of a byte count can be more figures in KiB
         figures = f"{float(figures.replace(',', '')):.3g}"
     return sign + figures + space + unit
 
@@ -88,15 +91,16 @@ _DURATIONS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000)
 
 
 def duration(milliseconds: int) -> str:
-    """Return milliseconds as text: ``604800000`` as ``7 d``, ``5400000`` as ``90 min``, ``123456`` as ``≈ 2.06
-    min``.
+    """Return milliseconds as text: ``604800000`` as ``7 d``, ``5400000`` as ``90 min``, ``123456`` as ``≈ 2.06 min``
+    (rounded).
     """
     return scaled(milliseconds, _DURATIONS[:-1], "ms")
 
 
 def measured_time(seconds: float) -> str:
     """Return a measured duration for a column, in two or three figures without ``≈``: ``96 s``, ``2.5 min``, ``43
-    min``, ``5.2 h``; at least a second."""
+    min``, ``5.2 h``; at least a second.
+    """
     whole = max(1, round(seconds))
     for name, milliseconds in _DURATIONS[:3]:
         if whole >= 2 * milliseconds / 1000:
@@ -125,8 +129,8 @@ def size(count: int) -> str:
 
 
 def size_range(least: int, most: int) -> str:
-    """Return a range of bytes, rounded outwards: ``3.9–6.0 GiB``, ``900 MiB – 1.2 GiB``, ``up to 14 MiB``; one size
-    where both ends are the same.
+    """Return a range of bytes, rounded outwards: ``3.9–6.0 GiB``, ``900 MiB – 1.2 GiB``, ``up to 14 MiB``; one size if
+    both ends are equal.
     """
     if least == most:
         return size(least)
@@ -163,10 +167,10 @@ def exact_quota(key: str, value: float) -> str:
 
 
 class Unit(Enum):
-    """What the number of a config key counts.
+    """The unit of a config key's number.
 
-    plural: as in a sentence. short: behind a number. milliseconds: in one of it, 0 where it counts no time. examples:
-    of amounts, for help and refusals.
+    plural: as in a sentence. short: behind a number. milliseconds: in one unit, 0 for a unit other than time. examples:
+    amounts for help and refusals.
     """
 
     NONE = "", "", 0, ""
@@ -185,7 +189,7 @@ class Unit(Enum):
 
     @property
     def is_time(self) -> bool:
-        """Whether it counts time."""
+        """Whether it is a unit of time."""
         return self.milliseconds > 0
 
 
@@ -197,13 +201,13 @@ SIZES = {
     **{f"{letter}b": 1000**power for power, letter in enumerate("kmgtp", start=1)},
     **{f"{letter}ib": 1024**power for power, letter in enumerate("kmgtp", start=1)},
 }
-"""Unit in small letters -> bytes."""
+"""Unit in lower case -> bytes."""
 
 _AMOUNT = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?) ?([A-Za-z]{1,5})(/s)?")
 
 
 def unit_of(key: str) -> Unit:
-    """Return the unit of a config key's number, read from the key's name; NONE where the name does not show it."""
+    """Return the unit of a config key's number, from the key's name; NONE if the name does not show it."""
     if key.endswith(("bytes.per.second", "throttled.rate")):
         return Unit.BYTES_PER_SECOND
     last = key.rpartition(".")[2]
@@ -221,7 +225,7 @@ def unit_of(key: str) -> Unit:
 
 
 def has_unit(text: str) -> bool:
-    """Return whether the text is a number followed by letters, so that it is read as an amount."""
+    """Return whether the text is a number followed by letters, which is read as an amount."""
     return _AMOUNT.fullmatch(text) is not None
 
 
@@ -243,15 +247,15 @@ def parse_amount(text: str, unit: Unit) -> int:
         raise ValueError(f"{text} is a rate, and a size is wanted: {number}{name}")
     else:
         factor = SIZES.get(name.lower(), 0)
-        # Tools disagree on these: guessing could set a limit that is 10 % off for T.
+        # Tools disagree on these: a guess could set a limit that is 10 % off for T.
         if not factor and name.lower() in ("k", "m", "g", "t", "p"):
             letter = name.upper()
             raise ValueError(f"{text} may mean {letter}B (powers of 1000) or {letter}iB (powers of 1024): write which")
     if not factor:
         raise ValueError(f"{text} is no amount of {unit.plural}; write for instance {unit.examples}")
     whole, _, decimals = number.partition(".")
-    # In whole numbers: a float would round 0.1 of a large unit, and the broker would get another value than was
-    # written.
+    # In whole numbers: a float would round 0.1 of a large unit, and the broker would get another value than the written
+    # one.
     divisor *= int("1" + "0" * len(decimals))
     amount, rest = divmod(int(whole + decimals) * factor, divisor)
     if rest:
@@ -273,19 +277,17 @@ def duration_text(milliseconds: int) -> str:
     return next(f"{milliseconds // size}{unit}" for size, unit in sizes if milliseconds % size == 0)
 
 
-# Durations as the language writes them: ``7d``, ``12h``, ``30min``, ``90s``, ``250ms``.
-
 __all__ = ["LONGEST_MS", "duration_text", "moment", "parse_duration"]
 
 LONGEST_MS = 2**31 - 1
-"""The longest timeout of a request, an INT32 on the wire."""
+"""The longest timeout of a request: an INT32 on the wire."""
 
 
 def parse_duration(text: str) -> int:
     """Parse a duration (a number with its unit) and return milliseconds, at least 1.
 
     Raises:
-        ValueError: it is no duration, or 0. The message is for the operator.
+        ValueError: the text is no duration, or 0. The message is for the operator.
     """
     try:
         milliseconds = parse_amount(text, Unit.MILLISECONDS)
@@ -301,7 +303,7 @@ def moment(text: str, now: datetime) -> datetime:
     host's time zone unless the text has an offset.
 
     Raises:
-        ValueError: it has no such form. The message is for the operator.
+        ValueError: the text has another form. The message is for the operator.
     """
     here = now.astimezone()
     try:
@@ -311,7 +313,7 @@ def moment(text: str, now: datetime) -> datetime:
     try:
         if len(text) <= 8 and ":" in text:
             clock = datetime.fromisoformat(f"{here:%Y-%m-%d}T{text:0>5}").astimezone()
-            # A time of day names the past, so 23:50 shortly after midnight is yesterday's.
+            # A time of day is in the past: shortly after midnight, 23:50 is yesterday's.
             return clock if clock <= here else clock - timedelta(days=1)
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""A plan compiled: the fewest requests in a safe order, the cluster they lead to, and the commands of Kafka's own tools
+"""A compiled plan: the fewest requests in a safe order, the predicted cluster, and the commands of Kafka's own tools
 for a runbook. The batches of `plan.kinds` do the work.
 """
 
@@ -18,21 +18,19 @@ from console.plan.plan import Plan
 from console.plan.requests import Facts, Step
 from console.plan.staged import Staged
 
-# From a plan to the fewest requests that carry it, in an order that is safe.
-#
-# What is added comes before what is taken away (`kinds.registry.BATCHES`). Each batch is one request, cut only where a
-# controller's limit needs it; for configs see config_requests.py.
+# The fewest requests for a plan, in a safe order: additions come before removals (`kinds.registry.BATCHES`). Each batch
+# is one request, split only at a controller's limit; for configs see config_requests.py.
 
 
 def compile_plan(plan: Plan, facts: Facts) -> tuple[Step, ...]:
     """Return the requests that carry out a plan, in the order in which they are sent.
 
     Args:
-        facts: of the cluster now: which brokers are reachable, which APIs they have, and how many ACLs there are.
+        facts: of the cluster now: the reachable brokers, their APIs, and the number of ACLs.
 
     Returns:
         As few requests as the controller's limits allow; each edit is in exactly one. `Step.after` has the places in
-            this tuple of the steps that have to succeed first.
+        this tuple of the steps that have to succeed first.
     """
     creations = {each.edit.new_topic: kind_of(each.edit).batch for each in plan.staged if each.edit.new_topic}
     levels = {each.edit.name for each in plan.staged if isinstance(each.edit, SetFeature)}
@@ -45,15 +43,16 @@ def compile_plan(plan: Plan, facts: Facts) -> tuple[Step, ...]:
         after = places.get(batch.waits_for, ()) if batch.waits_for is not None else ()
         made = batch.steps(staged[batch], facts) if batch in staged else []
         places[batch] = tuple(range(len(steps), len(steps) + len(made)))
-        # A validate-only request is judged against the cluster as it is now, before the batch that this one waits for.
+        # Brokers validate a validate-only request against the present cluster, before the batch that this one waits
+        # for.
         unchecked = bool(after) and batch.refused_before
         steps += [Step(s.request, s.staged, s.note or (batch.why if after else ""), after, unchecked) for s in made]
     return tuple(steps)
 
 
 def _batch(edit: Edit, creations: dict[str, Batch], levels: Container[str]) -> Batch:
-    """Return the batch that carries an edit: edits on a topic that the plan creates go with its creation, and configs
-    that a feature's level allows go once that level is set.
+    """Return the batch that carries an edit: edits of a topic that the plan creates go with its creation, and configs
+    that depend on a feature's level go once that level is set.
 
     Args:
         levels: the features whose levels the plan changes.
@@ -64,22 +63,22 @@ def _batch(edit: Edit, creations: dict[str, Batch], levels: Container[str]) -> B
     return kind_of(edit).batch if created is None else created
 
 
-# The cluster as it will be once a plan is applied, as far as what was read shows.
+# The predicted cluster after a plan, as far as the snapshot shows it.
 #
-# Not predicted: where the partitions of a new or grown topic are placed and who leads them (unless assigned), which
-# default a new topic takes where no broker was read, and what predict_configs.py names.
+# Not predicted: the replicas and leaders of a new or grown topic's partitions (unless assigned), the defaults of a new
+# topic if no broker was read, and the exceptions in predict_configs.py.
 
 
 def predict(snapshot: Snapshot, plan: Plan) -> Snapshot:
-    """Return the snapshot as it will be once every edit of the plan is applied, as far as what was read shows.
+    """Return the predicted snapshot after every edit of the plan, as far as this snapshot shows it.
 
     Returns:
-        A new snapshot; parts that no edit touches are the same objects, so that callers compare them by identity.
+        A new snapshot; parts that no edit changes are the same objects, so that callers compare them by identity.
     """
     edits: dict[Batch, list[Edit]] = {}
     staged = [each.edit for each in plan.staged]
     implied = [each for edit in staged for each in kind_of(edit).implies(edit)]
-    # Implied edits come first, so that one staged for the same slot overrides them, as it does when it is sent.
+    # Implied edits come first, so that an edit staged for the same slot overrides them, as in the request.
     for edit in (*implied, *staged):
         edits.setdefault(kind_of(edit).batch, []).append(edit)
     for batch in BATCHES:
@@ -88,16 +87,12 @@ def predict(snapshot: Snapshot, plan: Plan) -> Snapshot:
     return snapshot
 
 
-# The plan as commands of Kafka's own tools, for a runbook.
-
-
 def runbook(groups: Iterable[DiffGroup], connection: Sequence[str]) -> tuple[Command, ...]:
     """Return a plan as commands of Kafka's own tools, in the order in which kac would send it.
 
     Args:
         groups: the plan's diff (`diff.diff`).
-        connection: the options of the connection, ``--bootstrap-server HOST:PORT`` and the like, inserted in each
-            command.
+        connection: the options of the connection, such as ``--bootstrap-server HOST:PORT``, inserted in each command.
     """
     by_batch: dict[Batch, list[Command]] = {}
     together: dict[Batch, list[DiffLine]] = {}
@@ -123,7 +118,7 @@ def _connected(command: Command, connection: Sequence[str]) -> Command:
 
 
 def _by_batch(group: DiffGroup) -> dict[Batch, list[DiffLine]]:
-    """Return the lines of a target by the batch whose command carries them: a topic's creation takes what it can."""
+    """Return the lines of a target by the batch whose command carries them: a topic's creation takes all it can."""
     creation = next((kind_of(line.edit).batch for line in group.lines if line.edit.new_topic), None)
     found: dict[Batch, list[DiffLine]] = {}
     for line in group.lines:

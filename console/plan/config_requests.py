@@ -1,6 +1,4 @@
-"""Config edits as AlterConfigs requests; for brokers without IncrementalAlterConfigs with all overrides of a
-resource.
-"""
+"""Config edits as AlterConfigs requests. Brokers without IncrementalAlterConfigs get all overrides of a resource."""
 
 from __future__ import annotations
 
@@ -18,10 +16,10 @@ from console.plan.values import result_of
 
 
 def config_steps(edits: Sequence[Staged], facts: requests.Facts) -> list[requests.Step]:
-    """Return one request for all edits, or as many as there are named brokers; reachable brokers come first.
+    """Return one request for all edits, or one for each named broker; reachable brokers come first.
 
-    A resource of a named broker has to go to that broker (KIP-226, KIP-412). Everything else is sent with the first of
-    them that can be reached, or to any broker.
+    A change of a named broker's resource must go to that broker (KIP-226, KIP-412). All other changes go with the first
+    reachable one of these, or to any broker.
     """
     groups: dict[ConfigResource, list[Staged]] = {}
     for staged in edits:
@@ -31,14 +29,14 @@ def config_steps(edits: Sequence[Staged], facts: requests.Facts) -> list[request
     rest: list[tuple[list[Staged], int]] = []
     for resource, group in groups.items():
         broker = _broker_of(resource)
-        # A logger's level is set on the broker at once and makes no record.
+        # The broker sets a logger's level at once and writes no record.
         records = 0 if resource.type.entity.has_levels else len(group)
         if broker is None:
             rest.append((group, records))
         else:
             named.setdefault(broker, requests.Bin()).add(group, records)
     reachable = [broker for broker in named if facts.reachable is None or broker in facts.reachable]
-    # Resources that any broker takes ride along with those that need a certain one: one request less.
+    # Resources that any broker accepts join the requests to named brokers: one request less.
     packed = requests.pack(rest, requests.RECORD_LIMIT, [named[broker] for broker in reachable])
     steps = []
     for place, each in enumerate(packed):
@@ -46,7 +44,7 @@ def config_steps(edits: Sequence[Staged], facts: requests.Facts) -> list[request
         steps.append(
             requests.Step(_request(each.staged, to, facts), tuple(each.staged), _cut_note(place, packed, reachable))
         )
-    # Brokers that can't be reached come last: their requests fail after a timeout, and must not hold up the others.
+    # Unreachable brokers come last: their requests time out, and must not delay the others.
     for broker, each in named.items():
         if broker not in reachable:
             note = f"broker {broker} could not be reached, and only it can take its configs"
@@ -55,7 +53,7 @@ def config_steps(edits: Sequence[Staged], facts: requests.Facts) -> list[request
 
 
 def _broker_of(resource: ConfigResource) -> int | None:
-    """Return the broker that a resource's change has to be sent to, None for any."""
+    """Return the broker to which a resource's change must go; None for any broker."""
     return int(resource.name) if resource.type.entity.at_broker and resource.name else None
 
 
@@ -73,8 +71,8 @@ def _request(edits: Sequence[Staged], broker: int | None, facts: requests.Facts)
         assert isinstance(edit, ConfigEdit)
         op = _op(edit) if lists is None else _whole(edit, facts, lists)
         ops.setdefault(edit.resource, []).append(op)
-    # The legacy call replaces all overrides of a resource: what the plan does not touch has to be carried over, or is
-    # lost.
+    # The legacy call replaces all overrides of a resource: overrides that the plan does not change must be sent again,
+    # or they are lost.
     prior = {} if facts.incremental else {resource: _overrides(resource, facts) for resource in ops}
     return AlterConfigs(
         {resource: tuple(each) for resource, each in ops.items()},
@@ -101,7 +99,7 @@ def _whole(edit: ConfigEdit, facts: requests.Facts, lists: Inheritance) -> Confi
 
 
 def _overrides(resource: ConfigResource, facts: requests.Facts) -> Mapping[str, str | None] | None:
-    """Return the resource's own overrides as they were read; None where they were not."""
+    """Return the overrides that were read of the resource; None if it was not read."""
     configs = facts.configs.get(resource)
     if configs is None:
         return None

@@ -1,4 +1,4 @@
-"""Which edits of configs may be staged, and which would change nothing."""
+"""The rules for staging edits of configs, and for dropping edits without effect."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 
 
 def _check_place(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> None:
-    """Raise Refused if the resource can't be edited at all, or the key has no name."""
+    """Raise Refused if the resource can't be edited, or the key has no name."""
     _check_resource(edit.resource, draft)
     if not edit.key:
         raise plan_staged.Refused("the key has no name", "Name the key.")
@@ -56,8 +56,9 @@ def _check_resource(resource: ConfigResource, draft: plan_staged.Draft) -> None:
 
 
 def _check_key(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> None:
-    """Raise Refused if the resource can't have the key, or if the level of a feature, as it is or as the plan sets it,
-    forbids the edit."""
+    """Raise Refused if the resource can't have the key, or if the present or planned level of a feature forbids the
+    edit.
+    """
     _check_known(edit.resource, edit.key, draft)
     feature = feature_of(edit)
     level = _level(feature, draft) if feature is not None else None
@@ -70,8 +71,8 @@ def _check_known(resource: ConfigResource, key: str, draft: plan_staged.Draft) -
     configs = draft.snapshot.configs.get(resource)
     if (configs is None and draft.creates(resource) is None) or draft.like(resource, key) is not None:
         return
-    # Brokers list every key of a topic or group, so a key that is not listed does not exist. Of a broker they leave out
-    # some dynamic keys that are not set. An empty set shows nothing.
+    # Brokers list every key of a topic or group, so an unlisted key does not exist. For a broker they omit some dynamic
+    # keys that are not set. An empty set proves nothing.
     if resource.type.entity.lister in (Lister.TOPICS, Lister.GROUPS) and (configs is None or len(configs)):
         known = draft.inheritance.keys(resource.type)
         if known:
@@ -82,7 +83,7 @@ def _check_known(resource: ConfigResource, key: str, draft: plan_staged.Draft) -
 
 
 def _level(feature: str, draft: plan_staged.Draft) -> int | None:
-    """Return the level of a feature once the plan is applied, None if it was not read."""
+    """Return the level of a feature after the plan; None if it was not read."""
     staged = draft.at(edits.Slot(FeatureTarget(feature), ""))
     if staged is not None and isinstance(staged.edit, edits.SetFeature):
         return staged.edit.level
@@ -91,7 +92,7 @@ def _level(feature: str, draft: plan_staged.Draft) -> int | None:
 
 
 def _close(key: str, known: list[str]) -> str:
-    from difflib import get_close_matches  # only where something is refused
+    from difflib import get_close_matches  # imported only for a refusal
 
     close = get_close_matches(key, known, n=3, cutoff=0.6)
     return f"Did you mean {' or '.join(close)}?" if close else "Look at the configs of the entity for its keys."
@@ -104,8 +105,8 @@ def _was(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> plan_staged.Was:
 
 
 def judge_set(edit: edits.SetConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
-    """Return a value that is staged, or dropped because it is set already. Raises Refused, as the other verdicts."""
-    # The order decides which refusal is shown: a key can't be judged on a resource that does not exist.
+    """Return Staged for a new value, Dropped if it is set already. Raise Refused, as the other verdicts do."""
+    # The order decides which refusal is shown: a key can't be checked on a resource that does not exist.
     _check_place(edit, draft)
     _check_key(edit, draft)
     resource, key, value = edit.resource, edit.key, edit.value
@@ -146,15 +147,15 @@ def _value_remedy(like: ConfigEntry | None) -> str:
 def _is_sensitive(resource: ConfigResource, key: str, like: ConfigEntry | None, draft: plan_staged.Draft) -> bool:
     if like is not None:
         return like.sensitive
-    # A key with a listener's prefix is as sensitive as the key that it stands for.
+    # A key with a listener's prefix is as sensitive as the key without it.
     base = listener_base(key) if resource.type == BROKER else None
     entry = draft.inheritance.sample(BROKER, base) if base else None
     return entry is not None and entry.sensitive
 
 
 def _is_own(was: ConfigEntry, value: str, resource: ConfigResource) -> bool:
-    """Return whether the resource itself has this value already. False for a store's location: to set it again makes a
-    broker reload the file. False for a logger's level, which may be its parent's: to set it pins it.
+    """Return whether the resource already has this override. False for a store's location, because setting it again
+    makes a broker reload the file. False for a logger's level, because setting an inherited level pins it.
     """
     own = own_text(was, resource)
     if own is None or resource.type.entity.has_levels or (resource.type == BROKER and "store." in was.name):
@@ -163,7 +164,7 @@ def _is_own(was: ConfigEntry, value: str, resource: ConfigResource) -> bool:
 
 
 def judge_unset(edit: edits.UnsetConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
-    """Return the removal of a value that is staged, or dropped because it would change nothing."""
+    """Return Staged for the removal of a value, Dropped if it would change nothing."""
     resource, key = edit.resource, edit.key
     _check_place(edit, draft)
     if resource.type.entity.has_levels and key == ROOT_LOGGER:
@@ -185,12 +186,12 @@ def judge_unset(edit: edits.UnsetConfig, draft: plan_staged.Draft) -> plan_stage
 
 
 def judge_append(edit: edits.AppendConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
-    """Return items to append to a list that are staged, or dropped because they are in it already."""
+    """Return Staged for items to append to a list, Dropped if they are in it already."""
     return _judge_items(edit, draft, appended, "append", "already")
 
 
 def judge_subtract(edit: edits.SubtractConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
-    """Return items to remove from a list that are staged, or dropped because they are not in it."""
+    """Return Staged for items to remove from a list, Dropped if they are not in it."""
     return _judge_items(edit, draft, subtracted, "subtract", "not")
 
 
@@ -201,11 +202,11 @@ def _judge_items(
     verb: str,
     there: str,
 ) -> plan_staged.Verdict:
-    """Return an edit of a list's items that is staged or dropped. Raises Refused.
+    """Return Staged or Dropped for an edit of a list's items. Raise Refused.
 
     Args:
-        change: returns a list with the items added or removed.
-        there: how items that change nothing relate to the list, for the message: ``already`` or ``not``.
+        change: returns the list after adding or removing the items.
+        there: how items without effect relate to the list, for the message: ``already`` or ``not``.
     """
     resource, key = edit.resource, edit.key
     _check_place(edit, draft)
@@ -227,12 +228,12 @@ def _judge_items(
                 f"{key} is staged to be changed otherwise",
                 f"Set {key} to the whole list, or discard what is staged first.",
             )
-        # One slot holds one edit: a second append extends the first instead of replacing it.
+        # One slot holds one edit: a second append extends the first one.
         items = list(dict.fromkeys([*existing.edit.value.split(","), *items]))
     edit = structs.replace(edit, value=",".join(items))
     was = _was(edit, draft)
     own = own_text(was, resource) if isinstance(was, ConfigEntry) else None
-    # Only an own list shows that nothing changes: an inherited one becomes the resource's own by the edit.
+    # Only an override proves that nothing changes: the edit makes an inherited list an override.
     if own is not None and change(own, edit.value) == ",".join(parts_of(own)):
         return plan_staged.Dropped(edit, f"{', '.join(items)}: {there} in {key}")
     return plan_staged.Staged(edit, was)

@@ -1,4 +1,4 @@
-"""What changed between staging and applying: was, theirs and mine, for everything that a plan touches. Pure."""
+"""Changes between staging and applying: was, theirs and mine, for every target of a plan. Pure."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from console.plan.staged import UNREAD, Described, Staged, Was, topic_id_of
 
 
 class Conflict(Struct, frozen=True):
-    """An edit whose target is not as it was when the edit was staged.
+    """An edit whose target changed after the edit was staged.
 
-    was: what was read then; theirs: what is there now, unknown where it could not be read again; mine: what the edit
-    makes of it. now, topic_id: what was read again, and the id of its topic: they tell a conflict that the operator has
-    seen from a later one. why: what is wrong with the target though its value may be as it was; ``""`` if nothing.
+    was: the state at staging; theirs: the present state, unknown if it could not be read again; mine: the state after
+    the edit. now, topic_id: the new state and the id of its topic, which distinguish a conflict that the operator has
+    seen from a later one. why: a problem with the target even if its value is unchanged; ``""`` if there is no problem.
     """
 
     staged: Staged
@@ -34,7 +34,7 @@ class Conflict(Struct, frozen=True):
 
     @property
     def is_unknown(self) -> bool:
-        """Whether the target could not be read again, so that nothing says whether it changed."""
+        """Whether the target could not be read again, so that a change can't be ruled out."""
         return self.now is UNREAD
 
 
@@ -42,10 +42,10 @@ def conflicts(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]
     """Return the edits whose target has changed since they were staged.
 
     An edit that another client has already made overwrites nothing and is no conflict. An edit that was staged before
-    its target was read has nothing to compare with, and conflicts only where it is in doubt or can't be done.
+    its target was read has no state to compare, and conflicts only if it is in doubt or impossible.
 
     Args:
-        fresh: a snapshot in which all that the edits touch was just described.
+        fresh: a snapshot in which all targets of the edits were just described.
 
     Returns:
         One conflict for each such edit, in the order of `staged`.
@@ -60,28 +60,27 @@ def _conflicts(staged: Iterable[Staged], fresh: Snapshot) -> Iterator[Conflict]:
     new = {name for each in all_ if (name := each.edit.new_topic) is not None}
     for each in all_:
         edit, was = each.edit, each.was
-        # Its topic does not exist before this plan: nothing can have been there.
+        # This plan creates its topic, so there was no former state.
         if edit.on_topic in new:
             continue
         now = current_state(edit, seen)
         topic_id = topic_id_of(edit, fresh)
-        # Names are not enough: a topic that was deleted and created again has other records, and the edit was not meant
-        # for it.
+        # Names are not enough: a recreated topic has other records, and the edit was for the former topic.
         another = each.topic_id is not None and topic_id is not None and each.topic_id != topic_id
         why = f"topic {edit.on_topic} was deleted and created again since" if another else each.doubt
         why = why or obstacle(edit, now)
         if was is UNREAD and not why:
             continue
         lost = now is UNREAD
-        # What can't be read again is a conflict, too: to send on an unknown state might overwrite another's change
-        # unseen.
+        # A target that can't be read again is also a conflict: a request could overwrite an unseen change by another
+        # client.
         if lost or ((why or moved(edit, was, now)) and wanted(edit, now) is not True):
             sides = before(edit, was, inheritance), before(edit, now, inheritance), after(edit, now, inheritance)
             yield Conflict(each, *sides, now, topic_id, why)
 
 
 def changed_since(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
-    """Return the conflicts in which the target itself changed, and not only what it inherits."""
+    """Return the conflicts in which the target itself changed, not only its inherited values."""
     return tuple(
         c for c in conflicts(staged, fresh) if c.why or c.is_unknown or own_moved(c.staged.edit, c.staged.was, c.now)
     )
@@ -93,7 +92,7 @@ def surprises(applied: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...
 
 
 def set_back(applied: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
-    """Return a conflict for each edit that was seen to be applied and is not any more."""
+    """Return a conflict for each applied edit whose value has been changed since."""
     seen = Described(fresh)
     inheritance, found = seen.inheritance, []
     for each in applied:
@@ -109,8 +108,8 @@ def _visible(conflict: Conflict) -> bool:
 
 
 def left_over(found_: Iterable[Conflict], accepted: Iterable[Conflict]) -> tuple[Conflict, ...]:
-    """Return the conflicts that were not accepted: those are accepted that show the same edit over the same state as
-    before.
+    """Return the conflicts that were not accepted. A conflict is accepted if it shows the same edit over the same
+    state.
     """
     seen = {conflict.staged.edit.slot: conflict for conflict in accepted}
     return tuple(c for c in found_ if not _same(c, seen.get(c.staged.edit.slot)))
@@ -123,8 +122,8 @@ def _same(one: Conflict, other: Conflict | None) -> bool:
 
 
 def rebased(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Staged, ...]:
-    """Return the same edits based on what is there now, where it was read, and on the topics that are there now: what a
-    journal has to restore. Their doubts are cleared: the operator has accepted them.
+    """Return the edits based on the present state and topics, as far as they were read: the state that a journal has to
+    restore. The doubts are cleared, because the operator has accepted them.
     """
     seen = Described(fresh)
     made = []
@@ -137,5 +136,5 @@ def rebased(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Staged, ...]:
 
 
 def rebase(plan: Plan, upon: Mapping[Slot, Staged]) -> Plan:
-    """Return the plan with these edits in place of what is staged for their slots; it adds no step to undo."""
+    """Return the plan with these edits in place of the staged ones of their slots; it adds no step to undo."""
     return replace(plan, staged=tuple(upon.get(staged.edit.slot, staged) for staged in plan.staged))

@@ -1,4 +1,4 @@
-"""The changes of a plan, line by line: old -> new, and where each value comes from."""
+"""The changes of a plan, line by line: old -> new, and the source of each value."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from console.plan.staged import UNREAD, Draft, Staged, Was, subject
 
 
 def diff(plan: Plan, snapshot: Snapshot) -> tuple[DiffGroup, ...]:
-    """Return every change that the plan makes, grouped by target, against the snapshot where it was read, else against
-    what was read when the edit was staged.
+    """Return every change of the plan, grouped by target, compared with the snapshot, or with the state at staging if
+    the snapshot lacks the target.
     """
     return diff_of(plan.staged, Draft(plan.staged, snapshot))
 
 
 def diff_at(target: Target, plan: Plan, snapshot: Snapshot) -> tuple[DiffGroup, ...]:
-    """Return the changes that the plan makes to one target, as `diff` does; none of the others is looked at."""
+    """Return the plan's changes of one target, as `diff` does, without reading the other targets."""
     some = [staged for staged in plan.staged if _heading(staged.edit.target) == target]
     return diff_of(some, Draft(plan.staged, snapshot)) if some else ()
 
 
 def diff_of(some: Iterable[Staged], draft: Draft) -> tuple[DiffGroup, ...]:
-    """Return the changes that some of a draft's edits make, as `diff` does."""
+    """Return the changes of some of a draft's edits, as `diff` does."""
     groups: dict[Target, list[DiffLine]] = {}
     for staged in some:
         lines = groups.setdefault(_heading(staged.edit.target), [])
         lines.append(_line(staged, draft))
         for edit in kind_of(staged.edit).implies(staged.edit):
-            # A config that is staged by itself overrides the one that the creation implies, and has its own line.
+            # A staged config overrides the one that the creation implies, and has its own line.
             if draft.at(edit.slot) is None:
                 new = after(edit, None, draft.inheritance)
                 lines.append(DiffLine(staged, kind_of(edit).verb, edit.key, NOTHING, new, implied=edit))
@@ -43,17 +43,17 @@ def diff_of(some: Iterable[Staged], draft: Draft) -> tuple[DiffGroup, ...]:
 
 
 def _heading(target: Target) -> Target:
-    """Return the target under which a target's lines are shown: all offsets of a group stand under the group."""
+    """Return the target whose heading has this target's lines: all offsets of a group are listed under the group."""
     return GroupTarget(target.group) if isinstance(target, GroupOffsetTarget) else subject(target)
 
 
 def before(edit: Edit, there: Was, inheritance: Inheritance) -> EffectiveValue:
-    """Return the effective value without the edit, given the state of its target."""
+    """Return the effective value without the edit, for a state of its target."""
     return UNKNOWN if there is UNREAD else kind_of(edit).before(edit, there, inheritance)
 
 
 def after(edit: Edit, there: Was, inheritance: Inheritance) -> EffectiveValue:
-    """Return the effective value once the edit is done, given the state of its target."""
+    """Return the effective value after the edit, for a state of its target."""
     return kind_of(edit).after(edit, None if there is UNREAD else there, inheritance)
 
 

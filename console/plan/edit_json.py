@@ -1,7 +1,7 @@
-"""Edits and the former states of their targets as JSON and back: the form that plan files and journals keep.
+"""Edits and the former states of their targets in JSON, the form of plan files and journals.
 
-An edit is an object of its fields, with its kind in ``op``; a state is what its kind keeps of it. A secret is null, and
-comes back empty.
+An edit is an object of its fields, with its kind in ``op``; a state has the form that its kind stores. A secret is
+null, and is read as empty.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def edit_json(edit: Edit) -> Json:
 
 
 def slot_json(slot: Slot) -> Any:
-    """Return the texts and numbers that stand for a slot in the JSON forms of its edits."""
+    """Return the texts and numbers that represent a slot in the JSON forms of its edits."""
     return to_builtins(slot, enc_hook=_written)
 
 
@@ -34,7 +34,7 @@ def edit_of(data: Json) -> Edit:
     """Return the edit of a JSON form.
 
     Raises:
-        KeyError, TypeError, ValueError: it is no edit's form.
+        KeyError, TypeError, ValueError: the data is not the form of an edit.
     """
     from console.plan.kinds.registry import BY_OP
 
@@ -43,10 +43,10 @@ def edit_of(data: Json) -> Edit:
 
 
 def was_json(edit: Edit, was: Was) -> Any:
-    """Return the JSON form of a former state: None for nothing, ``"unread"`` for what was not read."""
+    """Return the JSON form of a former state: None for an absent target, ``"unread"`` for an unread one."""
     from console.plan.kinds.registry import kind_of
 
-    # Unread and absent have to stay apart in files: a revert deletes what was absent, and leaves what was unread.
+    # Files distinguish unread from absent: a revert deletes an absent target, and leaves an unread one.
     return to_builtins(was if was is None or was is UNREAD else kind_of(edit).kept(was), enc_hook=_written)
 
 
@@ -54,7 +54,7 @@ def was_of(edit: Edit, data: Any) -> Was:
     """Return the former state of a JSON form, as far as it was written.
 
     Raises:
-        TypeError, ValueError: it is not the form of a state of this kind of edit.
+        TypeError, ValueError: the data is not the form of a state of this kind.
     """
     from console.plan.kinds.registry import kind_of
 
@@ -63,12 +63,12 @@ def was_of(edit: Edit, data: Any) -> Was:
     if data == UNREAD.value:
         return UNREAD
     kind = kind_of(edit)
-    # JSON has no number for a quota that is NaN or infinite: it is there as text.
+    # JSON has no number for NaN or an infinite quota: files have it as text.
     return kind.state_of(convert(data, kind.state, strict=kind.state is not float, dec_hook=_read))
 
 
 def _written(value: object) -> str | int | None:
-    """Return the JSON form of what msgspec does not know; None for a secret."""
+    """Return the JSON form of a value that msgspec does not know; None for a secret."""
     return value.json if isinstance(value, Code) else None
 
 

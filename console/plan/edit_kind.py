@@ -1,9 +1,9 @@
-"""What a kind of edit is: the class whose methods each kind of `console.plan.kinds` overrides, and how edits are sent.
+"""The interface of a kind of edit, a class whose methods each kind of `console.plan.kinds` overrides, and its batches.
 
-What most kinds leave out has a default here. Kinds that are sent in one request share a `Batch`.
+Methods that most kinds omit have a default here. Kinds that are sent in one request share a `Batch`.
 """
 
-# ruff: noqa: ARG002 -- what is done by default needs fewer arguments than what kinds do.
+# ruff: noqa: ARG002 -- defaults need fewer arguments than the kinds' methods.
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from console.plan.staged import Described, Draft, Verdict, Was
 
 
 class Reversal(NamedTuple):
-    """How an edit is reverted.
+    """The reversal of an edit.
 
-    edits: they do it together; empty where nothing can. left: the state of their targets that the edit left, which they
-    are based on. loss: what does not come back with it; ``""`` where all does.
+    edits: the edits that revert it together; empty if it is impossible. left: the state of their targets that the edit
+    left, on which they are based. loss: the part that they do not restore; ``""`` if they restore all.
     """
 
     edits: tuple[Edit, ...]
@@ -36,47 +36,47 @@ class Reversal(NamedTuple):
 
 
 class EditKind:
-    """Everything about one kind of edit: the seam between a noun and the plan, which knows no kind by name.
+    """The interface of one kind of edit: the seam between a noun and the plan, which knows no kind by name.
 
     Methods are pure and read nothing but their arguments; `Any` stands for the kind's own edit and state.
 
     Args:
         edit: of the class in the attribute `edit`.
-        was, now, there: a state of the edit's target as `current` returns it: when it was staged, read again, either.
-            None where nothing is there. UNREAD reaches `settled` alone; `note` and `after` get None in its place.
-        seen, draft: the snapshot with lookups that are computed once; a draft has all staged edits as well.
-        inheritance: what config resources inherit in that snapshot.
+        was, now, there: a state of the edit's target as `current` returns it: at staging, read again, either of both.
+            None if the target is absent. UNREAD reaches only `settled`; `note` and `after` receive None instead.
+        seen, draft: the snapshot with lookups that are computed once; a draft also has all staged edits.
+        inheritance: the inherited values of config resources in that snapshot.
     """
 
     edit: type[Edit]
-    """The class; no two kinds have the same."""
+    """The class; each kind has its own."""
     verb: str
-    """The verb of its lines in a diff, as an operator says it: ``set``, ``delete``."""
+    """The verb of its lines in a diff, in an operator's terms: ``set``, ``delete``."""
     state: Any
-    """The type of what plan files and journals keep of the state of its target: the state's own, or that of `kept`."""
+    """The type of the target's state in plan files and journals: the state's own type, or that of `kept`."""
     batch: Batch
     """How it is sent. Kinds that one request can carry share a batch."""
     risks: tuple[RiskRule, ...] = ()
     """Its warnings, in the order of `risk_rules.NAMES`."""
     no_way_back: str
-    """Of a kind without a `reversal` of its own: why nothing reverts it, for an operator."""
+    """For a kind without a `reversal`: the reason why it can't be reverted, for an operator."""
     left: Was = None
-    """Of such a kind: the state of its target that an edit leaves."""
+    """For such a kind: the state of its target after an edit."""
 
     def kept(self, was: Any) -> Any:
-        """Return what files keep of a state."""
+        """Return the form of a state for files."""
         return was
 
     def state_of(self, kept: Any) -> Was:
-        """Return the state again, as far as it was kept."""
+        """Return the state from its form in files."""
         found: Was = kept
         return found
 
     # -- staging -------------------------------------------------------------------------------------------------------
 
     def judge(self, edit: Any, draft: Draft) -> Verdict:
-        """Return Staged with values parsed and the state of its target, or Dropped if it would change nothing. It does
-        not check what brokers alone can know: a staged edit may still fail.
+        """Return Staged with parsed values and the state of its target, or Dropped if it would change nothing. Checks
+        that only brokers can make are left out: a staged edit may still fail.
 
         Raises:
             Refused: it can't be staged.
@@ -86,8 +86,9 @@ class EditKind:
     # -- what is there -------------------------------------------------------------------------------------------------
 
     def current(self, edit: Any, seen: Described) -> Was:
-        """Return the state of its target: None if nothing is there, UNREAD if that part was not read. What was not read
-        never counts as missing: an apply would overwrite it unseen."""
+        """Return the state of its target: None if it is absent, UNREAD if that part was not read. An unread target
+        never counts as absent: an apply would overwrite it unseen.
+        """
         raise NotImplementedError
 
     def touches(self, edit: Any) -> tuple[Target, ...]:
@@ -95,7 +96,7 @@ class EditKind:
         return (edit.target,)
 
     def obstacle(self, edit: Any, now: Any) -> str:
-        """Return why the edit can't be done now, though its value may be as it was; ``""`` if it can."""
+        """Return why the edit is impossible now, even if its value is unchanged; ``""`` if it is possible."""
         return ""
 
     def moved(self, edit: Any, was: Any, now: Any) -> bool:
@@ -104,16 +105,17 @@ class EditKind:
         return changed
 
     def own_moved(self, edit: Any, was: Any, now: Any) -> bool:
-        """Return the same without what the target inherits."""
+        """Return whether the target changed, without inherited values."""
         return self.moved(edit, was, now)
 
     def wanted(self, edit: Any, now: Any) -> bool | None:
-        """Return whether that is what the edit wants; None where it can't be seen: of a secret, or of an edit that is
-        done once and leaves no state. A lost answer then stays unknown."""
+        """Return whether the state is the wanted one; None if it can't be seen: a secret, or an edit that is done once
+        and leaves no state. The outcome of a lost response is then unknown.
+        """
         raise NotImplementedError
 
     def settled(self, edit: Any, was: Any, now: Any, changed: bool) -> Status | None:
-        """Return the outcome of an edit whose answer was lost; None leaves it to `wanted`."""
+        """Return the outcome of an edit whose response was lost; None leaves the decision to `wanted`."""
         return None
 
     # -- presentation --------------------------------------------------------------------------------------------------
@@ -123,15 +125,15 @@ class EditKind:
         raise NotImplementedError
 
     def after(self, edit: Any, there: Any, inheritance: Inheritance) -> EffectiveValue:
-        """Return the effective value once the edit is done."""
+        """Return the effective value after the edit."""
         raise NotImplementedError
 
     def beneath(self, edit: Any, draft: Draft) -> Inheritance:
-        """Return the inheritance for `after`: what is staged beside the edit may change what it falls back to."""
+        """Return the inheritance for `after`: other staged edits may change the values that the target inherits."""
         return draft.inheritance
 
     def note(self, edit: Any, there: Any, old: EffectiveValue, inheritance: Inheritance) -> str:
-        """Return what the operator may not expect of the line; ``""`` for nothing."""
+        """Return a note on an effect that the operator may not expect; ``""`` for no note."""
         return ""
 
     def phrase(self, line: DiffLine, old: str, new: str) -> str:
@@ -139,33 +141,35 @@ class EditKind:
         return line.verb
 
     def implies(self, edit: Any) -> tuple[Edit, ...]:
-        """Return edits that it makes besides, and that an edit staged for their slot overrides."""
+        """Return additional edits that it makes, which an edit staged for their slot overrides."""
         return ()
 
     def effects(self, edit: Any, draft: Draft) -> tuple[str, ...]:
-        """Return who else is changed, a line each, given all that is staged."""
+        """Return a line for each effect on others, given all staged edits."""
         return ()
 
     # -- applying and reverting ----------------------------------------------------------------------------------------
 
     def recorded(self, edit: Any, snapshot: Snapshot) -> Mapping[str, str]:
-        """Return what the journal keeps for `reversal` besides the state, of the snapshot right before it is sent."""
+        """Return the facts that the journal stores for `reversal` besides the state, from the snapshot just before
+        sending.
+        """
         return {}
 
     def reversal(self, edit: Any, was: Any, recorded: Mapping[str, str]) -> Reversal:
-        """Return its opposite, given what `recorded` returned."""
+        """Return its reversal, from the result of `recorded`."""
         return Reversal((), self.left, self.no_way_back)
 
     def takes_away(self, edit: Any) -> bool:
-        """Return whether it is a loss that it can't be reversed: an operator is warned of it."""
+        """Return whether a missing reversal is a loss, of which the operator is warned."""
         return True
 
     def relapses(self, edit: Any, snapshot: Snapshot) -> float:
-        """Return the seconds within which the cluster may take it back itself, after it was applied; 0: never."""
+        """Return the seconds within which the cluster itself may revert it after it was applied; 0: never."""
         return 0.0
 
     def doubt(self, edit: Any, change: int, same_topic: bool) -> str:
-        """Return why the target of an edit that reverts one of a change may not be what the change made; ``""`` for no
+        """Return the reason why the target of a reverting edit may not be the result of the change; ``""`` for no
         doubt.
 
         Args:
@@ -175,14 +179,14 @@ class EditKind:
 
 
 class Removal(EditKind):
-    """A kind of edit that takes its target away."""
+    """A kind of edit that removes its target."""
 
     def wanted(self, edit: Any, now: Any) -> bool | None:
-        """Return whether nothing is there."""
+        """Return whether the target is absent."""
         return now is None
 
     def after(self, edit: Any, there: Any, inheritance: Inheritance) -> EffectiveValue:
-        """Return that nothing applies."""
+        """Return NOTHING: no value is left."""
         return NOTHING
 
 
@@ -198,7 +202,7 @@ def _no_commands(_target: Target, _lines: Sequence[DiffLine]) -> tuple[Command, 
 
 
 def each_line(command: Callable[[Any, DiffLine], Command]) -> Callable[[Target, Sequence[DiffLine]], Iterable[Command]]:
-    """Return the commands of a batch whose edits have one each. command: (edit, its line) -> its command."""
+    """Return the commands of a batch in which each edit has its own. command: (edit, its line) -> its command."""
     return lambda _target, lines: (command(line.edit, line) for line in lines)
 
 
@@ -210,16 +214,16 @@ class Batch(Struct, frozen=True, eq=False, kw_only=True):
 
     steps: Steps
     predict: Callable[[Snapshot, Sequence[Any]], Snapshot]
-    """(snapshot, edits) -> the cluster after them, as far as it can be known; untouched parts stay the same objects."""
+    """(snapshot, edits) -> the predicted cluster after them; unchanged parts stay the same objects."""
     commands: Callable[[Target, Sequence[DiffLine]], Iterable[Command]] = _no_commands
     """(target, its lines) -> the commands of Kafka's tools for one target."""
     all_commands: Callable[[Sequence[DiffLine]], Iterable[Command]] | None = None
-    """(lines) -> those for the lines of all targets together, where one command can carry many."""
+    """(lines) -> the commands for the lines of all targets together, if one command can carry many."""
     carries: Callable[[DiffLine], bool] = _never
-    """(line) -> of a batch that creates topics: whether the command that creates one can carry this line, too."""
+    """(line) -> for a batch that creates topics: whether the command of a creation can also carry this line."""
     waits_for: Batch | None = None
     """The batch whose requests all have to succeed before these are sent: an earlier one in `BATCHES`."""
     why: str = ""
-    """What the note of a request says where it waits."""
+    """The note of a waiting request."""
     refused_before: bool = False
     """Whether brokers would refuse these before that batch, so that they can't be checked in advance."""

@@ -1,6 +1,6 @@
-"""Edits: what an operator wants changed, one value each. A plan holds them; nothing here reads or sends.
+"""Edits: the changes that an operator wants, one value each. A plan holds them; nothing here reads or sends.
 
-All that depends on the kind of an edit stands in the kind's class: `console.plan.kinds`.
+Everything that depends on the kind of an edit is in the kind's class: `console.plan.kinds`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from console.model.secret import MaybeSecret, Secret
 
 
 class Slot(NamedTuple):
-    """What an edit changes: a plan has at most one edit for each slot. key is ``""`` where the edit is of the whole
+    """The target and key of an edit: a plan has at most one edit for each slot. key: ``""`` for an edit of the whole
     target.
     """
 
@@ -35,7 +35,7 @@ def _op(name: str) -> str:
 class Edit(Struct, frozen=True, tag_field="op", tag=_op, forbid_unknown_fields=True):
     """An edit of one target, or of one key of it. Equal edits are of one kind and have equal fields.
 
-    Plan files and journals keep it by the names of its class and fields (`console.plan.edit_json`).
+    Plan files and journals store it by the names of its class and fields (`console.plan.edit_json`).
     """
 
     @property
@@ -45,7 +45,7 @@ class Edit(Struct, frozen=True, tag_field="op", tag=_op, forbid_unknown_fields=T
 
     @property
     def key(self) -> str:
-        """The key of the target that is changed; ``""`` where the edit is of the target as a whole."""
+        """The changed key of the target; ``""`` for an edit of the whole target."""
         return ""
 
     @property
@@ -55,7 +55,7 @@ class Edit(Struct, frozen=True, tag_field="op", tag=_op, forbid_unknown_fields=T
 
     @property
     def on_topic(self) -> str | None:
-        """The name of the topic that has to exist for the edit; None for edits of other things, and for a creation."""
+        """The name of a topic that must exist before the edit; None for a creation and for edits of other entities."""
         return None
 
     @property
@@ -80,7 +80,7 @@ class _ConfigEdit(Edit, frozen=True):
 
     @property
     def on_topic(self) -> str | None:
-        """The resource's name where it is a topic."""
+        """The resource's name if it is a topic."""
         return self.resource.name if self.resource.type == TOPIC else None
 
 
@@ -91,16 +91,16 @@ class SetConfig(_ConfigEdit, frozen=True):
 
     @property
     def holds_secret(self) -> bool:
-        """Whether the value is one."""
+        """Whether the value is a Secret."""
         return isinstance(self.value, Secret)
 
 
 class UnsetConfig(_ConfigEdit, frozen=True):
-    """Delete the resource's own value of a key, so that it inherits again."""
+    """Delete the resource's override of a key, so that it inherits again."""
 
 
 class AppendConfig(_ConfigEdit, frozen=True):
-    """Add items, separated by commas, to a LIST; items that are in it stay as they are."""
+    """Add items, separated by commas, to a LIST; present items stay as they are."""
 
     value: str
 
@@ -165,7 +165,7 @@ class CreateTopic(Edit, frozen=True):
 
     @property
     def holds_secret(self) -> bool:
-        """Whether the value of one of its configs is one."""
+        """Whether the value of one of its configs is a Secret."""
         return any(isinstance(value, Secret) for value in self.topic.configs.values())
 
 
@@ -210,7 +210,7 @@ class UpsertScram(_ScramEdit, frozen=True):
 
     @property
     def holds_secret(self) -> bool:
-        """A password is always one."""
+        """True: a password is always a Secret."""
         return True
 
 
@@ -261,11 +261,11 @@ class _Election(_OnTopic, frozen=True):
 
 
 class ElectPreferred(_Election, frozen=True):
-    """Make the preferred replica lead, the first one of the partition."""
+    """Make the preferred replica of the partition, its first one, the leader."""
 
 
 class ElectUnclean(_Election, frozen=True):
-    """Make a replica lead that is out of sync, where none in sync is alive. Its missing records are lost."""
+    """Make an out-of-sync replica the leader if no replica in sync is alive. Its missing records are lost."""
 
 
 class _OfMove(_OnTopic, frozen=True):
@@ -318,9 +318,9 @@ class _GroupOffsetEdit(Edit, frozen=True):
 
 
 class CommitOffset(_GroupOffsetEdit, frozen=True):
-    """Commit an offset for a group; for a share group, set where it starts to deliver. leader_epoch: -1 if unknown;
-    metadata: a text that is stored with it. restored: the group had it before, so that it may be outside of the log.
-    share: a group that does not exist yet is to be a share group.
+    """Commit an offset for a group; for a share group, set its start offset. leader_epoch: -1 if unknown; metadata:
+    text that is stored with the offset. restored: the group had it before, so it may be outside the log. share: create
+    a missing group as a share group.
     """
 
     offset: int
@@ -379,8 +379,9 @@ class _VoterEdit(Edit, frozen=True):
 
 
 class JoinQuorum(_VoterEdit, frozen=True):
-    """Make a controller that follows the log a voter. directory_id: of its log, ``""`` where none follows; listener,
-    host, port: where other voters reach it, ``""`` and -1 where that is unknown."""
+    """Make a controller that follows the log a voter. directory_id: the directory of its log, ``""`` if no such
+    controller follows; listener, host, port: its endpoint for other voters, ``""`` and -1 if unknown.
+    """
 
     listener: str = ""
     host: str = ""
@@ -388,15 +389,17 @@ class JoinQuorum(_VoterEdit, frozen=True):
 
 
 class LeaveQuorum(_VoterEdit, frozen=True):
-    """Take a controller's vote. directory_id: of the voter that is meant, ``""`` where there is none."""
+    """Remove a controller from the voters. directory_id: the directory of the voter; ``""`` if the quorum is static."""
 
 
 BROKERS_OWN, AT_ONCE = -1, -1
-"""A period that the broker's configs decide, and none before a token expires."""
+"""A period that the broker's configs decide, and the period of a token that expires at once."""
 
 
 class MakeToken(Edit, frozen=True):
-    """Make a token. owner: a principal, ``""`` for who asks. lifetime_ms: `BROKERS_OWN`, or at most so long."""
+    """Create a token. owner: a principal, ``""`` for the client's own. lifetime_ms: the longest lifetime, or
+    `BROKERS_OWN`.
+    """
 
     owner: str = ""
     renewers: tuple[str, ...] = ()
@@ -404,7 +407,7 @@ class MakeToken(Edit, frozen=True):
 
     @property
     def target(self) -> changes.NewToken:
-        """The token that is to be: one of each owner in a plan."""
+        """The new token: one for each owner in a plan."""
         return changes.NewToken(self.owner)
 
 
@@ -419,11 +422,11 @@ class _TokenEdit(Edit, frozen=True):
 
 
 class Renew(_TokenEdit, frozen=True):
-    """Have a token expire a period from now on, `BROKERS_OWN` as the broker's configs have it."""
+    """Make a token expire after a period from now on; `BROKERS_OWN` for the period of the broker's configs."""
 
 
 class Expire(_TokenEdit, frozen=True):
-    """Have a token expire a period from now on, or `AT_ONCE`."""
+    """Make a token expire after a period from now on, or `AT_ONCE`."""
 
 
 ConfigEdit = SetConfig | UnsetConfig | AppendConfig | SubtractConfig

@@ -1,4 +1,4 @@
-"""What applies to the target of an edit before and after it, as values; `diff` computes them."""
+"""Effective values of an edit's target before and after it; `diff` computes them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from console.plan.staged import Staged
 
 
 class EffectiveValue(NamedTuple):
-    """What applies to a slot before or after an edit.
+    """The effective value of a slot before or after an edit.
 
     value: a config's text, a quota's number, a topic's partition count, a credential's iterations, an ACL's permission
-    (``ALLOW``); None: nothing. source, name: where a config value comes from and the key's name there
-    (``log.retention.ms``); None, ``""`` for everything but configs. hidden: there is a value, or may be one, that is
-    not shown. known: False where it was not read.
+    (``ALLOW``); None: no value. source, name: the source of a config value and the key's name there
+    (``log.retention.ms``); None, ``""`` for everything but configs. hidden: there is or may be a value that is not
+    shown. known: False if it was not read.
     """
 
     value: str | float | None
@@ -37,12 +37,12 @@ def inherited_value(inherited: Inherited) -> EffectiveValue:
 
 
 class DiffLine(NamedTuple):
-    """One change that a request makes, of one staged edit (a created topic has a line for each config besides its own).
+    """One change by a request, from one staged edit (a created topic also has a line for each config).
 
     verb: ``set`` ``unset`` ``append`` ``subtract`` ``add`` ``remove`` ``create`` ``grow`` ``delete``. key: a config's
-    or a quota's; ``""`` where the line is about the whole target. moved: the target has changed since the edit was
-    staged. note: what the operator may not expect. implied: the edit that the line is about, where the staged one
-    implies it: a config of a topic that is created.
+    or a quota's; ``""`` for a line about the whole target. moved: the target has changed since the edit was staged.
+    note: an effect that the operator may not expect. implied: the edit of this line if the staged edit implies it: a
+    config of a created topic.
     """
 
     staged: Staged
@@ -56,13 +56,13 @@ class DiffLine(NamedTuple):
 
     @property
     def edit(self) -> Edit:
-        """The edit that the line is about."""
+        """The edit of this line."""
         return self.staged.edit if self.implied is None else self.implied
 
 
 class DiffGroup(NamedTuple):
-    """The lines of one target, in the order they were staged. A topic's own edits stand with those of its configs,
-    under its config resource.
+    """The lines of one target, in the order of staging. A topic's own edits are listed with those of its configs, under
+    its config resource.
     """
 
     target: Target

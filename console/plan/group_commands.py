@@ -11,7 +11,7 @@ from console.plan.kafka_tools import STDIN, Command, option
 from console.plan.staged import Staged
 
 SINGLY = 5
-"""With more offsets than this a command reads them from a file (--from-file), here its standard input."""
+"""Above this number of offsets a command reads them from a file (--from-file), here its standard input."""
 
 
 def _tool(share: bool, action: str, group: str) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ def _partitions(topic: str, numbers: Iterable[int]) -> str:
 
 
 def _share_commands(group: str, staged: Iterable[Staged]) -> Iterator[Command]:
-    """Yield the commands of kafka-share-groups, which resets only to where a log begins or ends, not to an offset."""
+    """Yield the commands of kafka-share-groups, which can reset only to the start or end of a log, not to an offset."""
     begin = _tool(True, "--reset-offsets", group)
     places: dict[tuple[str, str], list[int]] = {}
     for each in staged:

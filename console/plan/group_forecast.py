@@ -1,4 +1,4 @@
-"""What a group reads again, or never, once its offsets change; and the members that prevent the change. Pure."""
+"""Records that a group reads again, or never, after a change of its offsets; members that prevent it. Pure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from console.plan.staged import Staged
 
 SHARE, STREAMS = "share", "streams"
 NAMED = 3
-"""Members and topics that a message names."""
+"""Limit of members and topics that a message names."""
 
 
 def is_of_share_group(staged: Staged) -> bool:
-    """Return whether an edit's group is a share group, or is going to be created as one."""
+    """Return whether an edit's group is a share group, or will be created as one."""
     if isinstance(staged.was, GroupOffset) and staged.was.type:
         return staged.was.type == SHARE
     return isinstance(staged.edit, CommitOffset) and staged.edit.share
@@ -27,14 +27,14 @@ def members_of(group: Group) -> tuple[str, ...]:
 
 
 def nothing_committed(name: str, position: GroupPosition) -> str:
-    """Return why there is nothing to reset of all that a group committed, ``""`` where it committed something."""
+    """Return why a group has no committed offsets to reset; ``""`` if it has some."""
     if position.committed:
         return ""
     return f"there is no group {name}" if position.group is None else f"group {name} has no offsets"
 
 
 def has_members(group: str, members: Sequence[str]) -> str:
-    """Return why a group's offsets can't be changed, naming its members; ``""`` for a group without members."""
+    """Return why a group's offsets can't be changed, with its members; ``""`` for a group without members."""
     if not members:
         return ""
     count = "a member" if len(members) == 1 else f"{len(members)} members"
@@ -45,12 +45,12 @@ def forecast(was: GroupOffset, offset: int) -> tuple[int, int]:
     """Return how many offsets of a partition are read again and how many are never read, if the group continues at
     `offset` instead of at its committed one.
 
-    An upper bound for records: compacted ones and the markers of transactions have offsets, too.
+    An upper bound for records: compacted records and transaction markers also have offsets.
     """
     if was.committed is None:
         return 0, 0
     at = was.committed.offset
-    if was.log is not None:  # an offset outside of the log is of records that are not there
+    if was.log is not None:  # offsets outside the log have no records
         at = min(max(at, was.log.start), was.log.end)
     return max(0, at - offset), max(0, offset - at)
 
@@ -60,7 +60,7 @@ def _records(count: int, what: str) -> str:
 
 
 def forecast_text(again: int, never: int) -> str:
-    """Return a forecast as text, ``up to 12 records are read again``; ``""`` where both are 0."""
+    """Return a forecast as text, ``up to 12 records are read again``; ``""`` if both are 0."""
     texts = [_records(again, "read again")] if again else []
     texts += [_records(never, "never read")] if never else []
     return ", ".join(texts)
@@ -79,7 +79,7 @@ def effects_of_all(group: str, staged: Sequence[Staged]) -> tuple[str, ...]:
             more, less = forecast(each.was, each.edit.offset)
             again[each.edit.topic] = again.get(each.edit.topic, 0) + more
             never[each.edit.topic] = never.get(each.edit.topic, 0) + less
-    # What one edit comes to stands in its own line.
+    # The effect of a single edit is in its own line.
     lines = [_by_topic(again, "read again"), _by_topic(never, "never read")] if len(staged) > 1 else []
     if any(isinstance(each.edit, DeleteOffset) for each in staged):
         lines.append("where no offset is left, readers begin as their auto.offset.reset says")

@@ -1,7 +1,7 @@
 """Commands of Kafka's own tools, for a runbook: kafka-topics, kafka-configs and kafka-acls of Kafka 4.
 
-Their arguments are not passed on unaltered: kafka-configs removes all brackets from a value and trims it, so values
-that it would spoil go through --add-config-file. No command has a secret: it names a file to put the secret into.
+kafka-configs removes all brackets from a value and trims it, so values that it would alter go through
+--add-config-file. No command contains a secret: it names a file for the secret.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _TRIMMED = "".join(map(chr, range(0x21)))
 
 
 class Command(NamedTuple):
-    """One command. words: the program and its arguments; empty where no command can do it. stdin: its standard input.
-    note: what the operator has to know. connection_at: index of the word before which the options of the connection go,
-    None for the end. config_option: its option for the file of the connection's settings.
+    """One command. words: the program and its arguments; empty if no command can do it. stdin: its standard input.
+    note: a text for the operator. connection_at: index of the word before which the options of the connection go; None
+    for the end. config_option: its option for the file of the connection's settings.
     """
 
     words: tuple[str, ...]
@@ -35,8 +35,8 @@ class Command(NamedTuple):
 
 
 def option(name: str, value: str) -> tuple[str, ...]:
-    """Return an option and its value as arguments; joined by ``=`` where the value begins with a hyphen."""
-    # A parser may read a separate word that begins with a hyphen as the next option.
+    """Return an option and its value as arguments, joined by ``=`` if the value begins with a hyphen."""
+    # A parser may read a separate word with a leading hyphen as the next option.
     return (f"{name}={value}",) if value.startswith("-") else (name, value)
 
 
@@ -59,14 +59,14 @@ def alter_with_secrets(entity: Sequence[str], pairs: Iterable[tuple[str, str]]) 
 
 
 def reassignment(partitions: Sequence[Mapping[str, Any]], *action: str) -> Iterator[Command]:
-    """Yield kafka-reassign-partitions with these partitions on its standard input; nothing without any."""
+    """Yield kafka-reassign-partitions with these partitions on its standard input; nothing without partitions."""
     words = ("kafka-reassign-partitions", *action, "--reassignment-json-file", STDIN)
     if partitions:
         yield Command(words, json_text({"version": 1, "partitions": partitions}) + "\n")
 
 
 def needs_file(value: str) -> bool:
-    """Return whether kafka-configs would alter the value if it stood on the command line: it removes brackets and trims
+    """Return whether kafka-configs would alter the value on the command line: it removes brackets and trims
     (ConfigCommand.parseConfigsToBeAdded).
     """
     return "[" in value or "]" in value or not is_trimmed(value)
@@ -78,7 +78,7 @@ def can_name_key(key: str, *, added: bool) -> bool:
 
 
 def is_trimmed(value: str) -> bool:
-    """Return whether Java's String.trim leaves the value as it is."""
+    """Return whether Java's String.trim leaves the value unchanged."""
     return value == value.strip(_TRIMMED)
 
 
@@ -103,7 +103,7 @@ def _escaped(text: str, also: str = "") -> str:
         elif " " <= char <= "~":
             result.append(char)
         else:
-            # Properties files escape UTF-16 units: a character beyond the BMP takes two.
+            # Properties files escape UTF-16 units: a character outside the BMP takes two.
             units = char.encode("utf-16-be")
             result += [f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2)]
     return "".join(result)

@@ -1,4 +1,4 @@
-"""The plan: staged edits and how to go back. Values and pure functions; nothing here reads or sends."""
+"""The plan: staged edits and its history. Values and pure functions; nothing here reads or sends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Removed(NamedTuple):
 
 
 class _Touched(NamedTuple):
-    """The outcomes of this subject are cleared."""
+    """A log entry that clears the outcomes of this subject."""
 
     subject: Target
 
@@ -33,10 +33,10 @@ _Entry = Staged | _Removed | _Touched
 
 
 class Moment:
-    """A state of the plan to go back or forward to: what was staged first, and a length of the log of changes since.
+    """A state of the plan for undo and redo: the edits staged at first, and a length of the log of changes since.
 
-    The log is shared by all moments of one `Staging` and only grows, so that a moment costs the same however long the
-    plan is; its contents are computed when the operator goes there.
+    The log is shared by all moments of one `Staging` and only grows, so a moment costs the same for a plan of any
+    length; its contents are computed when the operator goes there.
     """
 
     __slots__ = ("_base", "_length", "_log", "_outcomes")
@@ -55,8 +55,8 @@ class Moment:
 
     @property
     def staged(self) -> tuple[Staged, ...]:
-        """What was staged, in order."""
-        # An edit that replaces another keeps its place in the order, as assigning to a key of a dict does.
+        """The staged edits, in order."""
+        # An edit that replaces another keeps its place, as an assignment to a key of a dict does.
         slots = {staged.edit.slot: staged for staged in self._base}
         for entry in self._log[: self._length]:
             if isinstance(entry, Staged):
@@ -83,10 +83,10 @@ class Moment:
 
 
 class Plan(Struct, frozen=True):
-    """Edits in the order they were staged, at most one for each slot.
+    """Edits in the order of staging, at most one for each slot.
 
-    outcomes: of the last check or apply, for what is still staged. past, future: what `undo` and `redo` go to, the
-    nearest last.
+    outcomes: of the last check or apply, for the edits still staged. past, future: the states for `undo` and `redo`,
+    the nearest last.
     """
 
     staged: tuple[Staged, ...] = ()
@@ -101,7 +101,7 @@ class Plan(Struct, frozen=True):
         return bool(self.staged)
 
     def outcome(self, edit: Edit) -> Outcome | None:
-        """Return the outcome of the last check or apply for an edit; None where there was none since it was staged."""
+        """Return the outcome of the last check or apply for an edit; None if it was staged later."""
         return self.outcomes.get(edit.slot)
 
     def creates_topic(self, name: str) -> bool:
@@ -116,8 +116,8 @@ EMPTY = Plan()
 class StageReport:
     """The outcome of the edits of one `stage` call, each list in their order.
 
-    added: as they stand in the plan, values parsed. replaced: what was staged before for a slot and gave way: the
-    operator changed their mind. An edit may be in `replaced` and its successor in `dropped`: back to what is there.
+    added: as in the plan, with parsed values. replaced: edits that were staged before for a slot and were replaced. An
+    edit may be in `replaced` and its successor in `dropped`: back to the present value.
     """
 
     made: Callable[[], Plan] = field(compare=False, repr=False)
@@ -133,12 +133,12 @@ class StageReport:
 
 
 class Staging:
-    """A plan while edits are put into it, on one snapshot: the time of a `stage` depends on its own edits alone,
-    however many are staged already.
+    """A plan during staging, on one snapshot: the time of a `stage` depends only on its own edits, not on the number
+    already staged.
     """
 
     def __init__(self, plan: Plan, snapshot: Snapshot) -> None:
-        # The rules are read when something is first staged, not when a console starts.
+        # The rules are imported when an edit is first staged, not at startup.
         self.snapshot = snapshot
         self.draft = Draft(plan.staged, snapshot)
         self._base = plan
@@ -147,7 +147,7 @@ class Staging:
 
     @property
     def steps(self) -> int:
-        """How many calls of `stage` have changed the plan."""
+        """The number of `stage` calls that have changed the plan."""
         return len(self._steps)
 
     def creates_topic(self, name: str) -> bool:
@@ -170,11 +170,11 @@ class Staging:
         """Put edits into the plan, as the function `stage` does.
 
         Args:
-            lasts_ms: milliseconds for which the edits are to hold once they are applied; None for good.
+            lasts_ms: milliseconds for which the edits hold after they are applied; None for good.
 
         Returns:
-            What was added, replaced, dropped and refused. Its `plan` stays the plan after this call, whatever is staged
-                later.
+            The added, replaced, dropped and refused edits. Its `plan` stays the plan after this call, even if more is
+            staged later.
         """
         from console.plan.kinds.registry import kind_of
 
@@ -195,7 +195,7 @@ class Staging:
             existing = draft.at(slot)
             if isinstance(verdict, Staged):
                 verdict = replace(verdict, lasts_ms=lasts_ms, topic_id=topic_id_of(verdict.edit, self.snapshot))
-            # Staging the same again must add no step to undo, nor forget the outcome of a check.
+            # Staging the same edit again must not add a step to undo or clear the outcome of a check.
             if existing is not None and existing.edit == verdict.edit and existing.lasts_ms == lasts_ms:
                 dropped.append(Dropped(verdict.edit, "is staged already"))
                 continue
@@ -207,46 +207,46 @@ class Staging:
                 dropped.append(verdict)
                 if existing is None:
                     continue
-                # The last word counts: back to the present value removes what was staged for the slot.
+                # The last edit counts: the present value removes the staged edit of the slot.
                 draft.remove(slot)
                 log.append(_Removed(slot))
                 added.pop(slot, None)
             if existing is not None:
                 replaced.append(existing)
             touched[subject(slot.target)] = None
-        # A call that changed nothing leaves no step: undo would seem to do nothing.
+        # A call without changes leaves no step: undo would seem to have no effect.
         if touched:
             log.extend(map(_Touched, touched))
             self._steps.append(before)
-        # Lengths are bound now, so that the report's plan stays that of this call, though the log grows on.
+        # Lengths are bound now, so that the report's plan stays that of this call although the log grows.
         made = cache(partial(self._after, len(self._steps), len(log)))
         return StageReport(made, tuple(added.values()), tuple(replaced), tuple(dropped), tuple(refused))
 
 
 AnyPlan = Plan | Staging
-"""A plan, or a plan while edits are put into it: both know which topics it creates."""
+"""A plan, or a plan during staging: both know the topics that they create."""
 
 
 def stage(plan: Plan, edits: Iterable[Edit], snapshot: Snapshot, lasts_ms: int | None = None) -> StageReport:
     """Put edits into a plan, as one step to undo.
 
     An edit that would change nothing is dropped; one that contradicts the plan or is impossible is refused, each with
-    its reason. The last edit of a slot counts. Outcomes of the subjects that are touched are cleared.
+    its reason. The last edit of a slot counts. Outcomes of the edited subjects are cleared.
 
     Args:
-        edits: in the order in which they take effect: one may depend on another before it, as a config on its topic.
-        snapshot: what the edits are judged against; what it has for their targets is kept as `Staged.was`.
-        lasts_ms: milliseconds for which the edits are to hold once they are applied; None for good.
+        edits: in the order of their effect: one may depend on another before it, as a config on its topic.
+        snapshot: the base of validation; its states of the targets are stored as `Staged.was`.
+        lasts_ms: milliseconds for which the edits hold after they are applied; None for good.
 
     Returns:
-        The new plan and what was added, replaced, dropped and refused. A refusal is part of the report, never an
-            exception.
+        The new plan and the added, replaced, dropped and refused edits. A refusal is part of the report, never an
+        exception.
     """
     return Staging(plan, snapshot).stage(edits, lasts_ms)
 
 
 def undo(plan: Plan) -> Plan:
-    """Return the plan before the last stage or discard; the same plan where there is nothing to undo."""
+    """Return the plan before the last stage or discard; the same plan if there is no step to undo."""
     if not plan.past:
         return plan
     *past, back = plan.past
@@ -254,7 +254,7 @@ def undo(plan: Plan) -> Plan:
 
 
 def redo(plan: Plan) -> Plan:
-    """Return the plan before the last `undo`; the same plan where there is nothing to redo."""
+    """Return the plan before the last `undo`; the same plan if there is no step to redo."""
     if not plan.future:
         return plan
     *future, ahead = plan.future
@@ -264,31 +264,31 @@ def redo(plan: Plan) -> Plan:
 def discard(plan: Plan, target: Target | None = None, key: str | None = None) -> Plan:
     """Return the plan without the edits of a target and key; `undo` brings them back.
 
-    A topic's name and its config resource are one target, and a group with its offsets, unless a key is given. With the
-    creation of a topic its config edits go, too: they would have no topic.
+    Without a key, a topic's name and its config resource are one target, and so are a group and its offsets. The
+    creation of a topic takes its config edits with it, which would have no topic.
 
     Args:
         target: None for any.
         key: of a config or quota; None for any.
 
     Returns:
-        The same plan (the same object) where no edit matches.
+        The same plan (the same object) if no edit matches.
     """
     return without(plan, {staged.edit.slot for staged in plan.staged if _matches(staged.edit, target, key)})
 
 
 def marked(plan: Plan, pruned: Mapping[Slot, Pruned]) -> Plan:
-    """Return the plan with edits marked as removing what no file lists; it adds no step to undo."""
+    """Return the plan with edits marked as removals of entities that no file lists; it adds no step to undo."""
     staged = (replace(each, pruned=pruned.get(each.edit.slot, each.pruned)) for each in plan.staged)
     return replace(plan, staged=tuple(staged)) if pruned else plan
 
 
 def without(plan: Plan, gone: Collection[Slot]) -> Plan:
-    """Return the plan without the edits in these slots, and without the config edits on a topic whose creation is among
-    them; `undo` brings them back. The same plan where none match.
+    """Return the plan without the edits in these slots, and without the config edits of topics whose creation is among
+    them; `undo` brings them back. The same plan if no slot matches.
     """
     created = {name for s in plan.staged if (name := s.edit.new_topic) is not None and s.edit.slot in gone}
-    # Config edits on a topic that is not created any more would be refused by brokers.
+    # Brokers would refuse config edits of a topic that is no longer created.
     kept = tuple(s for s in plan.staged if s.edit.slot not in gone and s.edit.on_topic not in created)
     if len(kept) == len(plan.staged):
         return plan
@@ -297,14 +297,14 @@ def without(plan: Plan, gone: Collection[Slot]) -> Plan:
 
 
 def _matches(edit: Edit, target: Target | None, key: str | None) -> bool:
-    # With a key the target is exact: a topic's config resource has keys, its name has none.
+    # With a key the target is exact: a topic's config resource has keys, its name has no keys.
     if key is not None:
         return edit.key == key and target in (None, edit.target)
     return target is None or subject(edit.target) == subject(target) or _is_of_group(edit.target, target)
 
 
 def _is_of_group(what: Target, target: Target) -> bool:
-    """Return whether `what` is a group, or an offset of it, and the target that group or its configs."""
+    """Return whether `what` is a group or one of its offsets, and the target is that group or its configs."""
     if not isinstance(target, GroupTarget) and not (isinstance(target, ConfigResource) and target.type == GROUP):
         return False
     group = GroupTarget(target.name)
@@ -316,7 +316,7 @@ def _now(plan: Plan) -> Moment:
 
 
 def _moved_on(plan: Plan, staged: tuple[Staged, ...], outcomes: Mapping[Slot, Outcome]) -> Plan:
-    """Return a plan with other contents, one `undo` away from this one; what was undone before can't be redone."""
+    """Return a plan with other contents, one `undo` away from this one; steps undone before can't be redone."""
     return Plan(staged, (*plan.past, _now(plan)), (), outcomes)
 
 

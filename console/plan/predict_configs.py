@@ -1,7 +1,7 @@
-"""What the brokers will describe once config edits are applied: own values, and what others inherit from them.
+"""The configs that brokers will describe after config edits: overrides, and the values that others inherit from them.
 
-Not predicted: what a logger falls back to and what its children inherit; a value hidden or never read. Where a key
-falls back to something that was not read, its entry has no value.
+Not predicted: the inherited value of a logger and of its children; a value that is hidden or was never read. If a key
+inherits a value that was not read, its entry has no value.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ UNDESCRIBED = frozenset(
         "replica.alter.log.dirs.io.max.bytes.per.second",
     }
 )
-"""QuotaConfig's rates: a broker lists them only where they are set."""
+"""QuotaConfig's rates: a broker lists them only if they are set."""
 
 
 def predict_configs(snapshot: Snapshot, edits: Edits) -> Configs:
-    """Return the configs as brokers will describe them after these edits. A resource that was not read stays unread.
+    """Return the configs that brokers will describe after these edits. A resource that was not read stays unread.
 
     Args:
-        edits: by resource, each list in the order in which it takes effect.
+        edits: by resource, each list in the order of its effect.
 
     Returns:
-        All configs of the snapshot. Sets that nothing changes are the same objects, and topics that share a set still
-            share one if none of them is edited itself, so that rules judge each set once.
+        All configs of the snapshot. Unchanged sets are the same objects, and topics that share a set still share one if
+        none of them is edited itself, so that rules check each set once.
     """
     before = Inheritance(snapshot)
     configs = dict(snapshot.configs)
-    # The cluster default comes first: every broker inherits from it.
+    # The cluster default comes first, because every broker inherits from it.
     default = _own_after(config.CLUSTER_DEFAULT, edits, snapshot, before)
     changed: dict[int | None, dict[codes.ConfigSource, _Own]] = {None: {codes.DYNAMIC_DEFAULT_BROKER_CONFIG: default}}
     for resource, each in snapshot.configs.items():
@@ -58,14 +58,14 @@ def predict_configs(snapshot: Snapshot, edits: Edits) -> Configs:
         _inherit(configs, inherited, snapshot.configs_from)
     after = Inheritance(replace(snapshot, configs=configs))
     for resource, mine in edits.items():
-        # Own values come after inheritance was updated: an unset falls back to what is inherited then.
+        # Overrides come after inheritance was updated: an unset uses the new inherited value.
         if resource.type != codes.BROKER and resource in configs:
             configs[resource] = _edited(resource, configs[resource], mine, before, after)
     return configs
 
 
 def _own_after(resource: config.ConfigResource, edits: Edits, snapshot: Snapshot, before: Inheritance) -> _Own:
-    """Return the broker's own value of each key that the edits change; None where it is deleted."""
+    """Return the broker's override of each key that the edits change; None if it is deleted."""
     configs = snapshot.configs.get(resource)
     after: _Own = {}
     for edit in edits.get(resource, ()):
@@ -88,7 +88,7 @@ def _template(key: str, entry: config.ConfigEntry | None, inheritance: Inheritan
     like = inheritance.sample(codes.BROKER, base) if base is not None else None
     if like is not None:
         return replace(like, name=key, read_only=False)
-    unknown = inheritance.read(codes.BROKER)  # a key that the brokers do not know is taken for a secret by them
+    unknown = inheritance.read(codes.BROKER)  # brokers treat a key that they do not know as a secret
     return config.ConfigEntry(key, None, codes.DEFAULT_CONFIG, read_only=unknown, sensitive=unknown)
 
 
@@ -113,7 +113,7 @@ def _broker(
         return configs
     layers = _changed_layers(broker_keys.layers_of(configs), changed)
     touched = set(broker_keys.names_touched(names))
-    # A listener's key without a value of its own falls back to the key without the prefix.
+    # A listener's key without a value of its own inherits from the key without the prefix.
     touched.update(
         e.name for e in configs if e.name.startswith("listener.") and broker_keys.listener_base(e.name) in names
     )
@@ -160,7 +160,7 @@ def _inherit(
     changed: Mapping[codes.ConfigSource, _Own],
     broker: int | None,
 ) -> None:
-    """Update what topics and groups inherit, as the broker that described them will show it."""
+    """Update the inherited values of topics and groups, as the broker that described them will show them."""
     on_broker = configs.get(config.broker_resource(broker)) if broker is not None else None
     names = {name for own in changed.values() for name in own}
     touched = broker_keys.names_touched(names)
@@ -173,7 +173,7 @@ def _inherit(
         keys = topic_keys if resource.type == codes.TOPIC else group_keys if resource.type == codes.GROUP else None
         if not keys:
             continue
-        # Topics without own values share one set by the thousand: it is computed once, and they share it afterwards.
+        # Thousands of topics without overrides share one set: it is computed once, and they share the result.
         if id(each) not in seen:
             entries = {e.name: e for e in each}
             for key in keys & entries.keys():
@@ -194,11 +194,11 @@ def _inheriting(
     mine = tuple(synonym for synonym in entry.synonyms if synonym.source == own)
     theirs = entry.synonyms[len(mine) :]
     if on_broker is not None:
-        layers = broker_keys.layers_of(on_broker)  # already with the changes
+        layers = broker_keys.layers_of(on_broker)  # includes the changes
     else:
         layers = _changed_layers(lambda name: (s for s in theirs if s.name == name), changed)
     rest = broker_keys.chain(layers, key)
-    # The same object, so that callers see by identity that nothing changed.
+    # The same object, so that callers see by identity that the entry is unchanged.
     if rest == theirs and (rest or mine):
         return entry
     if mine:
@@ -216,7 +216,7 @@ def _edited(
     before: Inheritance,
     after: Inheritance,
 ) -> config.ConfigSet:
-    """Return the configs of a resource that is no broker after its own edits."""
+    """Return the configs of a resource other than a broker after its own edits."""
     entries = {entry.name: entry for entry in configs}
     own = config.own_source(resource)
     for edit in edits:
@@ -240,7 +240,7 @@ def _edited(
 def without_own(
     entry: config.ConfigEntry, resource: config.ConfigResource, inheritance: Inheritance
 ) -> config.ConfigEntry:
-    """Return the entry once the resource's own value is deleted."""
+    """Return the entry after the resource's override is deleted."""
     if resource.type.entity.has_levels:
         return replace(entry, value=None)
     own = config.own_source(resource)

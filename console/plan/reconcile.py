@@ -1,6 +1,4 @@
-"""What an apply is asked to do and what it did, and how a plan goes on once requests are answered, or no answer
-comes.
-"""
+"""Options and reports of an apply, and the plan after its requests are answered, or after their responses are lost."""
 
 from __future__ import annotations
 
@@ -22,8 +20,6 @@ from console.plan.requests import Step
 from console.plan.risk_rules import Risk
 from console.plan.staged import Described, Staged, subject
 
-# What becomes of edits once their requests are answered, or once it is clear that no answer comes.
-
 Answered = Iterable[tuple[Step, Iterable[Outcome]]]
 """Steps that were sent, each with the outcomes of its targets."""
 
@@ -33,11 +29,10 @@ _SILENT = Failure(
 
 
 def reconcile(plan: Plan, answered: Answered) -> Plan:
-    """Return the plan after an apply: without the edits that were applied, the others in their order, each with its
-    outcome.
+    """Return the plan after an apply: without the applied edits, the others in their order, each with its outcome.
 
-    Edits that were not in these steps, or were staged again since, stay as they are. Unstaging does not undo what is
-    applied: once an edit was, nothing is left to undo or redo.
+    Edits that were not in these steps, or were staged again since, stay unchanged. Undo can't revert applied edits, so
+    the history is cleared once an edit was applied.
 
     Args:
         answered: the steps that were sent, with the outcomes of their targets; a target without one counts as unknown.
@@ -47,8 +42,8 @@ def reconcile(plan: Plan, answered: Answered) -> Plan:
     left: dict[Slot, Outcome] = {}
     for staged in plan.staged:
         slot = staged.edit.slot
-        # An edit that was staged again while the request was on its way is another one: it stays, and this outcome is
-        # not its own.
+        # An edit that was staged again while the request was in flight is a new one: it stays, and this outcome belongs
+        # to the former one.
         sent, outcome = outcomes.get(slot, (None, None))
         if outcome is not None and sent == staged:
             if outcome.status is Status.APPLIED:
@@ -57,13 +52,13 @@ def reconcile(plan: Plan, answered: Answered) -> Plan:
         elif slot in plan.outcomes:
             left[slot] = plan.outcomes[slot]
         kept.append(staged)
-    # What was applied must not come back by undo: it would look unsent. So the history goes with it.
+    # Undo must not restore an applied edit, which would look unsent, so the history is cleared.
     return with_outcomes(plan, left) if len(kept) == len(plan.staged) else Plan(tuple(kept), outcomes=left)
 
 
 def record_check(plan: Plan, answered: Answered) -> Plan:
-    """Return the plan after a validate-only request: the same edits, each with the brokers' answer; earlier outcomes
-    go.
+    """Return the plan after a validate-only request: the same edits, each with the brokers' response; earlier outcomes
+    are dropped.
     """
     outcomes = _by_slot(answered)
     current: dict[Slot, Outcome] = {}
@@ -75,16 +70,15 @@ def record_check(plan: Plan, answered: Answered) -> Plan:
 
 
 def _by_slot(answered: Answered) -> Mapping[Slot, tuple[Staged, Outcome]]:
-    """Return each edit that was sent with its target's outcome; a config that went with a topic's creation shares that
-    of the topic.
+    """Return each sent edit with its target's outcome; a config that was sent with a topic's creation shares the
+    topic's outcome.
     """
     found = {}
     for step, outcomes in answered:
         of: dict[Target, Outcome] = {subject(outcome.target): outcome for outcome in outcomes}
         for staged in step.staged:
             target = staged.edit.target
-            # A broker that leaves a target out of its answer has neither applied nor refused it, as far as can be
-            # known.
+            # If a broker omits a target from its response, the target may or may not have been applied.
             outcome = of.get(subject(target)) or Outcome(target, Status.UNKNOWN, _SILENT)
             found[staged.edit.slot] = (staged, outcome)
     return found
@@ -94,22 +88,22 @@ def _by_slot(answered: Answered) -> Mapping[Slot, tuple[Staged, Outcome]]:
 
 
 def verdicts(request: Iterable[Staged], now: Snapshot) -> Mapping[Slot, Status]:
-    """Return the outcome of each edit of a request that was not answered, by what the cluster has now.
+    """Return the outcome of each edit of a request without a response, from the present state of the cluster.
 
-    A broker applies all keys of an entity or none, so an edit that can be seen decides for those of the same entity
-    that can't (secrets).
+    A broker applies all keys of an entity or none, so an edit with a visible effect decides for the invisible ones of
+    the same entity (secrets).
 
     Args:
         request: the edits of one request.
-        now: a snapshot in which all that they touch was described after the request was sent.
+        now: a snapshot in which all their targets were described after the request was sent.
 
     Returns:
-        APPLIED where the cluster has what the edit wants and had not before, NOT_APPLIED where it has what it had
-            before, UNKNOWN where neither is visible.
+        APPLIED if the cluster has a new state that the edit wants, NOT_APPLIED if it has the former state, UNKNOWN if
+        neither is visible.
     """
     seen = Described(now)
     edits = tuple(request)
-    # Each edit is judged alone first: only one that shows something can decide for its entity.
+    # Each edit is first compared alone: only one with a visible effect can decide for its entity.
     alone = {each.edit.slot: verdict(each.edit, each.was, current_state(each.edit, seen)) for each in edits}
     of_subject: dict[Target, set[Status]] = {}
     for slot, status in alone.items():
@@ -120,9 +114,6 @@ def verdicts(request: Iterable[Staged], now: Snapshot) -> Mapping[Slot, Status]:
 def _with_its_kin(status: Status, kin: set[Status]) -> Status:
     seen = kin - {Status.UNKNOWN}
     return next(iter(seen)) if status is Status.UNKNOWN and len(seen) == 1 else status
-
-
-# What an apply is asked to do, what it is waiting for, and what it did.
 
 
 class StepResult(Struct, frozen=True):
@@ -146,12 +137,12 @@ def not_sent(step: Step, why: Failure, status: Status = Status.NOT_APPLIED) -> t
 class ApplyReport(Struct, frozen=True):
     """The result of a check or an apply.
 
-    sent: whether anything was sent to change the cluster. conflicts: what another client changed since it was read, so
-    that neither it nor anything after it was sent. overridden: conflicts over which the apply went on. surprises:
-    states that were read afterwards and are neither as before nor as wanted. set_back: what was applied, and taken back
-    since by the cluster itself or another client. change: the number in the journal, None
-    where none was kept. unrecorded: why the journal lacks some of the outcomes. risks: warnings that are not accepted,
-    because of which nothing was sent.
+    sent: whether any request to change the cluster was sent. conflicts: changes by other clients since the read,
+    because of which these edits and all later ones were not sent. overridden: conflicts that the apply overrode.
+    surprises: states read afterwards that are neither the former nor the wanted one. set_back: applied edits that the
+    cluster itself or another client has reverted. change: the number in the journal, None without a journal.
+    unrecorded: why the journal lacks some of the outcomes. risks: warnings that were not accepted, because of which
+    nothing was sent.
     """
 
     results: tuple[StepResult, ...]
@@ -166,22 +157,22 @@ class ApplyReport(Struct, frozen=True):
 
     @property
     def made_tokens(self) -> tuple[MadeToken, ...]:
-        """The delegation tokens that were made: what proves them is for the operator's eyes alone."""
+        """The delegation tokens that were created. Their HMACs are only for the operator."""
         outcomes = (outcome for result in self.results for outcome in result.outcomes)
         return tuple(outcome.made for outcome in outcomes if outcome.made is not None)
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed and nothing prevented it."""
+        """Whether all requests succeeded and no conflict or warning prevented one."""
         return not (self.conflicts or self.risks or self.set_back) and not any(result.failed for result in self.results)
 
 
 class ApplyOptions(Struct, frozen=True):
-    """How to apply.
+    """Options of an apply.
 
-    valid_only: send what passed the check where something did not. force: overwrite what another client changed.
-    accepted: conflicts that the operator has seen and that are overwritten, no others. risks: warnings that do not stop
-    the apply, as `Risk.accepted_as` has them. seen: warnings that the operator has seen and accepted, no others.
+    valid_only: if some edits fail the check, send the valid ones. force: overwrite changes by other clients. accepted:
+    the only conflicts to overwrite, which the operator has seen. risks: warnings that do not stop the apply, as in
+    `Risk.accepted_as`. seen: the only warnings that the operator has seen and accepted.
     """
 
     valid_only: bool = False
@@ -203,10 +194,10 @@ DEFAULTS = ApplyOptions()
 
 
 class InFlight(Struct, frozen=True):
-    """A request that was sent to change the cluster and has no answer yet.
+    """A request to change the cluster that was sent and has no response yet.
 
-    change: the number in the journal, None where none is kept. api: Kafka's name of the request; edits: how many it
-    carries; since: when it was sent, UTC.
+    change: the number in the journal, None without a journal. api: Kafka's name of the request; edits: number of edits;
+    since: time of sending, UTC.
     """
 
     change: int | None
@@ -216,13 +207,13 @@ class InFlight(Struct, frozen=True):
 
     @property
     def unknown(self) -> str:
-        """The message for when the answer is no longer waited for."""
+        """The message after the wait for the response has ended."""
         if self.change is None:
             return "outcome unknown: no journal is kept, describe what the plan touched"
         return f"outcome unknown: change {self.change}, `kac history` settles it"
 
     def waiting(self, now: datetime) -> str:
-        """Return which request is waited for, and for how long, as text."""
+        """Return the request without a response and its age, as text."""
         number = f"change {self.change}: " if self.change is not None else ""
         edits = f"{self.edits:,} {'edit' if self.edits == 1 else 'edits'}"
         at = time_of_day(self.since)
@@ -231,7 +222,7 @@ class InFlight(Struct, frozen=True):
 
 
 class Interrupted(asyncio.CancelledError):
-    """A cancelled apply has ended: the report has the outcomes of what was sent."""
+    """Raised when a cancelled apply has ended; the report has the outcomes of the sent requests."""
 
     def __init__(self, report: ApplyReport) -> None:
         super().__init__()

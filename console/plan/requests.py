@@ -1,8 +1,8 @@
 """The requests that a plan compiles into, packed so that each is within the controller's limits.
 
-Limits: QuorumController.MAX_RECORDS_PER_USER_OP; tried on Kafka 3.9.1 and 4.3.0: one record for each config or quota
-key, for each ACL, and for each topic, partition and config of a new topic. Beyond it a controller refuses a change, or
-fails with an error of its own and steps down. Kafka 3.9 was seen to end on a larger DeleteAcls.
+Limits: QuorumController.MAX_RECORDS_PER_USER_OP; tested on Kafka 3.9.1 and 4.3.0: one record for each config or quota
+key, for each ACL, and for each topic, partition and config of a new topic. Above it a controller refuses a change, or
+fails with an error of its own and steps down. A Kafka 3.9 controller ended on a larger DeleteAcls.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from console.model.config import ConfigResource, ConfigSet
 from console.plan.staged import Staged
 
 RECORD_LIMIT = 10_000
-"""Records in one change, of whatever kind."""
+"""Limit of records of any kind in one change."""
 
 ACL_COMPARISONS = 10_000_000
-"""For a removal a controller compares each filter with each ACL: 10,000 with 10,000 held up a 4.3 controller for 9
-seconds, so that brokers' heartbeats timed out. Less than a second's worth goes into one request."""
+"""For a removal a controller compares each filter with each ACL: 10,000 with 10,000 blocked a 4.3 controller for 9
+seconds, and brokers' heartbeats timed out. One request is limited to less than a second.
+"""
 
 
 def acl_removals(acls: int) -> int:
-    """Return how many ACLs one request may remove where the cluster has `acls`."""
+    """Return how many ACLs one request may remove from a cluster with `acls`."""
     return min(RECORD_LIMIT, max(1, ACL_COMPARISONS // max(acls, 1)))
 
 
 class Facts(Struct, frozen=True):
-    """What the requests depend on, of the cluster as it is now.
+    """The facts of the present cluster that the requests depend on.
 
-    reachable: the brokers that can be reached, None where that was not tried.
-    incremental: whether the brokers have IncrementalAlterConfigs (Kafka 2.3); if not, `configs` gives what the legacy
-    call has to carry over and what lists hold now.
-    acls: how many ACLs there are. default_partitions: the brokers' ``num.partitions``.
+    reachable: the reachable brokers; None if that was not tested. incremental: whether the brokers have
+    IncrementalAlterConfigs (Kafka 2.3); if not, `configs` has the overrides that the legacy call must repeat, and the
+    present lists. acls: the number of ACLs. default_partitions: the brokers' ``num.partitions``.
     """
 
     reachable: frozenset[int] | None = None
@@ -49,10 +49,9 @@ class Facts(Struct, frozen=True):
 class Step(Struct, frozen=True):
     """One request and the edits in it.
 
-    note: why it is separate from others of its kind; ``""`` where there is nothing to explain. after: indexes in the
-    compiled tuple of the steps that have to succeed wholly before this one is sent: access is not removed where its
-    replacement could not be granted. unchecked: whether brokers would refuse it before those, so that it is not
-    validated.
+    note: why it is separate from others of its kind; ``""`` for no note. after: indexes in the compiled tuple of the
+    steps that have to succeed completely before this one is sent: access is not removed if its replacement could not be
+    granted. unchecked: whether brokers would refuse it before those steps, so that it is not validated.
     """
 
     request: ChangeRequest
@@ -67,7 +66,7 @@ class Step(Struct, frozen=True):
 
 @dataclass(slots=True)
 class Bin:
-    """A request under construction: its edits and how many records they make."""
+    """A request under construction: its edits and their number of records."""
 
     records: int = 0
     staged: list[Staged] = field(default_factory=list)
@@ -81,7 +80,7 @@ class Bin:
 def pack(groups: Iterable[tuple[Sequence[Staged], int]], limit: int, into: Sequence[Bin] = ()) -> list[Bin]:
     """Put each (group, records) into the first bin with room for it, those of `into` before new ones.
 
-    A group is never split: what a broker applies whole or not at all stays in one request, and a group beyond the limit
+    A group is never split: edits that a broker applies as a whole stay in one request, and a group beyond the limit
     gets a bin of its own.
 
     Args:
@@ -89,11 +88,11 @@ def pack(groups: Iterable[tuple[Sequence[Staged], int]], limit: int, into: Seque
         into: bins to fill first; they are changed.
 
     Returns:
-        The bins of `into` and the new ones that were needed.
+        The bins of `into` and the new ones.
     """
-    # First fit in the order given, not sorted by size: requests keep the order of the edits as far as they have room.
+    # First fit in the given order, not sorted by size: requests keep the order of the edits as far as they have room.
     ordered = list(groups)
-    # Bins without room for the smallest group are dropped from the search, which would be quadratic with 10,000 edits.
+    # Bins without room for the smallest group leave the search, which would be quadratic with 10,000 edits.
     least = min((records for _, records in ordered), default=0)
     bins = list(into)
     roomy = [bin_ for bin_ in bins if bin_.records + least <= limit]
@@ -110,16 +109,16 @@ def pack(groups: Iterable[tuple[Sequence[Staged], int]], limit: int, into: Seque
 
 
 def cut_note(place: int, count: int, limit: int, what: str = "records") -> str:
-    """Return why a request is one of several; ``""`` where it is the only one."""
+    """Return why a request is one of several; ``""`` for a single request."""
     return f"{place + 1} of {count}: a controller takes at most {limit:,} {what} in one change" if count > 1 else ""
 
 
 Group = tuple[Sequence[Staged], int]
-"""Edits that stay in one request, and the records that they come to."""
+"""Edits that stay in one request, and their number of records."""
 
 
 def singly(some: Iterable[Staged]) -> Iterable[Group]:
-    """Return each edit as a group of its own that makes one record."""
+    """Return each edit as a group of its own with one record."""
     return (([staged], 1) for staged in some)
 
 
@@ -128,12 +127,12 @@ Steps = Callable[[Sequence[Staged], Facts], list[Step]]
 
 
 def together(request: Callable[[list[Staged]], ChangeRequest], what: str = "records") -> Steps:
-    """Return the steps of edits that make one record each and may share a request. what: names the records."""
+    """Return the steps of edits with one record each that may share a request. what: noun for the records."""
     return lambda staged, _facts: steps_of(singly(staged), RECORD_LIMIT, request, what)
 
 
 def apart(request: Callable[[Staged], ChangeRequest]) -> Steps:
-    """Return the steps of edits of which a request can have one."""
+    """Return the steps of edits that each need a request of their own."""
     return lambda staged, _facts: [Step(request(each), (each,)) for each in staged]
 
 

@@ -1,8 +1,8 @@
-"""What a shorter retention deletes: which topics keep less, and between how many bytes of them go. Pure.
+"""The effect of a shorter retention: the topics that keep less, and the range of bytes that is deleted. Pure.
 
 A broker deletes whole segments, from the oldest (UnifiedLog.deleteOldSegments): by time while a segment's newest record
-is too old, by size while what is left is still no less than the limit. No API shows where segments begin, so what goes
-is a range of about a segment for each replica.
+is too old, by size while the rest is still no less than the limit. No API shows where segments begin, so the number of
+deleted bytes is a range of about a segment for each replica.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _BROKER_KEYS = {broker_key.name: key for key in _KEYS for broker_key in TOPIC_SY
 SEGMENT_BYTES, _SEGMENT_MS = 2**30, 604_800_000
 """Kafka's defaults."""
 SOON_MS = 300_000
-"""log.retention.check.interval.ms by default: how long a broker waits between checks for segments to delete."""
+"""The default of log.retention.check.interval.ms: the time between a broker's checks for segments to delete."""
 
 
 class RetentionCut(NamedTuple):
-    """A topic that is going to keep less. slot: the edit that causes it. ms, size: the new limits, -1 for none; size in
-    bytes of one partition. segment_bytes, segment_ms: when a segment is full.
+    """A topic that will keep less. slot: the edit that causes it. ms, size: the new limits, -1 for unlimited; size in
+    bytes of one partition. segment_bytes, segment_ms: the limits of a full segment.
     """
 
     slot: Slot
@@ -45,7 +45,7 @@ class RetentionCut(NamedTuple):
 
 
 class Range(NamedTuple):
-    """Bytes, from the least to the most."""
+    """A range of bytes."""
 
     least: int
     most: int
@@ -55,8 +55,8 @@ NONE = Range(0, 0)
 
 
 class Deletion(NamedTuple):
-    """What is deleted. least, most: bytes on all replicas; partitions: how many were judged; unknown: how many were
-    not; why: the error that prevented one.
+    """Deleted bytes. least, most: on all replicas; partitions: number of known ones; unknown: number of unknown ones;
+    why: the error for one of these.
     """
 
     least: int = 0
@@ -83,8 +83,8 @@ def shortens_default(staged: Iterable[Staged]) -> bool:
 
 
 def retention_cuts(staged: Iterable[Staged], snapshot: Snapshot) -> tuple[RetentionCut, ...]:
-    """Return the topics that keep less after these edits, each once, in the order of the edits; topics whose configs
-    were not read are left out.
+    """Return the topics that keep less after these edits, each once, in the order of the edits; without topics whose
+    configs were not read.
     """
     edits = tuple(each for each in staged if _topic_key(each) or _broker_key(each))
     if not edits:
@@ -96,7 +96,7 @@ def retention_cuts(staged: Iterable[Staged], snapshot: Snapshot) -> tuple[Retent
     found = []
     for resource, wanted in after.items():
         known = snapshot.configs.get(resource)
-        # The prediction keeps untouched sets as the same objects: 40,000 topics cost one comparison each.
+        # The prediction keeps unchanged sets as the same objects: 40,000 topics cost one comparison each.
         if resource.type != TOPIC or known is None or known is wanted:
             continue
         shorter = _shorter(topic_risks.kept(known), topic_risks.kept(wanted))
@@ -109,7 +109,7 @@ def retention_cuts(staged: Iterable[Staged], snapshot: Snapshot) -> tuple[Retent
 
 
 def by_slot(cuts: Iterable[RetentionCut], known: Mapping[RetentionCut, Deletion]) -> dict[Slot, Deletion]:
-    """Return what each edit deletes, as the sum over its cuts that were judged."""
+    """Return the deletion of each edit, the sum over its known cuts."""
     found: dict[Slot, Deletion] = {}
     for cut in cuts:
         if cut in known:
@@ -118,7 +118,7 @@ def by_slot(cuts: Iterable[RetentionCut], known: Mapping[RetentionCut, Deletion]
 
 
 def deleted_bytes(span: LogSpan, sizes: Sequence[int], cut: RetentionCut) -> Range:
-    """Return how many bytes of one partition are deleted.
+    """Return the number of deleted bytes of one partition.
 
     Args:
         span: the log's offsets, with `since` as of `cut.ms` ago.
@@ -129,46 +129,46 @@ def deleted_bytes(span: LogSpan, sizes: Sequence[int], cut: RetentionCut) -> Ran
 
 
 def bytes_freed(before: int, log: LogRange, sizes: Sequence[int], segment_bytes: int) -> Range:
-    """Return how many bytes of one partition go when its records before an offset are deleted: whole segments, and
-    never the active one (UnifiedLog.deleteLogStartOffsetBreachedSegments).
+    """Return the number of bytes of one partition that brokers delete with the records before an offset: whole
+    segments, and never the active one (UnifiedLog.deleteLogStartOffsetBreachedSegments).
 
     Args:
         before: the first offset that stays.
         sizes: bytes of each replica.
     """
-    # Each replica cuts its segments by itself, so that they may delete different amounts.
+    # Each replica has its own segments, so replicas may delete different amounts.
     each = [bytes_before(before, log.start, log.end, size) for size in sizes if size > 0]
     return Range(sum(max(0, found.least - segment_bytes) for found in each), sum(found.most for found in each))
 
 
 def _replica_range(span: LogSpan, size: int, cut: RetentionCut) -> Range:
-    """Return what one replica deletes: by time and by size, each from the log's beginning; so the longer of both
-    goes.
+    """Return the bytes that one replica deletes: by time and by size, each from the log's beginning, so the longer part
+    counts.
     """
     by_time, by_size = _by_time(span, size, cut), _by_size(size, cut)
     return Range(max(by_time.least, by_size.least), max(by_time.most, by_size.most))
 
 
 def _by_time(span: LogSpan, size: int, cut: RetentionCut) -> Range:
-    """Return the bytes of all segments before the one that holds `span.since`, the first record that is young enough:
-    brokers find that record by the comparison that keeps its segment, whatever the order of the timestamps.
+    """Return the bytes of all segments before the one with `span.since`, the first record that is young enough. Brokers
+    find that record by the comparison that keeps its segment, in any order of timestamps.
     """
     if cut.ms < 0 or span.latest <= span.earliest:
         return NONE
-    if span.since >= span.latest:  # the active segment too: a new one is begun
+    if span.since >= span.latest:  # also the active segment: the broker begins a new one
         return Range(size, size)
     old = bytes_before(span.since, span.earliest, span.latest, size)
-    # The segment with `since` begins at most a full segment before it, nor before what time would have ended.
+    # The segment with `since` begins at most a full segment before it, and not before its time limit.
     began = bytes_before(span.began, span.earliest, span.latest, size)
     least = max(0, old.least - cut.segment_bytes, began.least)
-    # What is about to be too old goes with the next run of the log's cleaner.
+    # Records that are about to expire are deleted in the next run of the log's cleaner.
     most = size if 0 <= cut.ms <= SOON_MS else old.most
     return Range(min(least, most), most)
 
 
 def _by_size(size: int, cut: RetentionCut) -> Range:
-    """Return the bytes that go by size: segments go while what is left is no less than the limit, so less than one
-    segment stays above it.
+    """Return the bytes that a broker deletes by size: it deletes segments while the rest is no less than the limit, so
+    less than one segment above the limit stays.
     """
     if cut.size < 0 or size < cut.size:
         return NONE
@@ -179,11 +179,11 @@ def _by_size(size: int, cut: RetentionCut) -> Range:
 
 
 def bytes_before(offset: int, start: int, end: int, size: int) -> Range:
-    """Return how many bytes stand before an offset of a log from `start` to `end`, estimated from offsets: no API shows
-    it.
+    """Return the number of bytes before an offset of a log from `start` to `end`, an estimate from offsets: no API
+    shows it.
 
-    The range is three standard deviations wide for record sizes that deviate as far as their mean is, and 10 % wider
-    for sizes that change over time.
+    The range is three standard deviations wide for record sizes that deviate as far as their mean, and 10 % wider for
+    sizes that change over time.
     """
     records = end - start
     if offset <= start:
@@ -196,7 +196,7 @@ def bytes_before(offset: int, start: int, end: int, size: int) -> Range:
 
 
 def _shorter(before: topic_risks.Kept, after: topic_risks.Kept) -> tuple[str, ...]:
-    """Return the keys by which less is kept."""
+    """Return the keys that reduce the retention."""
     if not after.deletes:
         return ()
     if not before.deletes:
@@ -210,7 +210,7 @@ def _cut(slot: Slot, topic: str, known: ConfigSet, wanted: ConfigSet) -> Retenti
         topic,
         topic_risks.config_number(wanted, topic_risks.BY_TIME, -1),
         topic_risks.config_number(wanted, topic_risks.BY_SIZE, -1),
-        # The segments that are there were cut by what holds now.
+        # The present segments have the limits of the present configs.
         max(topic_risks.config_number(configs, "segment.bytes", SEGMENT_BYTES) for configs in (known, wanted)),
         max(topic_risks.config_number(configs, "segment.ms", _SEGMENT_MS) for configs in (known, wanted)),
     )
@@ -222,7 +222,7 @@ def _topic_key(staged: Staged) -> bool:
 
 
 def _broker_key(staged: Staged) -> str:
-    """Return the topic's key whose default an edit changes for all brokers, ``""`` for any other edit."""
+    """Return the topic's key whose default an edit changes for all brokers; ``""`` for any other edit."""
     edit = staged.edit
     if not isinstance(edit, ConfigEdit) or edit.resource != CLUSTER_DEFAULT:
         return ""

@@ -1,4 +1,4 @@
-"""The opposite of an edit that was applied: value and source as they were. And which edits have none. Pure."""
+"""The reversal of an applied edit, to the former value and source; and the edits without one. Pure."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 def reversal(staged: Staged, overrides: Mapping[str, str] = _NONE) -> Reversal:
-    """Return the opposite of an edit, from the state of its target when it was applied.
+    """Return the reversal of an edit, from the state of its target when it was applied.
 
     Args:
-        overrides: the configs of a topic that the edit deleted: the topic gets them when it is created again.
+        overrides: the configs of a topic that the edit deleted, which a new creation restores.
 
     Returns:
-        A Reversal without edits where nothing can take it back; its `loss` says why.
+        A Reversal without edits if nothing can revert it; its `loss` has the reason.
     """
-    # To guess a former value and send it would be a change of its own, and none that the operator has seen.
+    # Sending a guessed value would be a new change that the operator has not seen.
     if staged.was is UNREAD:
         return Reversal((), UNREAD, "what was there before was not read")
     return kind_of(staged.edit).reversal(staged.edit, staged.was, overrides)
 
 
 def way_back(applied: Iterable[Staged], change: int | None) -> str:
-    """Return what reverting a change does for its edits, as text; ``""`` where it has no number, or nothing comes back.
+    """Return the effect of reverting a change, as text; ``""`` if it has no number, or can't be reverted.
 
     Args:
-        applied: the edits of the change that were applied, no others.
+        applied: only the edits of the change that were applied.
     """
     edits = tuple(applied)
     if change is None or not any(reversal(each).edits for each in edits):
@@ -45,6 +45,6 @@ def way_back(applied: Iterable[Staged], change: int | None) -> str:
 
 
 def losses(staged: Iterable[Staged]) -> tuple[tuple[Staged, str], ...]:
-    """Return the edits that can't be reverted, or not wholly, each with why; for edits that are not applied yet."""
+    """Return the edits that can't be reverted completely, each with the reason; for edits that are not applied yet."""
     found = ((each, reversal(each)) for each in staged)
     return tuple((each, back.loss) for each, back in found if back.loss and kind_of(each.edit).takes_away(each.edit))

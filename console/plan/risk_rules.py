@@ -1,4 +1,4 @@
-"""Warnings: their names, and what each is judged by: what has to be read, and the cluster before and after. Pure."""
+"""Warnings: their names, and their input: the facts to read, and the cluster before and after. Pure."""
 
 from __future__ import annotations
 
@@ -71,28 +71,27 @@ _ITEM = re.compile(rf",(?=(?:{'|'.join(map(re.escape, NAMES))})(?:=|,|$)|,|$)")
 
 
 def accepted(text: str) -> tuple[str, ...]:
-    """Return the warnings that an option accepts, as `Risk.accepted_as` has them. A subject may have commas."""
+    """Return the warnings that an option accepts, as in `Risk.accepted_as`. A subject may contain commas."""
     return tuple(each for each in _ITEM.split(text) if each)
 
 
 MOST_PRUNED = 10
-"""Entities that files may remove by leaving them out, without a warning."""
+"""Limit of entities that files may remove by omission without a warning."""
 READ_TOPICS = 2_000
-"""Topics whose configs are read to find out whether they inherit a default; with more the texts say so."""
+"""Limit of topics whose configs are read to find out whether they inherit a default; above it the texts say so."""
 READ_PARTITIONS = 10_000
-"""Partitions whose size is read; topics beyond it count as topics with data."""
+"""Limit of partitions whose size is read; topics beyond it count as topics with data."""
 READ_GROUPS = 200
-"""Groups whose offsets are read to find out which have not read records; with more the texts say so."""
+"""Limit of groups whose offsets are read to find unread records; above it the texts say so."""
 
 
 class RiskNeeds(Struct, frozen=True):
-    """What has to be read before an edit can be judged.
+    """The facts that a warning about an edit needs.
 
     topics: these, with their own configs. every_topic: all topics, and the configs of those that may inherit (at most
-    `READ_TOPICS`). sizes: the bytes that those topics hold. acls: all bindings. a_broker: the configs of one broker.
-    every_broker: those of all brokers, and of the cluster default. readers_of: what groups have read of these topics
-    (of at most `READ_GROUPS` groups). newest_of: how old the newest records of these topics are. moves: the running
-    reassignments.
+    `READ_TOPICS`). sizes: the bytes of those topics. acls: all bindings. a_broker: the configs of one broker.
+    every_broker: those of all brokers, and of the cluster default. readers_of: topics whose reading groups are read (at
+    most `READ_GROUPS` groups). newest_of: topics whose newest records' ages are read. moves: the running reassignments.
     """
 
     topics: frozenset[str] = frozenset()
@@ -113,8 +112,9 @@ NOTHING = RiskNeeds()
 
 
 class Risk(NamedTuple):
-    """A warning about one edit. name: one of NAMES; text: what will happen, in a line. subject: what has to be typed to
-    accept it, ``""`` where its name is enough."""
+    """A warning about one edit. name: one of NAMES; text: the effect, in a line. subject: the text to type for
+    accepting it; ``""`` if its name is enough.
+    """
 
     slot: Slot
     name: str
@@ -123,16 +123,16 @@ class Risk(NamedTuple):
 
     @property
     def accepted_as(self) -> str:
-        """What a script writes to accept it: ``NAME``, or ``NAME=SUBJECT``."""
+        """The form that accepts it in a script: ``NAME``, or ``NAME=SUBJECT``."""
         return f"{self.name}={self.subject}" if self.subject else self.name
 
 
 class RiskFacts(Struct, frozen=True):
-    """Facts that are read for the warnings alone.
+    """Facts that are read only for warnings.
 
-    sizes: bytes of all replicas by topic; a topic whose size could not be read is missing. principal: as which brokers
-    authenticate this client (``User:admin``), ``""`` if unknown. readers: by topic. ages: seconds since the newest
-    record by topic; a topic of which no record's time was read is missing.
+    sizes: bytes of all replicas by topic; a topic whose size could not be read is missing. principal: the principal
+    that brokers authenticate this client as (``User:admin``); ``""`` if unknown. readers: by topic. ages: seconds since
+    the newest record by topic; a topic without a known record time is missing.
     """
 
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -142,7 +142,7 @@ class RiskFacts(Struct, frozen=True):
 
 
 class Judged(Struct, frozen=True, dict=True):
-    """A plan on a cluster. before: as it was read; staged: the edits; predict: the cluster once all are applied."""
+    """A plan on a cluster. before: the snapshot; staged: the edits; predict: returns the cluster after all edits."""
 
     before: Snapshot
     staged: tuple[Staged, ...]
@@ -151,7 +151,7 @@ class Judged(Struct, frozen=True, dict=True):
 
     @cached_property
     def after(self) -> Snapshot:
-        """The cluster once all edits are applied."""
+        """The cluster after all edits."""
         return self.predict()
 
     @cached_property
@@ -164,7 +164,7 @@ class Judged(Struct, frozen=True, dict=True):
         return {each.edit.slot: each.was for each in self.staged}
 
     def was(self, edit: Edit) -> Was:
-        """Return what was read of an edit's target when it was staged."""
+        """Return the state of an edit's target at staging."""
         return self._was[edit.slot]
 
     def own(self, resource: ConfigResource, key: str) -> str | None:
@@ -195,9 +195,9 @@ def _no_subject(_edit: Edit, _judged: Judged) -> str:
 
 
 class RiskRule(NamedTuple):
-    """A warning of a kind of edit. name: one of NAMES. judge: yields a line for each thing that is wrong with an edit
-    of that kind. needs: what has to be read to judge it. subject: what has to be typed to accept it, for what can't be
-    undone; ``""`` where the name is enough.
+    """A warning of a kind of edit. name: one of NAMES. judge: yields a line for each problem of an edit of that kind.
+    needs: the facts to read for it. subject: the text to type for accepting an irreversible effect; ``""`` if the name
+    is enough.
     """
 
     name: str

@@ -1,5 +1,5 @@
-"""The consequences of a plan beyond its lines: who else is changed, and what is legal but probably wrong. Each risk has
-a name, by which an operator accepts it before it is sent. Pure.
+"""The consequences of a plan beyond its lines: effects on others, and legal edits that are probably wrong. Each risk
+has a name, by which an operator accepts it before it is sent. Pure.
 """
 
 from __future__ import annotations
@@ -17,10 +17,8 @@ from console.plan.kinds.registry import kind_of
 from console.plan.plan import Plan
 from console.plan.staged import Draft, Pruned, Staged
 
-# What is legal but wrong. Each warning has a name, by which an operator accepts it before it is sent. Pure.
-#
-# A warning is a `RiskRule` of a kind of edit: what it needs read, and what it says of an edit. `console.session` reads
-# what the rules need before they judge, so that a warning never depends on what happened to be read.
+# Risks are legal edits that are probably wrong. A warning is a `RiskRule` of a kind of edit: the facts that it needs,
+# and its text. `console.session` reads all needed facts first, so a warning never depends on earlier reads.
 
 
 def risks(
@@ -30,14 +28,14 @@ def risks(
 
     Args:
         staged: all edits that are applied together: a warning is about the cluster after all of them.
-        snapshot: with what `risk_needs` names; what was not read counts as unknown, not as harmless.
-        facts: what was read for warnings alone; without it sizes and readers are unknown.
+        snapshot: with the parts in `risk_needs`; unread parts count as unknown, not as harmless.
+        facts: facts that are read only for warnings; without them sizes and readers are unknown.
 
     Returns:
-        For each edit its warnings in the order of `risk_rules.NAMES`. Accepting them is left to `settle.ApplyOptions`.
+        The warnings of each edit in the order of `risk_rules.NAMES`. `settle.ApplyOptions` has the accepted ones.
     """
     all_ = tuple(staged)
-    # Predicted only when the first rule asks: not every plan has rules that do.
+    # Predicted only when the first rule needs it: not every plan has such rules.
     judged = risk_rules.Judged(snapshot, all_, facts or risk_rules.RiskFacts(), partial(predict, snapshot, Plan(all_)))
     of_each = (
         risk_rules.Risk(each.edit.slot, rule.name, text, rule.subject(each.edit, judged))
@@ -49,8 +47,8 @@ def risks(
 
 
 def _pruned_risks(staged: Iterable[Staged]) -> Iterator[risk_rules.Risk]:
-    """Yield a warning where files remove many entities by leaving them out. Its subject is their number: a mistake in a
-    file is seen by it.
+    """Yield a warning if files remove many entities by omission. Its subject is their number, which reveals a mistake
+    in a file.
     """
     removed: dict[Pruned, dict[Target, Slot]] = {}
     for each in staged:
@@ -69,7 +67,7 @@ def _pruned_risks(staged: Iterable[Staged]) -> Iterator[risk_rules.Risk]:
 
 
 def risk_needs(staged: Iterable[Staged]) -> risk_rules.RiskNeeds:
-    """Return what has to be read before these edits can be judged."""
+    """Return the facts that the warnings about these edits need."""
     wanted = risk_rules.NOTHING
     for each in staged:
         for rule in kind_of(each.edit).risks:
@@ -77,11 +75,8 @@ def risk_needs(staged: Iterable[Staged]) -> risk_rules.RiskNeeds:
     return wanted
 
 
-# Who else an edit changes: entities that inherit or shadow a default, clients whose limit moves, the whole cluster.
-
-
 def effects(staged: Iterable[Staged], snapshot: Snapshot) -> dict[Slot, tuple[str, ...]]:
-    """Return how each edit changes other entities, as lines by slot; edits without such effects are left out."""
+    """Return the effects of each edit on other entities, as lines by slot, without edits that have no such effects."""
     all_ = tuple(staged)
     seen = Draft(all_, snapshot)
     found = {each.edit.slot: kind_of(each.edit).effects(each.edit, seen) for each in all_}

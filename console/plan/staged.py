@@ -1,5 +1,5 @@
-"""Staged edits: an edit with what was read of its target, the draft of a plan while edits are put into it, and the
-other answers to an edit: dropped and refused.
+"""Staged edits: an edit with the state of its target, the draft of a plan during staging, and the other verdicts on an
+edit: dropped and refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, Slot
 
-if TYPE_CHECKING:  # a start does not need what only some kinds of edits have
+if TYPE_CHECKING:  # only some kinds of edits need these, so startup does not import them
     from console.model.elections import UncleanElection
     from console.model.transactions import SeenTransaction
 
@@ -62,16 +62,16 @@ if TYPE_CHECKING:
     )
 else:
     Was = Any
-"""What stood in an edit's place when it was staged, by the kind of edit: the key's whole entry (value, source, whether
-hidden, what else would apply), the quota, the binding, the topic, the credential, the open transaction, the partition,
-what an election does, the move, where the log begins and ends, the broker, the voter, a feature's level, what a group
-has for a partition, a group with all its offsets. None: nothing was
-there."""
+"""The state of an edit's target at staging, by the kind of edit: the key's whole entry (value, source, whether hidden,
+synonyms), the quota, the binding, the topic, the credential, the open transaction, the partition, the effect of an
+election, the move, the range of the log, the broker, the voter, a feature's level, a group's offset for a partition, a
+group with all its offsets. None: absent.
+"""
 
 
 class Pruned(NamedTuple):
-    """What an edit removes because no file lists it. section: where files have such entities. of: how many of them the
-    cluster had.
+    """The removal of an entity that no file lists. section: the place of such entities in files. of: the number of them
+    in the cluster.
     """
 
     section: str
@@ -79,12 +79,12 @@ class Pruned(NamedTuple):
 
 
 class Staged(Struct, frozen=True):
-    """An edit, and what was read of its target when it was staged.
+    """An edit, and the state of its target when it was staged.
 
-    lasts_ms: milliseconds for which it is to hold once it is applied; None for good. reverts: the edit of an applied
-    change that it reverts. topic_id: of the topic that it is meant for, None if unknown or of another kind; another
-    topic of the same name may exist since. doubt: why its target may not be what it is meant for; ``""`` for no doubt.
-    An edit in doubt is not sent before an operator accepts it. pruned: None for an edit that was asked for by name.
+    lasts_ms: milliseconds for which it holds after it is applied; None for good. reverts: the edit of an applied change
+    that it reverts. topic_id: of the intended topic, None if unknown or for other targets; another topic of the same
+    name may exist since. doubt: why its target may not be the intended one; ``""`` for no doubt. An edit in doubt is
+    not sent before an operator accepts it. pruned: None for an edit that a user requested by name.
     """
 
     edit: Edit
@@ -97,14 +97,14 @@ class Staged(Struct, frozen=True):
 
 
 class Dropped(NamedTuple):
-    """An edit that would change nothing, and why."""
+    """An edit that would change nothing, and the reason."""
 
     edit: Edit
     reason: str
 
 
 class Refused(Exception):
-    """Raised for an edit that can't be staged: why, and what the operator can do instead. Both are untrusted text."""
+    """Raised for an edit that can't be staged, with a reason and a remedy for the operator. Both are untrusted text."""
 
     def __init__(self, reason: str, remedy: str) -> None:
         super().__init__(reason)
@@ -124,19 +124,19 @@ Verdict = Staged | Dropped
 
 
 def topic_id_of(edit: Edit, snapshot: Snapshot) -> str | None:
-    """Return the id that the snapshot has for an edit's topic; None if unknown."""
+    """Return the id of an edit's topic in the snapshot; None if unknown."""
     name = edit.on_topic
     topic = snapshot.topics.get(name) if name is not None else None
     return topic.topic_id if topic is not None else None
 
 
 def subject(target: Target) -> Target:
-    """Return what a target is about: a topic's configs and the topic itself are one subject, its config resource."""
+    """Return the subject of a target: a topic's configs and the topic itself share one, its config resource."""
     return topic_resource(target.name) if isinstance(target, TopicTarget) else target
 
 
 def shown(value: str) -> str:
-    """Return a value for a sentence, cut where it is long."""
+    """Return a value for a sentence, truncated if it is long."""
     return value if len(value) <= 60 else f"{value[:57]}…"
 
 
@@ -157,18 +157,18 @@ class Described:
         return frozenset(self.snapshot.acls)
 
     def read(self, part: str) -> bool:
-        """Return whether a part of the cluster was read as a whole, so that what is missing in it does not exist."""
+        """Return whether a part of the cluster was read as a whole, so that missing entities do not exist."""
         return part in self.snapshot.read_at
 
     def found(self, there: Was, part: str) -> Was:
-        """Return what was looked up in a part of the snapshot; UNREAD for a miss in a part that was not read as a
+        """Return the result of a lookup in a part of the snapshot; UNREAD for a miss in a part that was not read as a
         whole.
         """
-        # Missing in a part that was read only in part is no proof of absence.
+        # A miss in a part that was only read partly is no proof of absence.
         return there if there is not None or self.read(part) else UNREAD
 
     def once(self, what: Hashable, compute: Callable[[], T]) -> T:
-        """Return the result of `compute`, which is called for the first edit that asks for `what` and kept for the
+        """Return the result of `compute`, which is called for the first edit that needs `what` and cached for the
         others.
         """
         if what not in self._computed:
@@ -177,21 +177,21 @@ class Described:
         return found
 
     def entry(self, resource: ConfigResource, key: str) -> ConfigEntry | None:
-        """Return the key's entry as it was described for the resource."""
+        """Return the key's entry as the brokers described it for the resource."""
         configs = self.snapshot.configs.get(resource)
         return configs.get(key) if configs is not None else None
 
     def like(self, resource: ConfigResource, key: str) -> ConfigEntry | None:
-        """Return the key's entry of the resource, else of another of its type: good for its type and flags, not its
-        value.
+        """Return the key's entry of the resource, else of another of its type, which is valid for type and flags but
+        not for the value.
         """
-        # Brokers of one cluster describe a key alike; an entry of another resource has its type where this one was not
-        # read.
+        # Brokers of one cluster describe a key alike: if this resource was not read, an entry of another one has its
+        # type.
         return self.entry(resource, key) or self.inheritance.sample(resource.type, key)
 
 
 class Draft(Described):
-    """The edits that are staged so far, in order, with the snapshot that they are judged against."""
+    """The edits staged so far, in order, with the snapshot for their validation."""
 
     def __init__(self, staged: Iterable[Staged], snapshot: Snapshot) -> None:
         super().__init__(snapshot)
@@ -207,11 +207,11 @@ class Draft(Described):
         return tuple(self._slots.values())
 
     def at(self, slot: Slot) -> Staged | None:
-        """Return what is staged for a slot."""
+        """Return the staged edit of a slot."""
         return self._slots.get(slot)
 
     def put(self, staged: Staged) -> None:
-        """Stage an edit in place of what is staged for its slot; the slot keeps its place in the order."""
+        """Stage an edit in place of the slot's staged one; the slot keeps its place in the order."""
         slot = staged.edit.slot
         self._slots[slot] = staged
         if isinstance(slot.target, ConfigResource):
@@ -220,7 +220,7 @@ class Draft(Described):
             self._offsets.setdefault(slot.target.group, {})[slot] = None
 
     def remove(self, slot: Slot) -> None:
-        """Remove what is staged for a slot."""
+        """Remove the staged edit of a slot."""
         del self._slots[slot]
         if isinstance(slot.target, ConfigResource):
             self._configs[slot.target].discard(slot)
@@ -243,14 +243,14 @@ class Draft(Described):
             raise Refused(f"the plan deletes topic {topic}", "Discard the deletion, or this edit.")
 
     def topic(self, name: str) -> cluster.Topic | None:
-        """Return a topic; None where topics were not read. Raises Refused where the cluster has none of this name."""
+        """Return a topic; None if topics were not read. Raise Refused if the cluster has no topic of this name."""
         found = self.snapshot.topics.get(name)
         if found is None and self.read(Part.TOPICS):
             raise Refused(f"there is no topic {name}", "Check the name, or refresh.")
         return found
 
     def creates(self, resource: ConfigResource) -> CreateTopic | None:
-        """Return the staged creation of the topic whose configs these are."""
+        """Return the staged creation of the topic with these configs."""
         edit = self.topic_edit(resource.name) if resource.type == TOPIC else None
         return edit if isinstance(edit, CreateTopic) else None
 
@@ -259,7 +259,7 @@ class Draft(Described):
         return sorted(slot.key for slot in self._configs.get(topic_resource(topic), ()))
 
     def offsets_of(self, group: str) -> list[Staged]:
-        """Return what is staged for a group's offsets, in order."""
+        """Return the staged edits of a group's offsets, in order."""
         return [self._slots[slot] for slot in self._offsets.get(group, ())]
 
     def begins(self, edit: Edit, group: str) -> bool:

@@ -1,7 +1,7 @@
-"""Replication throttles: those that running moves use, and those that none uses any more. Pure.
+"""Replication throttles: the ones that running moves use, and the unused ones. Pure.
 
 A throttled reassignment sets rates on brokers and lists of replicas on topics (ReassignPartitionsCommand); without a
---verify afterwards they stay, and hold back followers that catch up after a restart.
+--verify afterwards they stay, and slow down followers that catch up after a restart.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ THROTTLES = frozenset((*RATES, LOG_DIRS_RATE, *LISTS))
 ADDED = "added replicas"
 """In place of a key: the replicas that a move adds to those of its topic."""
 _SHOWN = 3
-"""Moves that are named, of those that a throttle belongs to."""
+"""Limit of moves that are named for a throttle."""
 
 
 class StaleThrottle(NamedTuple):
@@ -42,7 +42,7 @@ class StaleThrottle(NamedTuple):
 
 
 class _Throttle(NamedTuple):
-    """A throttle that is set. used: by what; ``""`` if by nothing. stale: what of it nothing uses."""
+    """A throttle that is set. used: the moves that use it; ``""`` if it is unused. stale: the unused part."""
 
     place: config.ConfigPlace
     used: str
@@ -53,21 +53,23 @@ def stale_throttles(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:
     """Return every throttle that can be removed.
 
     Args:
-        snapshot: in which reassignments, the configs of all brokers, of the cluster default and of all topics, and the
-            log dirs were read. What was not read does not count as stale.
+        snapshot: with the reassignments, the configs of all brokers, of the cluster default and of all topics, and the
+            log dirs. Unread parts do not count as stale.
     """
-    # Without the list of moves every throttle would look stale, and without one in use copies take the whole network.
+    # Without the list of moves every throttle would look stale, and removing one in use lets copies take the whole
+    # network.
     if Part.REASSIGNMENTS not in snapshot.read_at:
         return ()
     return tuple(each.stale for each in _throttles(snapshot) if each.stale is not None)
 
 
 def owned_by_moves(snapshot: Snapshot) -> Mapping[config.ConfigPlace, str]:
-    """Return what belongs to running moves, each with a line that says to which: throttles that they use, by entity and
-    key, and under `ADDED` the replicas that they add. It goes with the moves, and is no wanted state.
+    """Return the state that belongs to running moves, each with a line that names them: throttles that they use, by
+    entity and key, and under `ADDED` the replicas that they add. It ends with the moves, and is not part of the wanted
+    state.
 
     Args:
-        snapshot: as for `stale_throttles`. Where the reassignments were not read, every throttle may be in use.
+        snapshot: as for `stale_throttles`. If the reassignments were not read, every throttle may be in use.
     """
     owned = {each.place: each.used for each in _throttles(snapshot) if each.used}
     adding = _by_topic(move for move in snapshot.reassignments if move.adding)
@@ -75,12 +77,12 @@ def owned_by_moves(snapshot: Snapshot) -> Mapping[config.ConfigPlace, str]:
 
 
 def unthrottled_needs(edit: ConfigEdit) -> RiskNeeds:
-    """Return what has to be read to judge `unthrottled`."""
+    """Return the facts that `unthrottled` needs."""
     return RiskNeeds(moves=True) if edit.key in (*RATES, *LISTS) else NOTHING
 
 
 def unthrottled(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for an edit that takes the limit off a move that runs. Another rate is a limit."""
+    """Yield a warning for an edit that removes the limit of a running move. Another rate is a limit."""
     configs = judged.before.configs.get(edit.resource)
     if edit.key not in (*RATES, *LISTS) or configs is None:
         return
@@ -103,7 +105,7 @@ def _throttles(snapshot: Snapshot) -> Iterator[_Throttle]:
 
 
 def _of(moves: Iterable[str]) -> str:
-    """Return that something belongs to moves, of which there may be none."""
+    """Return a text that names the moves; ``""`` without moves."""
     names = list(dict.fromkeys(moves))
     if not names:
         return ""
@@ -115,7 +117,7 @@ def _name(move: Reassignment) -> str:
 
 
 def _unknown(snapshot: Snapshot) -> str:
-    """Return why any throttle may be in use; ``""`` where the moves are known."""
+    """Return why any throttle may be in use; ``""`` if the moves are known."""
     unread = Part.REASSIGNMENTS not in snapshot.read_at
     return "may belong to a running move: the reassignments could not be read" if unread else ""
 
@@ -159,8 +161,8 @@ def _copying(snapshot: Snapshot) -> frozenset[int]:
 
 
 def _is_copying(resource: config.ConfigResource, copying: frozenset[int], snapshot: Snapshot) -> bool:
-    """Return whether a broker moves replicas between log dirs, or any broker for the cluster default; a broker that was
-    not read counts as one that does.
+    """Return whether a broker moves replicas between log dirs (for the cluster default: any broker); an unread broker
+    counts as moving.
     """
     if resource.is_cluster_default:
         return bool(copying) or any(broker.id not in snapshot.log_dirs for broker in snapshot.cluster.brokers)
@@ -169,7 +171,7 @@ def _is_copying(resource: config.ConfigResource, copying: frozenset[int], snapsh
 
 def _topics(snapshot: Snapshot) -> Iterator[_Throttle]:
     moving, unknown = _by_topic(snapshot.reassignments), _unknown(snapshot)
-    set_here: dict[int, bool] = {}  # of 100,000 topics most have the same set, which is one object
+    set_here: dict[int, bool] = {}  # most of 100,000 topics have the same set, which is one object
     limited: list[tuple[config.ConfigResource, config.ConfigSet]] = []
     for each in snapshot.configs.items():
         resource, configs = each
@@ -199,7 +201,7 @@ def _topics(snapshot: Snapshot) -> Iterator[_Throttle]:
 
 
 def _unused(items: Iterable[str], moving: set[int]) -> list[str]:
-    """Return the replicas (``partition:broker``) whose partition does not move; ``*`` is in use while any moves."""
+    """Return the replicas (``partition:broker``) whose partition does not move; ``*`` is in use during any move."""
     found = []
     for item in items:
         number = long_number(item.partition(":")[0].strip())

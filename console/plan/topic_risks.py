@@ -1,8 +1,8 @@
-"""What edits do to topics: who inherits a default, and warnings about replicas in sync, unclean elections, retention,
-the size of a batch, deleting a topic, and topics that other machinery needs.
+"""Effects of edits on topics: the topics that inherit a default, and warnings about replicas in sync, unclean
+elections, retention, the size of a batch, deleting a topic, and topics that other software needs.
 
 An edit of a topic concerns that topic; an edit of a broker's key concerns the topics that inherit it. Only changes for
-the worse have warnings: an edit that raises a limit, or has no effect on a topic, has none.
+the worse have warnings: an edit that raises a limit, or has no effect on a topic, has no warning.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from console.plan.values import items_of
 
 POLICY, BY_TIME, BY_SIZE = "cleanup.policy", "retention.ms", "retention.bytes"
 EMPTY_KEEPS = "An empty list means"
-"""The documentation of cleanup.policy contains this where brokers give an empty list a meaning (4.2); older ones accept
-an empty list, too.
+"""The documentation of cleanup.policy contains this if brokers give an empty list a meaning (4.2); older brokers also
+accept an empty list.
 """
 ISR = "min.insync.replicas"
 UNCLEAN = "unclean.leader.election.enable"
@@ -36,7 +36,7 @@ KEEPING = (BY_TIME, BY_SIZE, POLICY)
 
 FOREVER = 2**63
 TINY_MS = 300_000
-"""A retention below it is over before a broker checks again (log.retention.check.interval.ms, five minutes)."""
+"""A retention below it ends before a broker's next check (log.retention.check.interval.ms, five minutes)."""
 TINY_BYTES = 1_048_576
 """Less than the smallest segment (segment.bytes, 1 MiB since 4.0)."""
 
@@ -56,7 +56,7 @@ class TopicChange(NamedTuple):
 
 
 def topic_key(edit: edits.Edit) -> str:
-    """Return the topic's key that a config edit of a topic or a broker changes, ``""`` for any other edit."""
+    """Return the topic's key that a config edit of a topic or a broker changes; ``""`` for any other edit."""
     if not isinstance(edit, edits.ConfigEdit):
         return ""
     if edit.resource.type == TOPIC:
@@ -69,7 +69,7 @@ def changes(edit: edits.ConfigEdit, judged: Judged) -> list[TopicChange]:
     key = topic_key(edit)
     if edit.resource.type == TOPIC:
         resource = edit.resource
-        # The value of the edit itself first: the prediction knows no topic whose configs were not read.
+        # The value of the edit itself first: the prediction lacks topics whose configs were not read.
         return [TopicChange(resource.name, judged.own(resource, key), _set_to(edit) or judged.then(resource, key))]
     wanted = in_terms_of(key, edit.key, _set_to(edit))
     seen: dict[tuple[int, int], TopicChange | None] = {}
@@ -80,7 +80,7 @@ def changes(edit: edits.ConfigEdit, judged: Judged) -> list[TopicChange]:
         if known is None or then is None:
             found.append(TopicChange(name, None, wanted, read=False))
             continue
-        both = id(known), id(then)  # equal sets are one object, so that each is looked at once
+        both = id(known), id(then)  # equal sets are one object, so each is examined once
         if both not in seen:
             entry = then.get(key)
             own = entry is not None and is_override(entry, resource)
@@ -94,7 +94,7 @@ def changes(edit: edits.ConfigEdit, judged: Judged) -> list[TopicChange]:
 
 
 def may_inherit(edit: edits.Edit, snapshot: Snapshot) -> list[str]:
-    """Return the topics whose configs show whether they inherit a broker's key: those that it could harm, the most
+    """Return the topics whose configs show whether they inherit a broker's key: the topics that it could harm, the most
     endangered first, because at most `READ_TOPICS` are read.
     """
     if not isinstance(edit, edits.ConfigEdit) or edit.resource.type != BROKER:
@@ -111,7 +111,7 @@ def may_inherit(edit: edits.Edit, snapshot: Snapshot) -> list[str]:
 
 
 def _on(resource: ConfigResource, snapshot: Snapshot) -> list[str]:
-    """Return the topics that a broker has replicas of; all topics for the default of all brokers."""
+    """Return the topics with replicas on a broker; all topics for the default of all brokers."""
     if resource.is_cluster_default or not resource.name.isdecimal():
         return list(snapshot.topics)
     broker = int(resource.name)
@@ -125,13 +125,13 @@ def _set_to(edit: edits.ConfigEdit) -> str | None:
 
 
 def _replication(name: str, judged: Judged) -> int:
-    """Return a topic's replication factor, 0 if unknown."""
+    """Return a topic's replication factor; 0 if unknown."""
     topic = judged.before.topics.get(name)
     return topic.replication if topic is not None else 0
 
 
 def _counted(changes: list[TopicChange], what: str) -> str:
-    """Return ``12 topics that inherit it …`` as text; topics whose configs were not read are counted apart."""
+    """Return ``12 topics that inherit it …`` as text; topics whose configs were not read are counted separately."""
     read = sum(change.read for change in changes)
     unread = len(changes) - read
     words = []
@@ -153,7 +153,7 @@ def _needs(edit: edits.ConfigEdit, *, sizes: bool = False) -> RiskNeeds:
 
 
 def inheriting(resource: ConfigResource, key: str, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return how many brokers and topics inherit a broker's key and how many set it themselves, a line each."""
+    """Return how many brokers and topics inherit a broker's key and how many override it, a line each."""
     lines = []
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
     read = {broker: configs for broker in brokers if (configs := snapshot.configs.get(broker)) is not None}
@@ -172,7 +172,7 @@ def _sets_itself(configs: ConfigSet, resource: ConfigResource, key: str) -> bool
 
 
 def _inheriting_topics(key: str, snapshot: Snapshot) -> list[str]:
-    """Return the line on topics that inherit a key; none where no topic's configs were read."""
+    """Return the line on topics that inherit a key; no line if no topic's configs were read."""
     known: dict[int, bool] = {}
     shadow = read = 0
     for name in snapshot.topics:
@@ -200,7 +200,7 @@ def _inherit(many: str, one: str, inheriting: int, shadowing: int, partly: bool)
 
 
 def isr_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return what has to be read to judge `isr`: nothing for a minimum of 0 or 1, which any topic can meet."""
+    """Return the facts that `isr` needs: none for a minimum of 0 or 1, which any topic can meet."""
     if topic_key(edit) != ISR or (isinstance(edit, edits.SetConfig) and edit.value in ("0", "1")):
         return NOTHING
     return _needs(edit)
@@ -238,7 +238,7 @@ def _replication_of_new(edit: edits.CreateTopic) -> int:
 
 
 def isr_text(wanted: int, replication: int) -> str:
-    """Return why so many replicas in sync are too many; ``""`` where they are not. One of one is Kafka's default."""
+    """Return why so many replicas in sync are too many; ``""`` if they are not. One of one is Kafka's default."""
     if wanted > replication == 1:
         return "it has 1 replica; brokers of 2.8 refuse every write with acks=all then, newer ones take it for 1"
     if wanted > replication > 1:
@@ -257,7 +257,7 @@ _UNCLEAN_TEXT = "a replica that is behind may lead, and what it has not got is l
 
 
 def unclean_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return what has to be read to judge `unclean`: how many replicas there are, as a single one is never behind."""
+    """Return the facts that `unclean` needs: the numbers of replicas, because a single one is never behind."""
     if topic_key(edit) != UNCLEAN or (isinstance(edit, edits.SetConfig) and str(edit.value).lower() == "false"):
         return NOTHING
     return _needs(edit)
@@ -270,7 +270,7 @@ def unclean_of_new(edit: edits.CreateTopic, _judged: Judged) -> Iterator[str]:
 
 
 def unclean(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for topics on which a replica that is out of sync may become leader after the edit."""
+    """Yield a warning for topics on which an out-of-sync replica may become leader after the edit."""
     if topic_key(edit) != UNCLEAN:
         return
     found = [
@@ -290,7 +290,7 @@ def unclean(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
 
 
 class Kept(NamedTuple):
-    """A topic's retention. deletes: whether it deletes at all; then limits in ms and bytes, `FOREVER` for none."""
+    """A topic's retention. deletes: whether it deletes; then limits in ms and bytes, `FOREVER` for unlimited."""
 
     deletes: bool
     ms: int
@@ -298,7 +298,7 @@ class Kept(NamedTuple):
 
 
 def kept(configs: ConfigSet) -> Kept:
-    """Return what a topic with these configs keeps."""
+    """Return the retention of a topic with these configs."""
     entry = configs.get(POLICY)
     policy = entry.value if entry is not None and entry.value is not None else "delete"
     limits = (config_number(configs, key, -1) for key in (BY_TIME, BY_SIZE))
@@ -306,16 +306,14 @@ def kept(configs: ConfigSet) -> Kept:
 
 
 def keeps_all(policy: str) -> str:
-    """Return what an empty cleanup.policy means, for the operator who stages it; ``""`` for any other policy."""
+    """Return the meaning of an empty cleanup.policy, for the operator who stages it; ``""`` for any other policy."""
     if any(items_of(policy)):
         return ""
     return f"without a {POLICY} nothing is deleted or compacted: records are kept for ever, whatever {BY_TIME} says"
 
 
 def config_number(configs: ConfigSet, key: str, otherwise: int) -> int:
-    """Return a key's number; `otherwise` where its value does not fit a Java long and brokers are going to refuse
-    it.
-    """
+    """Return a key's number; `otherwise` if its value does not fit a Java long, so that brokers will refuse it."""
     entry = configs.get(key)
     number = long_number(entry.value) if entry is not None else None
     return otherwise if number is None else number
@@ -336,29 +334,29 @@ class _Limit(NamedTuple):
 
 
 def retention_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return what has to be read to judge retention: policy, limits and sizes of topics; nothing for a limit far above
-    zero.
+    """Return the facts that warnings about retention need: policy, limits and sizes of topics; nothing for a limit far
+    above zero.
     """
     key = topic_key(edit)
     if key not in KEEPING + LOCAL:
         return NOTHING
     value = long_number(in_terms_of(key, edit.key, _set_to(edit)))
-    # Reading the sizes of all topics takes seconds: not for a limit that is harmless in any case.
+    # Reading the sizes of all topics takes seconds, so it is skipped for a limit that is always harmless.
     if key in (BY_TIME, BY_SIZE) and value is not None and not _Limit(key, value).tiny and value != 0:
         return NOTHING
     return _needs(edit, sizes=True)
 
 
 def retention_zero_of_new(edit: edits.CreateTopic, _judged: Judged) -> Iterator[str]:
-    """Yield a warning for a new topic that keeps nothing."""
+    """Yield a warning for a new topic with a retention of zero."""
     configs = edit.topic.configs
     if any(configs.get(key) == "0" for key in (BY_TIME, BY_SIZE)) and "delete" in str(configs.get(POLICY, "delete")):
         yield "all records that come are deleted within minutes, but for what is being written"
 
 
 def retention_zero(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield warnings for topics that keep nothing after the edit, and for tiered ones that keep nothing on brokers'
-    disks.
+    """Yield warnings for topics with a retention of zero after the edit, and for tiered topics with a local one of
+    zero.
     """
     yield from _kept_less(
         edit,
@@ -373,7 +371,7 @@ def retention_zero(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
 
 
 def retention_tiny(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for topics that keep next to nothing after the edit; an empty topic loses nothing."""
+    """Yield a warning for topics with a tiny retention after the edit; an empty topic loses nothing."""
     yield from _kept_less(
         edit,
         judged,
@@ -417,7 +415,7 @@ def _lowered(change: TopicChange, key: str, judged: Judged) -> list[_Limit]:
         after = after._replace(ms=limit) if key == BY_TIME else after._replace(size=limit)
     if not after.deletes:
         return []
-    # A topic that was only compacted kept everything: any limit is lower than its former one, even none at all.
+    # A topic that was only compacted kept everything: any limit, even unlimited, is lower than its former one.
     old = (before.ms, before.size) if before.deletes else (FOREVER + 1, FOREVER + 1)
     return [
         _Limit(name, new)
@@ -434,12 +432,12 @@ def _is_remote(topic: str, judged: Judged) -> bool:
 
 
 def message_size_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return what has to be read to judge `message_size`: the topics' limits, and whether they hold data."""
+    """Return the facts that `message_size` needs: the topics' limits, and whether they hold data."""
     return _needs(edit, sizes=True) if topic_key(edit) == MESSAGE_SIZE else NOTHING
 
 
 def message_size(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning where batches that were accepted so far will be refused. No API shows the size of today's
+    """Yield a warning if brokers will refuse batches that they have accepted so far. No API shows the size of present
     batches.
     """
     if topic_key(edit) != MESSAGE_SIZE:
@@ -469,19 +467,19 @@ def _falls(change: TopicChange) -> bool:
 # -- deleting a topic --------------------------------------------------------------------------------------------------
 
 NAMED = 3
-"""Groups that a line names, and topics whose names are typed one by one: of more of them their number is typed."""
+"""Limit of groups that a line names, and of topics whose names are typed one by one: above it their number is typed."""
 _SKEW_SECONDS = 60
-"""By so much clocks of hosts may differ."""
+"""The possible difference of hosts' clocks."""
 
 
 def deleted_needs(edit: edits.DeleteTopic) -> RiskNeeds:
-    """Return what has to be read to judge `deleted`: what the topic holds, how old that is, and who reads it."""
+    """Return the facts that `deleted` needs: the topic's size, the age of its records, and its readers."""
     name = frozenset({edit.name})
     return RiskNeeds(topics=name, sizes=True, readers_of=name, newest_of=name)
 
 
 def deleted(edit: edits.DeleteTopic, judged: Judged) -> Iterator[str]:
-    """Yield a warning for a topic with records or readers, and for one that other machinery needs."""
+    """Yield a warning for a topic with records or readers, and for one that other software needs."""
     name, owner = edit.name, owner_of(edit.name, judged)
     readers = judged.facts.readers.get(name)
     who = _who_reads(readers)
@@ -493,8 +491,9 @@ def deleted(edit: edits.DeleteTopic, judged: Judged) -> Iterator[str]:
 
 
 def deleted_subject(edit: edits.DeleteTopic, judged: Judged) -> str:
-    """Return what is typed for a topic to delete: its name; the number of topics, where a plan deletes many that
-    only their own readers need."""
+    """Return the text to type for deleting a topic: its name; or the number of topics, if a plan deletes many that only
+    their own readers need.
+    """
     if owner_of(edit.name, judged) is not None:
         return edit.name
     names = [each.edit.name for each in judged.staged if isinstance(each.edit, edits.DeleteTopic)]
@@ -518,7 +517,7 @@ def _held(name: str, judged: Judged) -> str:
 
 
 def _who_reads(readers: TopicReaders | None) -> str:
-    """Return which groups read a topic; ``""`` where it is known that none does."""
+    """Return the groups that read a topic, as text; ``""`` if no group is known to read it."""
     if readers is None:
         return "who reads it was not read"
     names = readers.names
@@ -539,7 +538,7 @@ def _reader(name: str, members: int) -> str:
 
 
 def owner_of(name: str, judged: Judged) -> SystemTopic | None:
-    """Return what other machinery keeps in a topic, None where it is a topic like any other."""
+    """Return the software that owns a topic; None for an ordinary topic."""
     topic = judged.before.topics.get(name)
     readers = judged.facts.readers.get(name)
     groups = readers.listed if readers is not None else judged.before.groups
@@ -549,12 +548,12 @@ def owner_of(name: str, judged: Judged) -> SystemTopic | None:
 
 
 def system_growth_needs(edit: edits.GrowTopic) -> RiskNeeds:
-    """Return what has to be read to judge `system_growth`."""
+    """Return the facts that `system_growth` needs."""
     return _to_know_owner(edit.name)
 
 
 def _to_know_owner(name: str) -> RiskNeeds:
-    """Return what shows whose a topic is; nothing where its name shows that it is like any other."""
+    """Return the facts that show a topic's owner; none if its name shows that it is an ordinary topic."""
     named = frozenset({name})
     if may_be_of_application(name):
         return RiskNeeds(topics=named, readers_of=named)
@@ -562,19 +561,19 @@ def _to_know_owner(name: str) -> RiskNeeds:
 
 
 def system_growth(edit: edits.GrowTopic, judged: Judged) -> Iterator[str]:
-    """Yield a warning for more partitions of a topic whose owner needs the number that it has."""
+    """Yield a warning for more partitions of a topic whose owner needs the present number."""
     owner = owner_of(edit.name, judged)
     if owner is not None and owner.grown:
         yield f"it belongs to {owner.owner}: with more partitions {owner.grown}"
 
 
 def system_config_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return what has to be read to judge `system_config`."""
+    """Return the facts that `system_config` needs."""
     return _to_know_owner(edit.resource.name) if edit.resource.type == TOPIC and edit.key in KEEPING else NOTHING
 
 
 def system_config(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for a cleanup.policy or a retention by which the owner of a topic loses what it needs."""
+    """Yield a warning for a cleanup.policy or a retention that harms the owner of a topic."""
     owner = owner_of(edit.resource.name, judged) if edit.resource.type == TOPIC and edit.key in KEEPING else None
     if owner is None:
         return

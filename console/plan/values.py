@@ -1,4 +1,4 @@
-"""Values of configs and quotas: what an operator writes as a broker accepts it, and a key's value after an edit.
+"""Values of configs and quotas: parsing an operator's text into a value for brokers, and a key's value after an edit.
 
 Types are those of ConfigDef.Type, quota keys those of QuotaConfig and the checks of ClientQuotaControlManager.
 """
@@ -30,13 +30,13 @@ _FRACTION = 1e-6
 
 
 def parse_value(key: str, type_: ConfigType, text: str) -> str:
-    """Parse what an operator wrote for a config key and return the text to send.
+    """Parse an operator's value of a config key and return the text to send.
 
     Args:
         type_: the key's; 0 if unknown: then only an amount with a unit is converted.
 
     Raises:
-        ValueError: the value does not fit the type. The message names the key, what was written and what is expected.
+        ValueError: the value does not fit the type. The message names the key, the given and the expected value.
     """
     unit = unit_of(key)
     stripped = text.strip()
@@ -51,7 +51,7 @@ def parse_value(key: str, type_: ConfigType, text: str) -> str:
             return _decimal(key, unit, stripped)
         case _ if type_ == LIST:
             items = items_of(text) if stripped else []
-            # Only where the order has no meaning: in others a repetition may be meant.
+            # Only if the order has no meaning: in other lists a repetition may be intended.
             return ",".join(dict.fromkeys(items) if key in UNORDERED else items)
         case _ if type_ == 0 and unit is not Unit.NONE and has_unit(stripped):
             return str(_amount(key, unit, stripped))
@@ -100,7 +100,7 @@ def _decimal(key: str, unit: Unit, text: str) -> str:
 
 def canonical(type_: ConfigType, text: str) -> str:
     """Return a valid value as brokers write it back (ConfigDef.convertToString of the parsed value), so that two texts
-    of the same meaning are equal. Text that is not valid for the type is returned as it is.
+    with the same meaning are equal. Text that is invalid for the type is returned unchanged.
     """
     stripped = text.strip()
     match type_:
@@ -119,13 +119,13 @@ def canonical(type_: ConfigType, text: str) -> str:
 
 
 def as_compared(key: str, type_: ConfigType, text: str) -> str:
-    """Return a valid value for comparison: `canonical`, and a list whose order means nothing sorted, each item once."""
+    """Return a valid value for comparison: `canonical`, with an unordered list sorted and each of its items once."""
     return as_it_counts(key, canonical(type_, text))
 
 
 def same_value(type_: ConfigType, one: str, other: str) -> bool:
-    """Return whether two texts of a config mean the same. Repeated items of a list count once: 4.3 keeps one of each,
-    older brokers as many as were written.
+    """Return whether two texts of a config have the same meaning. Repeated items of a list count once: 4.3 keeps one of
+    each, older brokers keep all.
     """
     if type_ == LIST:
         return list(dict.fromkeys(items_of(one))) == list(dict.fromkeys(items_of(other)))
@@ -133,9 +133,7 @@ def same_value(type_: ConfigType, one: str, other: str) -> bool:
 
 
 def java_double(value: float) -> str:
-    """Return a number as Double.toString writes it: plainly from 10⁻³ to 10⁷, else as ``1.0E10``; always with a
-    fraction.
-    """
+    """Return a number as Double.toString writes it: plain from 10⁻³ to 10⁷, else ``1.0E10``; always with a fraction."""
     if not math.isfinite(value) or value == 0:
         return repr(value)
     mantissa, _, exponent = repr(abs(value)).partition("e")
@@ -157,7 +155,7 @@ def parse_quota(key: str, text: str) -> float:
     """Parse a quota's value: bytes/s with units, percent with or without ``%``, rates with or without ``/s``.
 
     Raises:
-        ValueError: the key is no quota's, or brokers would not accept the value. The message is for the operator.
+        ValueError: the key is not a quota's, or brokers would not accept the value. The message is for the operator.
     """
     quota = BY_KEY.get(key)
     if quota is None:
@@ -187,9 +185,7 @@ def unknown_quota_key(key: str) -> str:
 
 
 def quota_problem(key: str, value: float) -> str:
-    """Return why a broker would refuse this value, or accept it and misbehave (NaN, infinity); ``""`` where it is
-    fine.
-    """
+    """Return why a broker would refuse this value, or accept it and misbehave (NaN, infinity); ``""`` if valid."""
     # Brokers accept NaN, which is neither above nor below any rate: such a quota limits no client.
     if not math.isfinite(value):
         return f"{key} is a finite number"
@@ -207,7 +203,7 @@ def quota_problem(key: str, value: float) -> str:
 
 
 def own_text(entry: ConfigEntry | None, resource: ConfigResource) -> str | None:
-    """Return the resource's own value of a key as it is stored, None where it has no own value or brokers hide it."""
+    """Return the override of a key as it is stored; None if there is no override or brokers hide it."""
     if entry is None or not is_override(entry, resource):
         return None
     own = own_source(resource)
@@ -215,9 +211,9 @@ def own_text(entry: ConfigEntry | None, resource: ConfigResource) -> str | None:
 
 
 def result_of(edit: ConfigEdit, entry: ConfigEntry | None, inheritance: Inheritance) -> str | None:
-    """Return the resource's own value after an edit; None where the edit removes it, or it is a secret.
+    """Return the resource's override after an edit; None if the edit removes it, or it is a secret.
 
-    A list without an own value starts from Kafka's default for the key, not from what the resource inherits
+    A list without an override starts from Kafka's default for the key, not from the inherited value
     (ConfigurationControlManager.getParts).
     """
     if isinstance(edit, UnsetConfig):
@@ -225,13 +221,13 @@ def result_of(edit: ConfigEdit, entry: ConfigEntry | None, inheritance: Inherita
     if isinstance(edit, SetConfig):
         return edit.value if isinstance(edit.value, str) else None
     own = own_text(entry, edit.resource)
-    # Not the inherited value: that is what the controller does, and a prediction that differs would hide the surprise.
+    # Not the inherited value: the controller does the same, and a different prediction would hide the surprise.
     base = own if own is not None else inheritance.default(edit.resource, edit.key)
     return appended(base, edit.value) if isinstance(edit, AppendConfig) else subtracted(base, edit.value)
 
 
 def appended(base: str | None, items: str) -> str:
-    """Return a list after APPEND: items that are in it already are not added again."""
+    """Return a list after APPEND: items already in it are not added again."""
     parts = parts_of(base)
     for item in items.split(","):
         if item not in parts:
@@ -249,5 +245,5 @@ def subtracted(base: str | None, items: str) -> str:
 
 
 def parts_of(value: str | None) -> list[str]:
-    """Return the items of a list as a controller splits it: without trimming spaces, empty items left out."""
+    """Return the items of a list as a controller splits it: without trimming, and without empty items."""
     return [part for part in (value or "").split(",") if part]

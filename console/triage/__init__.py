@@ -1,1 +1,1 @@
-"""Names causes: facts -> symptoms -> the fewest causes with evidence that explain them. Pure."""
+"""The diagnosis of causes: facts -> symptoms -> the fewest causes with evidence that explain them. Pure."""

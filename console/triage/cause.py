@@ -1,4 +1,4 @@
-"""What a cause is: a record with its name and the function that claims it where its evidence is there."""
+"""The type of a cause: a record with its name and the function that claims it from its evidence."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ T = TypeVar("T")
 
 
 class Severity(StrEnum):
-    """How bad: CRITICAL loses or stops data, HIGH soon will or slows it, WARNING waits for its day, INFO is on its
-    way."""
+    """The severity. CRITICAL: data is lost or stopped; HIGH: it soon will be, or is slow; WARNING: a later problem;
+    INFO: under way.
+    """
 
     CRITICAL = "critical"
     HIGH = "high"
@@ -35,15 +36,16 @@ class Certainty(StrEnum):
 
 
 class Evidence(NamedTuple):
-    """A fact that a claim stands on. source: the API or the record that it is from."""
+    """A fact that supports a claim. source: the API or the record with the fact."""
 
     fact: str
     source: str
 
 
 class Next(NamedTuple):
-    """What to do next. command: of the command language, which shows or stages it; edits: what to stage, where they are
-    known already; neither for what is outside of Kafka."""
+    """A next step. command: in the command language, which shows or stages it; edits: the edits to stage, if they are
+    already known; neither for steps outside Kafka.
+    """
 
     text: str
     command: str = ""
@@ -51,7 +53,7 @@ class Next(NamedTuple):
 
 
 class Prediction(Struct, frozen=True):
-    """Symptoms that a cause explains: of these names, and with all else that is given.
+    """Symptoms that a cause explains: with one of these names, and with all other given values.
 
     subject: exactly this one. group, topic: the subject's. brokers: the symptom points to one of them; only: and to no
     other.
@@ -80,7 +82,7 @@ class Prediction(Struct, frozen=True):
 
 
 def given(*parts: T | None) -> tuple[T, ...]:
-    """Return the parts that there are: evidence, or next steps, without those that this case does not have."""
+    """Return the parts that are not None: evidence, or next steps, that exist in this case."""
     return tuple(part for part in parts if part is not None)
 
 
@@ -92,7 +94,7 @@ def predict(
     brokers: frozenset[int] | None = None,
     only: bool = False,
 ) -> tuple[Prediction, ...]:
-    """Return one prediction, of symptoms with these names; the rest as in `Prediction`."""
+    """Return one prediction, of symptoms with these names; the other arguments as in `Prediction`."""
     return (Prediction(frozenset(names), subject, group, topic, brokers, only),)
 
 
@@ -102,19 +104,19 @@ def predict_each(subjects: Iterable[Subject], *names: str) -> tuple[Prediction, 
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """A cause that has its evidence.
+    """A cause with its evidence.
 
     Attributes:
         cause: the name of its `CauseRule`.
-        predicted: the symptoms that it explains. A symptom is explained where any one of them fits.
-        since: UTC, None if it was there at the first poll.
-        times: how often it happened, 0 where that is not counted.
-        beside: it explains only what no other cause does, and is named beside the others.
-        fold: what is said of one of many groups, and of many of them, where equal claims are reported as one; None
-            where each stands for itself.
-        idle: no one works with it: of two equally severe causes it comes after the one that is at work.
-        latest: when the last of what it adds up happened, UTC, of causes that add up: who muted it before does not know
-            of that.
+        predicted: the symptoms that it explains. A symptom is explained if any one of them fits.
+        since: UTC; None if it was there at the first poll.
+        times: how often it happened; 0 if that is not counted.
+        beside: it explains only symptoms without another cause, and is listed next to the others.
+        fold: the texts for one and for many groups, if equal claims are reported as one; None if each is reported
+            alone.
+        idle: no client works with it: of two equally severe causes it comes after the active one.
+        latest: time of the latest event that it counts, UTC, for causes that count events: a user who muted it before
+            does not know of that event.
     """
 
     cause: str
@@ -134,7 +136,7 @@ class Claim(Struct, frozen=True, kw_only=True):
 
     def predicts(self, symptom: Symptom) -> bool:
         """Return whether it explains a symptom."""
-        for each in self.predicted:  # noqa: SIM110 - 40,000 symptoms are asked for
+        for each in self.predicted:  # noqa: SIM110 - called for 40,000 symptoms
             if each.fits(symptom):
                 return True
         return False
@@ -144,11 +146,11 @@ class CauseRule(NamedTuple):
     """A cause of the vocabulary. Its functions are pure, and called with each poll.
 
     Attributes:
-        name: as in verdicts and JSON; with the subject it is what is muted.
-        claims: returns the claims that have their evidence.
-        rules_out: returns why it is not the cause here, for a cause that would explain some symptom; ``""`` where
-            nothing can be said. Called only while something is wrong and no claim of this name is part of the verdict.
-        hides: yields what may be the case and can't be known from here, each with where to look.
+        name: as in verdicts and JSON; a mute applies to the name and the subject.
+        claims: returns the claims that have evidence.
+        rules_out: returns why it is not the cause here, for a cause that would explain a symptom; ``""`` if that is
+            unknown. Called only if there is a problem and no claim of this name is part of the verdict.
+        hides: yields possibilities that can't be checked from here, each with the place to look.
     """
 
     name: str

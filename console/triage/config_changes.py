@@ -1,4 +1,4 @@
-"""What resources set themselves, and what of it changed between two reads. Pure."""
+"""Overrides of resources, and the differences between two reads. Pure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from console.model.differing import differing
 from console.model.unordered import differ
 
 HIDDEN = "\0hidden"
-"""Stands for a value that brokers do not tell."""
+"""Placeholder for a value that brokers hide."""
 
 
 class ConfigDifference(NamedTuple):
-    """A key that a resource sets otherwise than before. was, became: None for one that it does not set."""
+    """A key whose override changed. was, became: None for no override."""
 
     resource: ConfigResource
     key: str
@@ -24,8 +24,8 @@ class ConfigDifference(NamedTuple):
 
 
 def own_values(resource: ConfigResource, configs: ConfigSet) -> dict[str, str]:
-    """Return what a resource sets itself, of a broker also what its file sets: key -> value. What it inherits is left
-    out: it changes in many places at once, and may differ only because another broker described it.
+    """Return the overrides of a resource, of a broker also the values in its file: key -> value. Inherited values are
+    left out: they change in many places at once, and may differ only because another broker described them.
     """
     return {
         entry.name: HIDDEN if entry.hidden else entry.value or ""
@@ -38,7 +38,7 @@ def own_values(resource: ConfigResource, configs: ConfigSet) -> dict[str, str]:
 def config_differences(
     old: Mapping[ConfigResource, ConfigSet], new: Mapping[ConfigResource, ConfigSet]
 ) -> Iterator[ConfigDifference]:
-    """Yield the keys that differ, of the resources that both have: a new topic's configs come with the topic."""
+    """Yield the keys that differ, of the resources that both reads have: a new topic's configs come with the topic."""
     seen: dict[tuple[int, int, int, bool], dict[str, tuple[str | None, str | None]]] = {}
     for resource, was, now in differing(old, new):
         if was is None or now is None:

@@ -1,4 +1,4 @@
-"""What a change of a setting was of, and the edit that takes it back. Pure."""
+"""The place of a changed setting, and the edit that reverts the change. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from console.triage.symptoms import Subject
 
 
 class ChangedPlace(NamedTuple):
-    """What has a key, as a subject and as text."""
+    """The owner of a key, as a subject and as text."""
 
     subject: Subject
     name: str

@@ -1,4 +1,4 @@
-"""The diagnosis: the fewest causes with evidence that cover the symptoms (parsimonious covering, greedily)."""
+"""The diagnosis: the fewest causes with evidence that cover the symptoms (parsimonious covering, greedy)."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ RULES: tuple[CauseRule, ...] = (
     *access.CAUSES,
     *tokens.CAUSES,
 )
-"""All causes. Where two claims explain equally much, the one of the earlier rule is named."""
+"""All causes. If two claims explain equally much, the one of the earlier rule is named."""
 
 SHOWN = 5
-"""Examples of what a cause explains."""
+"""Limit of examples of a cause's symptoms."""
 _SEVERITIES = tuple(Severity)
 _CERTAINTIES = tuple(Certainty)
 
 
 class Named(Struct, frozen=True):
-    """A cause of the verdict. explains: symptom -> how many; examples: the subjects of some."""
+    """A cause of the verdict. explains: symptom -> count; examples: subjects of some of them."""
 
     claim: Claim
     explains: Mapping[str, int]
@@ -68,7 +68,7 @@ class Named(Struct, frozen=True):
 
 
 class Unexplained(Struct, frozen=True):
-    """A symptom without a cause: how many, and some of them."""
+    """A symptom without a cause: the count, and some subjects."""
 
     symptom: str
     count: int
@@ -76,22 +76,23 @@ class Unexplained(Struct, frozen=True):
 
 
 class Hidden(Struct, frozen=True):
-    """What can't be known from here, and where to look."""
+    """A possibility that can't be checked from here, and the place to look."""
 
     what: str
     where: str
 
 
 class RuledOut(Struct, frozen=True):
-    """A cause that is not it, and why."""
+    """A cause that does not apply, and the reason."""
 
     cause: str
     why: str
 
 
 class Verdict(Struct, frozen=True):
-    """What is wrong, and why, the worst first. at: of the last poll, UTC. blind: parts without which nothing can be
-    said, and that were not read."""
+    """The problems and their causes, the worst first. at: time of the last poll, UTC. blind: unread parts that a
+    verdict needs.
+    """
 
     at: datetime
     causes: tuple[Named, ...]
@@ -102,30 +103,29 @@ class Verdict(Struct, frozen=True):
 
     @property
     def is_calm(self) -> bool:
-        """Whether no trouble was seen; moves that run are work, not trouble."""
+        """Whether there is no problem; running moves are work, not a problem."""
         return not self.unexplained and all(each.claim.severity is Severity.INFO for each in self.causes)
 
     @property
     def is_healthy(self) -> bool:
-        """Nothing is wrong, and what says so was read."""
+        """Whether there is no problem, and the parts that show it were read."""
         return self.is_calm and not self.blind
 
 
 def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Verdict:
     """Return the verdict over observations: the fewest causes that explain their symptoms.
 
-    Each rule claims what it has evidence for; then the claim that explains most of what is still unexplained is taken,
-    again and again. Claims that are named beside others come on top, and claims without a symptom whose evidence is the
-    cause.
+    Each rule claims the causes that it has evidence for; then the claim that explains most of the unexplained symptoms
+    is chosen, repeatedly. Claims with `beside` are added, and claims without a symptom whose evidence is the cause.
 
     Args:
-        observations: as of `observations.after`.
-        expected: subjects of announced work, such as a broker that is restarted: neither they nor what they explain is
-            reported.
+        observations: from `observations.after`.
+        expected: subjects of announced work, such as a broker that is restarted: neither they nor the symptoms that
+            they explain are reported.
 
     Returns:
-        Causes with the worst first: by severity, then those at work before idle ones, then by certainty and by how many
-        symptoms they explain. Symptoms that are work (`WORK`) count as unexplained only where some claim predicts them.
+        Causes with the worst first: by severity, then active ones before idle ones, then by certainty and by the number
+        of explained symptoms. Symptoms that are work (`WORK`) count as unexplained only if a claim predicts them.
     """
     announced = frozenset(expected)
     observations = without_restarts(observations, announced)
@@ -136,14 +136,14 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Ve
     if announced:
         excused.update(*(mine for claim, mine in zip(claims, explained, strict=True) if claim.subject in announced))
         kept = [place for place, claim in enumerate(claims) if claim.subject not in announced]
-        # What explains only what is excused is neither named nor a claim that stands alone.
+        # A claim that only explains excused symptoms is not named, and does not stand alone.
         kept = [place for place in kept if not explained[place] or not excused.issuperset(explained[place])]
         claims = [claims[place] for place in kept]
         explained = [[n for n in explained[place] if n not in excused] for place in kept]
     claimed = set().union(*explained)
     symptoms = index.symptoms
     remaining = {n for n, each in enumerate(symptoms) if n not in excused and (n in claimed or each.name not in WORK)}
-    # Claims that are named beside others don't compete: a change right before a fault would displace the fault itself.
+    # Claims with `beside` do not compete: a change right before a fault would displace the fault itself.
     aside = [place for place, claim in enumerate(claims) if claim.beside and explained[place]]
     covering = [[] if claim.beside else mine for claim, mine in zip(claims, explained, strict=True)]
     chosen, open_ = _cover(covering, set(remaining))
@@ -166,9 +166,9 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Ve
 
 
 class _Index(NamedTuple):
-    """Symptoms by their places, looked up by what a prediction names: of 10,000 partitions without a leader, or groups
-    that lag, each has a claim of its own. by_kind: by name and brokers, which is all that a prediction without a
-    subject looks at."""
+    """Symptoms by their indexes, with lookups for predictions: of 10,000 leaderless partitions, or lagging groups, each
+    has a claim of its own. by_kind: by name and brokers, the only parts that a prediction without a subject compares.
+    """
 
     symptoms: Sequence[Symptom]
     by_key: Mapping[Key, int]
@@ -203,7 +203,7 @@ def _explained(claim: Claim, index: _Index) -> Sequence[int]:
         elif each.topic is not None:
             near = index.by_topic.get(each.topic, ())
         else:
-            # Such a prediction depends on name and brokers alone: all symptoms of a kind fit, or none.
+            # Such a prediction depends only on name and brokers: all symptoms of a kind fit, or none.
             for (name, _), places in index.by_kind.items():
                 if name in each.names and each.fits(index.symptoms[places[0]]):
                     found.update(places)
@@ -214,18 +214,18 @@ def _explained(claim: Claim, index: _Index) -> Sequence[int]:
 
 def _cover(explained: Sequence[Sequence[int]], open_: set[int]) -> tuple[list[int], set[int]]:
     """Return the indexes of the chosen claims, and the symptoms that stay open. Each step takes the claim that explains
-    most of what is open, the earlier of two alike (greedy set cover).
+    most of the open symptoms, the earlier one of equals (greedy set cover).
     """
     times = Counter(chain.from_iterable(explained))
-    # What one claim alone explains needs no comparison: of many groups each has its own.
+    # A symptom of only one claim needs no comparison: of many groups each has its own.
     chosen = [place for place, mine in enumerate(explained) if len(mine) == 1 and times[mine[0]] == 1]
     open_.difference_update(explained[place][0] for place in chosen)
     heap = [
         (-len(mine), place) for place, mine in enumerate(explained) if mine and (len(mine) > 1 or times[mine[0]] > 1)
     ]
     heapify(heap)
-    # What a claim adds only falls as others are chosen, so a count is taken again only once it is on top (lazy greedy):
-    # of thousands of claims few are counted twice.
+    # A claim's gain only falls as others are chosen, so it is computed again only once it is on top (lazy greedy): of
+    # thousands of claims few are counted twice.
     while heap:
         adds, place = heappop(heap)
         new = [each for each in explained[place] if each in open_]
@@ -238,7 +238,7 @@ def _cover(explained: Sequence[Sequence[int]], open_: set[int]) -> tuple[list[in
 
 
 def _stands_alone(claim: Claim) -> bool:
-    """Return whether a claim without a symptom is trouble by itself: its evidence is the cause."""
+    """Return whether a claim without a symptom is a problem by itself: its evidence is the cause."""
     return claim.certainty is not Certainty.POSSIBLE
 
 
@@ -257,7 +257,7 @@ def _named(claim: Claim, explains: tuple[Symptom, ...]) -> tuple[_Order, Named]:
 
 def _order(claim: Claim, much: int) -> _Order:
     severity, certainty = _SEVERITIES.index(claim.severity), _CERTAINTIES.index(claim.certainty)
-    # The subject decides last, so that rows of a verdict do not change places from poll to poll.
+    # The subject decides last, so that rows of a verdict keep their places from poll to poll.
     return severity, claim.idle, certainty, -much, repr(claim.subject)
 
 
@@ -265,7 +265,7 @@ _each_named: RememberedEach[int, tuple[_Order, Named]] = RememberedEach(_named)
 
 
 def _as_few(named: Sequence[tuple[_Order, Named]]) -> Iterator[tuple[_Order, Named]]:
-    """Yield the causes, with equal ones of many groups as one."""
+    """Yield the causes, with equal ones of many groups merged."""
     for places in folded([each.claim for _, each in named]):
         if len(places) == 1:
             yield named[places[0]]
@@ -294,14 +294,14 @@ def _unexplained(symptoms: Iterable[Symptom]) -> tuple[Unexplained, ...]:
 def _ruled_out(observations: Observations, named: set[str], is_ill: bool) -> tuple[RuledOut, ...]:
     if not is_ill:
         return ()
-    # Of what controllers do not know nothing is ruled out.
+    # Causes that controllers can't see are not ruled out.
     rules = (*controllers.CAUSES, *storage.QUORUM) if observations.last.snapshot.cluster.controllers else RULES
     given = ((rule.name, rule.rules_out(observations)) for rule in rules if rule.name not in named)
     return tuple(RuledOut(name, why) for name, why in given if why)
 
 
 def _hidden(observations: Observations) -> tuple[Hidden, ...]:
-    """Return what could not be read, each reason once; and what was not answered yet."""
+    """Return the parts that could not be read, each reason once; and the parts without a response yet."""
     failed = {each.part for each in observations.last.snapshot.failures}
     seen = {
         (part, ""): Hidden(f"{part}: not answered yet", "a longer look, or the brokers' load")
@@ -312,8 +312,8 @@ def _hidden(observations: Observations) -> tuple[Hidden, ...]:
     for each in observations.last.snapshot.failures:
         part = each.part.partition(" ")[0]
         if at_controllers and not about(part).at_controllers:
-            continue  # another pane asked for it
-        # Of 1,000 topics that may not be described each is a failure, and all are one reason.
+            continue  # another pane requested it
+        # 1,000 topics without the right to describe them are 1,000 failures with one reason.
         key = (part, each.failure.name)
         where = each.failure.remedy or "the brokers' logs"
         what = each.part if each.entity in ("", each.part) else f"{each.part} {each.entity}"

@@ -1,7 +1,7 @@
-"""What changed between two snapshots: each difference by its place, and differences of one sort as one event. Pure.
+"""Changes between two snapshots: each difference by its place, and similar differences as one event. Pure.
 
-A part that was not read before is no change, and neither is a place that only one of the snapshots knows: a new
-topic's configs and partitions come with the topic.
+A part that was not read before is no change, and neither is a place that only one of the snapshots has: a new topic's
+configs and partitions come with the topic.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from console.triage.facts import Author
 
 
 class Kind(StrEnum):
-    """What an event is of."""
+    """The kind of an event."""
 
     BROKER = "broker"
     CONTROLLER = "controller"
@@ -53,11 +53,11 @@ STATE, MEMBERS, PARTITIONS, ID = "state", "members", "partitions", "id"
 
 
 class Place(NamedTuple):
-    """What has a value that can change.
+    """A place whose value can change.
 
-    about: what it belongs to; of a leader, an ISR or replicas the partition, of the controller the cluster's default.
-    key: a config's or quota's name, the broker of an ISR, `STATE` or `MEMBERS` of a group, `PARTITIONS` or `ID` of a
-    topic; else ``""``.
+    about: the owner; for a leader, an ISR or replicas the partition, for the controller the cluster default. key: a
+    config's or quota's name, the broker of an ISR, `STATE` or `MEMBERS` of a group, `PARTITIONS` or `ID` of a topic;
+    else ``""``.
     """
 
     kind: Kind
@@ -66,7 +66,7 @@ class Place(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A place with its values before and after, None where it had, or has, none."""
+    """A place with its values before and after; None for no value."""
 
     place: Place
     was: str | None
@@ -77,8 +77,8 @@ class Difference(NamedTuple):
 
 
 def differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """Yield what differs, of the parts that both snapshots had read. They share what did not change, so that mostly
-    identities are compared.
+    """Yield the differences, of the parts that both snapshots have. They share unchanged objects, so most comparisons
+    are by identity.
     """
     yield from _controller_differences(old, new)
     for part, find in _FIND.items():
@@ -88,7 +88,7 @@ def differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 
 def setting_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """Yield what differs of settings and ACLs: the kinds of change whose authors triage names."""
+    """Yield the differences of settings and ACLs: the kinds of change whose authors triage names."""
     yield from _config_differences(old, new)
     if old.acls is not new.acls and Part.ACLS in old.read_at:
         yield from _acl_differences(old, new)
@@ -107,8 +107,8 @@ def _broker_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 
 def controller(snapshot: Snapshot) -> int | None:
-    """Return the active controller's id, -1 if there is none; None where it is unknown. Metadata of a KRaft cluster
-    names any broker as the controller, so the quorum's answer is the one that counts.
+    """Return the active controller's id, -1 for none; None if unknown. Metadata of a KRaft cluster names any broker as
+    the controller, so the quorum's response counts.
     """
     if Part.QUORUM not in snapshot.read_at:
         return None
@@ -126,8 +126,9 @@ def _controller_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference
 
 
 def _voter_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """Yield who votes, or votes no more, where both sides know the quorum. A voter without a directory is that of a
-    static quorum: with the same id it is the same one."""
+    """Yield the new and the former voters, if both snapshots have the quorum. A voter without a directory belongs to a
+    static quorum: an equal id is the same voter.
+    """
     if old.quorum is None or new.quorum is None:
         return
     sides = (old.quorum, new.quorum)
@@ -146,7 +147,7 @@ def _node(number: int) -> str | None:
 def _topics_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     denied = {each.entity for one in (old, new) for each in one.failures if each.part == Part.TOPICS}
     for name, before, after in differing(old.topics, new.topics):
-        if name not in denied:  # it is there, and can't be described
+        if name not in denied:  # it exists, but the client may not describe it
             yield from _topic_differences(name, before, after)
 
 
@@ -156,7 +157,7 @@ def _topic_differences(name: str, before: Topic | None, after: Topic | None) -> 
         sides = (str(len(each.partitions)) if each is not None else None for each in (before, after))
         yield Difference(place, *sides)
         return
-    # Deleted and created again between two polls: only the id (KIP-516, from 2.8) shows it.
+    # Deleted and recreated between two polls: only the id (KIP-516, from 2.8) shows it.
     if before.topic_id and after.topic_id and before.topic_id != after.topic_id:
         yield Difference(Place(Kind.TOPIC, changes.TopicTarget(name), ID), before.topic_id, after.topic_id)
     if len(before.partitions) != len(after.partitions):
@@ -174,7 +175,7 @@ def _partition_differences(topic: str, was: Partition, now: Partition) -> Iterat
         place = Place(Kind.LEADER, changes.PartitionTarget(topic, now.number))
         yield Difference(place, _node(was.leader), _node(now.leader))
     if was.isr != now.isr:
-        # One that is no replica any more leaves the ISR with that.
+        # A removed replica leaves the ISR as part of its removal.
         for broker in sorted((set(was.isr) ^ set(now.isr)).intersection(was.replicas, now.replicas)):
             place = Place(Kind.ISR, changes.PartitionTarget(topic, now.number), str(broker))
             yield Difference(place, *(IN_SYNC, None) if broker in was.isr else (None, IN_SYNC))
@@ -214,7 +215,7 @@ def _acl_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 
 def _user_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    # Of a user that a broker could not describe nothing is known to have begun or ended.
+    # For a user that a broker could not describe, no begin or end is known.
     unread = {f.entity for s in (old, new) for f in s.failures if f.part == Part.SCRAM and f.entity not in s.scram}
     had, has = (
         {changes.ScramUser(u, c.mechanism): c.iterations for u, cs in s.scram.items() if u not in unread for c in cs}
@@ -241,7 +242,7 @@ def _group_differences(name: str, one: Group | None, other: Group | None) -> Ite
     before, after = (each.state if each is not None else None for each in (one, other))
     if before != after:
         yield Difference(Place(Kind.GROUP, changes.GroupTarget(name), STATE), before, after)
-    # Members are known of described groups alone: a listing has states only.
+    # Only described groups have members: a listing only has states.
     if one is not None and other is not None and one.members is not None and other.members is not None:
         had, has = len(one.members), len(other.members)
         if had != has:
@@ -258,26 +259,28 @@ _FIND: Mapping[Part, Callable[[Snapshot, Snapshot], Iterator[Difference]]] = {
     Part.TOKENS: _token_differences,
     Part.GROUPS: _groups_differences,
 }
-"""Finds what differs of a part that both snapshots had read. Configs have a time for each resource instead."""
+"""Functions that find the differences of a part that both snapshots have. Configs have a time for each resource
+instead.
+"""
 
 
 # -- from differences to events ----------------------------------------------------------------------------------------
 
 MOST_LINES = 8
-"""Topics or entities with one and the same change that are an event each; of more, all are one event."""
+"""Limit of topics or entities with the same change that are an event each; above it, all are one event."""
 MOST_PLACES = 500
-"""Places that a kept event names; it counts all of them."""
+"""Limit of places that a stored event names; it counts all of them."""
 MOST_EVENTS = 1_000
-"""Events that are kept; the oldest go first, and are counted."""
+"""Limit of stored events; the oldest are dropped first, and counted."""
 
 
 class Event(Struct, frozen=True):
     """A change, or the same change of many places.
 
-    places: where, at most `MOST_PLACES` once it is kept. count: how many places in all; units: how many topics,
-    entities or groups they belong to. was, became: None for none; ``""`` where the places differ in it. since: when
-    `was` was last read, None if unknown; until: when `became` was first read, UTC. author: None where the journal of
-    this host has nothing that fits.
+    places: the places, at most `MOST_PLACES` once it is stored. count: number of all places; units: number of their
+    topics, entities or groups. was, became: None for no value; ``""`` if it differs between the places. since: time of
+    the last read of `was`, None if unknown; until: time of the first read of `became`, UTC. author: None if the journal
+    of this host has no matching change.
     """
 
     kind: Kind
@@ -293,7 +296,7 @@ class Event(Struct, frozen=True):
 
     @property
     def trouble(self) -> bool:
-        """Whether it makes something worse."""
+        """Whether its severity is HIGH or CRITICAL."""
         return self.severity in (Severity.CRITICAL, Severity.HIGH)
 
     @property
@@ -309,8 +312,8 @@ def events(
     at: datetime,
     authors: Mapping[Place, Author] = MappingProxyType({}),
 ) -> list[Event]:
-    """Return differences as events, in the order of what they begin with: one for each topic or entity, or one for all
-    of them if they are many. Every difference is in exactly one event, with those of the same author. at: UTC, for
+    """Return differences as events, in the order of their first differences: one for each topic or entity, or one for
+    all of them if they are many. Every difference is in exactly one event, with those of the same author. at: UTC, for
     parts without a time of their own.
     """
     sorts: dict[tuple[object, ...], dict[object, list[Difference]]] = {}
@@ -326,7 +329,7 @@ def events(
 
 
 def _sort(each: Difference) -> tuple[object, ...]:
-    """Return what differences have in common that can be one event."""
+    """Return the common properties of differences that can be one event."""
     place = each.place
     match place.kind:
         case Kind.TOPIC | Kind.SCRAM | Kind.TOKEN:
@@ -394,14 +397,16 @@ _PARTS = {
 
 
 def seen_between(place: Place, old: Snapshot, new: Snapshot, at: datetime) -> tuple[datetime | None, datetime]:
-    """Return when the value before was last read, None if unknown, and when the one after was first read, UTC."""
+    """Return the time of the last read of the value before, None if unknown, and of the first read of the one after,
+    UTC.
+    """
     if isinstance(place.about, ConfigResource) and place.kind is Kind.CONFIG:
         return old.configs_at.get(place.about), new.configs_at.get(place.about, at)
     if place.kind is Kind.GROUP and place.key == MEMBERS and isinstance(place.about, changes.GroupTarget):
-        trend = old.lag_trends.get(place.about.name)  # a listing says nothing of members
+        trend = old.lag_trends.get(place.about.name)  # a listing has no members
         return datetime.fromtimestamp(trend.last.at, UTC) if trend is not None else None, at
     since = old.read_at.get(_PARTS[place.kind])
-    # A part that is read in pieces keeps the time of its last whole read.
+    # A part that is read in pieces keeps the time of its last complete read.
     until = new.read_at.get(_PARTS[place.kind], at)
     return since, until if since is None or until > since else at
 
@@ -415,7 +420,7 @@ _WORSE_STATES = frozenset({"Dead", "NotReady"})
 
 
 def severity(each: Difference) -> Severity:
-    """Return how bad a difference is: by what it does to data that is there, not by who wanted it."""
+    """Return the severity of a difference: by its effect on existing data, not by its author."""
     place, became = each.place, each.became
     match place.kind:
         case Kind.BROKER:
@@ -439,7 +444,7 @@ def severity(each: Difference) -> Severity:
 
 
 def _shortened(each: Difference) -> bool:
-    """Return whether records that are there may be deleted: a limit where there was none, or a lower one."""
+    """Return whether existing records may be deleted: a new limit, or a lower one."""
     was, became = long_number(each.was), long_number(each.became)
     if became is None:
         return each.became is not None and each.place.key == "cleanup.policy"
@@ -458,7 +463,7 @@ def _group_severity(each: Difference) -> Severity:
 
 
 class Record(Struct, frozen=True):
-    """The last events, the latest first. began: when watching began, UTC. dropped: older ones that are not kept."""
+    """The last events, the latest first. began: start of the observation, UTC. dropped: number of older ones."""
 
     began: datetime
     events: tuple[Event, ...] = ()

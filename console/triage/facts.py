@@ -1,4 +1,4 @@
-"""What is read now and then, beside the snapshot: how logs move, open transactions, the newest records."""
+"""Facts that are read occasionally, in addition to the snapshot: log offsets, open transactions, the newest records."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from console.model.throttling import Client, Throttled
 from console.model.transactions import NOTHING_SEEN, Transactions
 
 OpenPlace = tuple[Place, int, int]
-"""An open transaction: the partition, the producer's id, and the offset at which it begins."""
+"""An open transaction: the partition, the producer's id, and its first offset."""
 
 
 ConfigKey = tuple[ConfigResource, str, str | None]
-"""A resource, a key that was changed, and its value since, None for one that is not set."""
+"""A resource, a key that was changed, and its new value; None if it is no longer set."""
 
 
 AclKey = tuple[Acl, bool]
-"""An ACL, and whether it was added; else it was removed."""
+"""An ACL; True if it was added, False if it was removed."""
 
 
 class Author(NamedTuple):
-    """Who made a change, as this host's journal has it. number: of the change in the journal; at: when it was sent,
-    UTC."""
+    """The author of a change according to this host's journal. number: of the change in the journal; at: time of
+    sending, UTC.
+    """
 
     who: str
     number: int
@@ -39,8 +40,9 @@ class Author(NamedTuple):
 
 
 class RequestLogs(Struct, frozen=True):
-    """What brokers' request logs say. throttled: the clients that were throttled of late, the most throttled first.
-    files: the names of the logs. unread: path -> why a log says nothing."""
+    """Facts from brokers' request logs. throttled: the recently throttled clients, the most throttled first. files: the
+    names of the logs. unread: path -> why a log could not be read.
+    """
 
     throttled: Mapping[Client, Throttled] = field(default_factory=dict)
     files: tuple[str, ...] = ()
@@ -48,11 +50,12 @@ class RequestLogs(Struct, frozen=True):
 
 
 class Facts(Struct, frozen=True):
-    """What was read so far. transactions: the last poll of the partitions whose last stable offset stands still;
-    open_before: the open transactions of the poll before it, with the states that their coordinators had. newest: the
-    newest record of partitions, read hourly. certificates: of the listeners that were reached, read hourly. views: what
-    each broker answers to Metadata. request_logs: of those that were named. authors, acl_authors: who changed settings
-    and ACLs, as far as this host's journal has it."""
+    """All facts so far. transactions: the last poll of the partitions whose last stable offset does not move;
+    open_before: the open transactions of the poll before it, with the states at their coordinators. newest: the newest
+    record of partitions, read hourly. certificates: of the reachable listeners, read hourly. views: each broker's
+    response to Metadata. request_logs: of the configured logs. authors, acl_authors: the authors of changes of settings
+    and ACLs, as far as this host's journal has them.
+    """
 
     logs: ObservedLogs = ObservedLogs()
     transactions: Transactions = NOTHING_SEEN
@@ -66,7 +69,7 @@ class Facts(Struct, frozen=True):
 
 
 def opened(seen: Transactions) -> Mapping[OpenPlace, str]:
-    """Return the open transactions of a poll, each with the state that its coordinator has, ``""`` without one."""
+    """Return the open transactions of a poll, each with its state at the coordinator; ``""`` without one."""
     known = seen.by_producer
     return {
         (each.place, id_, each.producer.start_offset): known[id_].state if id_ in known else ""

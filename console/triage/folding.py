@@ -1,4 +1,4 @@
-"""Equal causes of many groups, as one: a cause says once what it says of each. Pure."""
+"""Equal causes of many groups, merged into one. Pure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from console.triage.observations import earliest
 from console.triage.symptoms import CLUSTER, Subject
 
 FEW = 3
-"""Groups, and partitions of a group, that are named each by itself."""
+"""Limit of groups, and of partitions of a group, that are named individually."""
 MOST_COMMANDS = 16
-"""Commands of one step."""
+"""Limit of commands in one step."""
 
 
 def folded(claims: Sequence[Claim]) -> list[list[int]]:
-    """Return the indexes of the claims, grouped into one cause each: claims of more than `FEW` partitions of a group
-    are one, and claims of more than `FEW` groups.
+    """Return the indexes of the claims, grouped into causes: claims of more than `FEW` partitions of a group are one
+    cause, and so are claims of more than `FEW` groups.
     """
     found: list[list[int]] = []
     kinds: dict[tuple[object, ...], list[int]] = {}
@@ -29,7 +29,7 @@ def folded(claims: Sequence[Claim]) -> list[list[int]]:
         if claim.fold is None:
             found.append([place])
         else:
-            # Of 10,000 claims: an enumeration's hash takes its time.
+            # For 10,000 claims: hashing an enumeration is slow.
             kind = claim.cause, id(claim.severity), id(claim.certainty), claim.subject.entity
             kinds.setdefault(kind, []).append(place)
     for mine in kinds.values():
@@ -48,7 +48,7 @@ def folded(claims: Sequence[Claim]) -> list[list[int]]:
 
 
 def one_of(claims: Sequence[Claim]) -> Claim:
-    """Return one claim that stands for all of these."""
+    """Return one claim that represents all of these."""
     first = claims[0]
     if len(claims) == 1 or first.fold is None:
         return first
@@ -75,8 +75,8 @@ def one_of(claims: Sequence[Claim]) -> Claim:
 
 
 def _evidence(claims: Sequence[Claim]) -> tuple[Evidence, ...]:
-    """Return the evidence of the first claims alone, each with what it is about; how many more there are; and the
-    evidence that all have in common.
+    """Return only the evidence of the first claims, each with its subject; the number of others; and the evidence that
+    all have in common.
     """
     common = [each for each in claims[0].evidence if all(each in claim.evidence for claim in claims)]
     own = [
@@ -100,8 +100,8 @@ def _about(subject: Subject) -> str:
 
 
 def _steps(claims: Sequence[Claim]) -> Iterable[Next]:
-    """Yield the steps of all claims, those with the same text as one. Of too many commands only the first is given as
-    an example: the operator chooses.
+    """Yield the steps of all claims, those with the same text as one. If there are too many commands, only the first is
+    given as an example: the operator chooses.
     """
     steps: dict[str, dict[str, tuple[Edit, ...]]] = {}
     for claim in claims:

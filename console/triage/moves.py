@@ -1,4 +1,4 @@
-"""How far the replicas that a reassignment adds are copied, over polls of log directories. Pure."""
+"""The progress of copies that a reassignment makes, over polls of log directories. Pure."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from console.model.snapshot import Snapshot, dir_copies, held_sizes
 from console.plan.stale_throttles import RATES
 
 MOST = 500
-"""Replicas that are followed."""
+"""Limit of observed replicas."""
 NEARLY = 0.99
-"""The share of the largest other replica from which a copy counts as whole: what is written meanwhile is always
-missing."""
+"""The share of the largest other replica from which a copy counts as complete: records that producers write meanwhile
+are always missing.
+"""
 Replica = tuple[str, int, int]
-"""A topic, a partition of it, and a broker."""
+"""A topic, the number of a partition, and a broker."""
 
 
 STALLS = 60.0
 """Seconds without a byte after which a copy is stalled: several polls of log directories."""
 ENOUGH = 50_000_000
-"""Bytes per second to which a throttle is raised that holds up a copy; twice what it is where that is more."""
+"""Bytes per second to which a throttle that slows a copy is raised; twice its value if that is more."""
 
 
 def raised_throttle(broker: int, rate: int, key: str = RATES[1]) -> str:
@@ -30,8 +31,9 @@ def raised_throttle(broker: int, rate: int, key: str = RATES[1]) -> str:
 
 
 class Copy(NamedTuple):
-    """A replica that is being copied. size: bytes on its broker; whole: of the largest replica that is there already.
-    began, first: the first poll and the bytes then; at: the last poll; moved: the last one that found more bytes."""
+    """A replica during its copy. size: bytes on its broker; whole: bytes of the largest existing replica. began, first:
+    the first poll and the bytes then; at: the last poll; moved: the last poll with more bytes.
+    """
 
     size: int
     whole: int
@@ -42,28 +44,28 @@ class Copy(NamedTuple):
 
     @property
     def rate(self) -> float | None:
-        """Bytes a second since the first poll, None after one poll."""
+        """Bytes per second since the first poll; None after one poll."""
         seconds = (self.at - self.began).total_seconds()
         return (self.size - self.first) / seconds if seconds > 0 else None
 
     @property
     def left(self) -> float | None:
-        """Seconds until it is whole at that rate; None where it does not grow."""
+        """Seconds until it is complete at that rate; None if it does not grow."""
         return max(0, self.whole - self.size) / self.rate if self.rate else None
 
     @property
     def rests(self) -> float:
-        """Seconds for which it has not grown though bytes are missing; 0 where it is about whole."""
+        """Seconds without growth although bytes are missing; 0 if it is nearly complete."""
         return 0.0 if self.size >= NEARLY * self.whole else (self.at - self.moved).total_seconds()
 
 
 def copies_after(
     known: Mapping[Replica, Copy], before: Snapshot, now: Snapshot, at: datetime
 ) -> Mapping[Replica, Copy]:
-    """Return the copies of reassignments after another poll. Replicas whose sizes can't be read are left out."""
+    """Return the copies of reassignments after another poll, without replicas whose sizes can't be read."""
     if not now.reassignments or not now.log_dirs:
         return {}
-    # Nothing new was read: to count the poll would make copies seem to stall.
+    # Without a new read, counting the poll would make copies seem stalled.
     if now.log_dirs is before.log_dirs and now.reassignments is before.reassignments and known:
         return known
     adding = [(each.topic, each.partition, broker) for each in now.reassignments for broker in each.adding][:MOST]
@@ -72,8 +74,7 @@ def copies_after(
     for replica in adding:
         held = sizes.get(replica[:2], {})
         new = {broker for topic, partition, broker in adding if (topic, partition) == replica[:2]}
-        # The largest replica that was there before: brokers keep different parts of old segments, so they are not
-        # equal.
+        # The largest replica that was there before: brokers keep different parts of old segments, so sizes differ.
         whole = max((size for broker, size in held.items() if broker not in new), default=0)
         size = held.get(replica[2])
         if size is not None:
@@ -94,13 +95,13 @@ def dir_copies_after(
 def _followed(
     known: Mapping[Replica, Copy], seen: Mapping[Replica, tuple[int, int]], at: datetime
 ) -> Mapping[Replica, Copy]:
-    """Return the copies with the sizes of this poll. seen: replica -> its bytes, and the bytes of the whole."""
+    """Return the copies with the sizes of this poll. seen: replica -> its bytes, and those of the complete replica."""
     found: dict[Replica, Copy] = {}
     for replica, (size, whole) in seen.items():
         was = known.get(replica)
         if not whole:
             continue
-        # A copy that became smaller was begun again: a rate over both would be wrong, or negative.
+        # A copy that became smaller was restarted: a rate over both would be wrong, or negative.
         if was is None or size < was.size:
             found[replica] = Copy(size, whole, at, size, at, at)
         else:

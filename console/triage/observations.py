@@ -1,4 +1,4 @@
-"""What was observed of a cluster so far, poll after poll. Gives every symptom a beginning, and rates. Pure."""
+"""The observations of a cluster, poll after poll, which give every symptom a beginning, and rates. Pure."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ from console.triage.past import NOTHING, Past, past_after
 from console.triage.remembered import remembered
 
 KEPT = timedelta(minutes=30)
-"""How far back the observations reach."""
+"""The period of the observations."""
 SETTLES = timedelta(seconds=20)
-"""After a broker went or came: clients look for leaders and coordinators, and a lag that grows is theirs, not a
-consumer's."""
+"""The time after a broker went or came, in which clients look for leaders and coordinators: growing lag is then not the
+consumers' fault.
+"""
 FEWEST_JUMPS = 2
-"""Elections of the quorum within the observations that are more than a restart."""
+"""Number of elections of the quorum within the observations that is more than a restart."""
 MOST_INTERVALS = 64
 
 
 class Interval(Struct, frozen=True):
-    """A time through which a symptom was seen. ended: None while it is."""
+    """An interval in which a symptom was seen. ended: None while it is."""
 
     began: datetime
     ended: datetime | None = None
 
 
 class Observations(Struct, frozen=True):
-    """What was seen. began: of the first poll, UTC. intervals: symptom -> when it was seen, the earliest first. seen:
-    the symptoms of the last poll. dirs: samples, the earliest first. epochs: of the quorum, with when it was seen
-    first. past: what happened in between. copies: of the reassignments that run. racks: broker -> its rack, as it was
-    listed last: before Kafka 4 brokers that are down are not listed."""
+    """The observations. began: time of the first poll, UTC. intervals: symptom -> its intervals, the earliest first.
+    seen: the symptoms of the last poll. dirs: samples, the earliest first. epochs: of the quorum, with the time of the
+    first poll. past: events between polls. copies: of running reassignments. racks: broker -> its rack in the last
+    listing: before Kafka 4 brokers that are down are not listed.
+    """
 
     began: datetime
     last: symptoms.Poll
@@ -49,11 +51,11 @@ class Observations(Struct, frozen=True):
 
     @property
     def watched(self) -> timedelta:
-        """How long was watched."""
+        """The time between the first and the last poll."""
         return self.last.at - self.began
 
     def since(self, symptom: symptoms.Symptom) -> datetime | None:
-        """Return when the last interval of a symptom began.
+        """Return the begin of the last interval of a symptom.
 
         Returns:
             UTC; None if it was there at the first poll, or was not seen within the observations.
@@ -62,7 +64,7 @@ class Observations(Struct, frozen=True):
         return intervals[-1].began if intervals and intervals[-1].began > self.began else None
 
     def of(self, name: str) -> Sequence[symptoms.Symptom]:
-        """Return the symptoms of the last poll that have this name."""
+        """Return the symptoms of the last poll with this name."""
         return _by_name(self.seen).get(name, ())
 
     def times(self, key: symptoms.Key) -> int:
@@ -79,7 +81,7 @@ def _by_name(seen: Mapping[symptoms.Key, symptoms.Symptom]) -> Mapping[str, Sequ
 
 
 def earliest(moments: Iterable[datetime | None]) -> datetime | None:
-    """Return the earliest of the beginnings of several symptoms; None if one of them was there at the first poll."""
+    """Return the earliest begin of several symptoms; None if one of them was there at the first poll."""
     known = list(moments)
     return min((each for each in known if each is not None), default=None) if None not in known else None
 
@@ -93,12 +95,12 @@ def after(observations: Observations, poll: symptoms.Poll) -> Observations:
     """Return the observations after another poll.
 
     Args:
-        observations: stays as it is.
-        poll: later than the last one of the observations, by UTC. One that is not (the clock was set back) begins
-            again, since rates and durations over it would be negative.
+        observations: not changed.
+        poll: later than the last one of the observations, by UTC. An earlier one (the clock was set back) starts new
+            observations, because rates and durations would be negative.
 
     Returns:
-        What the poll shows and what follows from several; `seen` is the same object as before where the symptoms are
+        The symptoms of the poll and of several polls together; `seen` is the same object as before if the symptoms are
         equal. Intervals, elections and events older than 30 minutes (`KEPT`) are dropped.
     """
     return _advanced(observations, poll) if poll.at > observations.last.at else begin(poll)
@@ -117,27 +119,27 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
     now = symptoms.shown(poll)
     now.update(((each.name, each.subject), each) for each in _over_time(known))
     intervals = _intervals(observations, now, poll.at)
-    # Dropped only after the intervals of brokers are known: whether one went or came a moment ago follows from them.
+    # Dropped only after the intervals of brokers are known, which show whether one went or came a moment ago.
     if not _is_settled(intervals, observations.began, poll.at):
         now = {key: symptom for key, symptom in now.items() if key[0] != symptoms.LAG_GROWS}
         intervals = _intervals(observations, now, poll.at)
-    # The very same symptoms are the same object: what follows from them is not worked out again.
+    # Equal symptoms are the same object, so that results based on them are not computed again.
     return replace(known, seen=observations.seen if now == observations.seen else now, intervals=intervals)
 
 
 def _is_settled(intervals: Mapping[symptoms.Key, tuple[Interval, ...]], began: datetime, at: datetime) -> bool:
-    """Return whether no broker went or came lately."""
+    """Return whether no broker went or came recently."""
     last = [mine[-1] for (name, _), mine in intervals.items() if name in (symptoms.BROKER_GONE, symptoms.BROKER_SILENT)]
     moments = [interval.ended or interval.began for interval in last]
-    # A broker that was away at the first poll left before: nothing has to settle for it.
+    # A broker that was away at the first poll left before: clients have settled.
     return all(moment <= max(began, at - SETTLES) for moment in moments)
 
 
 def _intervals(
     observations: Observations, now: Mapping[symptoms.Key, symptoms.Symptom], at: datetime
 ) -> Mapping[symptoms.Key, tuple[Interval, ...]]:
-    """Return the intervals after a poll: a symptom that is seen has an open one, one that is gone a closed one. Most
-    stay as they are.
+    """Return the intervals after a poll: open for a symptom that is seen, closed for one that is gone. Most are
+    unchanged.
     """
     oldest = at - KEPT
     old = [key for key, mine in observations.intervals.items() if mine[0].ended is not None and mine[0].ended <= oldest]
@@ -161,15 +163,15 @@ def _intervals(
 
 
 def without_restarts(observations: Observations, announced: Collection[symptoms.Subject]) -> Observations:
-    """Return them without the elections of the quorum that announced restarts cause: a controller that stops, or comes
-    back, may hand over its leadership.
+    """Return the observations without the elections of the quorum that announced restarts cause: a controller that
+    stops, or comes back, may hand over its leadership.
 
     Args:
-        observations: those of all symptoms.
+        observations: with all symptoms.
         announced: subjects of announced restarts, such as `Subject(broker=1)`.
 
     Returns:
-        The same object where no election is excused, or at least 2 (`FEWEST_JUMPS`) are left that the restarts do not
+        The same object if no election is excused, or at least 2 (`FEWEST_JUMPS`) remain that the restarts do not
         explain; elections up to 20 s (`SETTLES`) before and after a broker's absence are excused.
     """
     intervals = [
@@ -182,7 +184,7 @@ def without_restarts(observations: Observations, announced: Collection[symptoms.
         return observations
     jumps = [
         at
-        # The first epoch was there already: it is no election that was seen.
+        # The first epoch was there already: kac did not see its election.
         for _, at in observations.epochs[1:]
         if not any(each.began - SETTLES <= at <= (each.ended or observations.last.at) + SETTLES for each in intervals)
     ]
@@ -203,7 +205,7 @@ def _over_time(observations: Observations) -> Iterator[symptoms.Symptom]:
     for each in dict.fromkeys((loss.jump.topic, loss.jump.partition) for loss in observations.past.losses):
         yield symptoms.Symptom(symptoms.RECORDS_LOST, symptoms.Subject(topic=each[0], partition=each[1]))
     fell = {(fall.topic, fall.partition) for fall in observations.last.facts.logs.falls}
-    # An election that may have been clean counts only where the end of the log fell: what was cut off proves it.
+    # An election that may have been clean counts only if the end of the log fell, which proves truncation.
     led_by_others = [(led.topic, led.was.number) for led in observations.past.unclean if led.sure or led.place in fell]
     for place in dict.fromkeys(led_by_others):
         yield symptoms.Symptom(symptoms.UNCLEAN_LEADER, symptoms.Subject(topic=place[0], partition=place[1]))
@@ -211,7 +213,7 @@ def _over_time(observations: Observations) -> Iterator[symptoms.Symptom]:
 
 def _epochs(observations: Observations, poll: symptoms.Poll) -> tuple[tuple[int, datetime], ...]:
     quorum = poll.snapshot.quorum
-    # The last epoch stays however old it is: the next one is an election only in comparison with it.
+    # The last epoch stays at any age: the next one is only an election in comparison with it.
     kept = tuple((epoch, at) for epoch, at in observations.epochs if at > poll.at - KEPT) or observations.epochs[-1:]
     if quorum is None or quorum.leader_epoch < 0 or (kept and kept[-1][0] == quorum.leader_epoch):
         return kept

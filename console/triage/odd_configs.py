@@ -22,16 +22,15 @@ LESS = frozenset(
         "follower.replication.throttled.rate",
     }
 )
-"""Keys of which less makes a broker slower."""
+"""Keys whose lower value makes a broker slower."""
 MORE = frozenset({"replica.fetch.backoff.ms", "replica.fetch.wait.max.ms", "log.cleaner.backoff.ms"})
-"""Keys of which more does."""
+"""Keys whose higher value does."""
 OFF = frozenset({"log.cleaner.enable"})
-"""Keys that turn something off."""
+"""Keys that disable a function."""
 
 
 def odd_keys(snapshot: Snapshot, broker: int) -> Mapping[str, tuple[str, str]]:
-    """Return key -> the value of this broker and that of most others, of the keys in which it is worse off than all
-    others.
+    """Return key -> the value of this broker and that of most others, for keys with a worse value than on all others.
 
     At least three brokers have to be known: of two, either may be the odd one.
     """
@@ -44,7 +43,7 @@ def odd_keys(snapshot: Snapshot, broker: int) -> Mapping[str, tuple[str, str]]:
         values = {id_: entry.value for id_, configs in sets.items() if (entry := configs.get(key)) is not None}
         mine = values.pop(broker, None)
         others = [each for each in values.values() if each is not None]
-        # All have to be known: a hidden value of one broker may be the same.
+        # All must be known: a hidden value of one broker may be equal.
         if mine is not None and len(others) + 1 == len(sets) and all(_is_worse(key, mine, each) for each in others):
             found[key] = mine, Counter(others).most_common(1)[0][0]
     return found

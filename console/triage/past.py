@@ -1,5 +1,6 @@
-"""What happened between polls, and is no more to be seen: settings that changed, leaders elected from outside of the
-ISR, records that were deleted before their time. Pure."""
+"""Events between polls that are no longer visible: settings that changed, leaders elected from outside the ISR, records
+that were deleted prematurely. Pure.
+"""
 
 from __future__ import annotations
 
@@ -25,20 +26,21 @@ from console.triage.config_changes import HIDDEN, config_differences
 from console.triage.symptoms import Poll, gone
 
 KEPT = timedelta(minutes=30)
-"""How long it is kept."""
+"""The period of the events."""
 MOST = 500
-"""Of each kind, the latest."""
+"""Limit of events of each kind, the latest ones."""
 RETENTION = ("retention.ms", "retention.bytes", "cleanup.policy")
 DENY = Permission.parse("DENY")
 NOTICED = 120.0
-"""Seconds after a deletion in which a change of the retention is still looked for: configs are read each minute."""
+"""Seconds after a deletion in which a change of the retention may still be its cause: configs are read each minute."""
 PURGED = "-repartition"
-"""Ends the names of topics that Kafka Streams deletes from as it reads them (RepartitionTopicConfig)."""
+"""The suffix of topics from which Kafka Streams deletes records that it has read (RepartitionTopicConfig)."""
 
 
 class ConfigChange(NamedTuple):
-    """A setting that changed between two reads. was, became: None for one that is not set there. held, holds: the value
-    that applied, and applies, wherever it is set."""
+    """A setting that changed between two reads. was, became: None if not set there. held, holds: the former and the
+    present effective value, from any source.
+    """
 
     resource: ConfigResource
     key: str
@@ -51,9 +53,10 @@ class ConfigChange(NamedTuple):
 
 
 class Unclean(NamedTuple):
-    """A leader that could not be elected cleanly. was: the partition before; could: who could have led it then, of its
-    ISR and its eligible leader replicas. sure: it had no leader, and none of them was there in between; else
-    one may have been, and only that the end of the log fell proves it."""
+    """A leader that could not be elected cleanly. was: the partition before; could: the replicas of its ISR and its
+    eligible leader replicas that could have led it then. sure: it had no leader, and none of them was there in between;
+    else one may have been, and only a lower end of the log proves the election.
+    """
 
     topic: str
     was: Partition
@@ -70,9 +73,10 @@ class Unclean(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """A retention that became shorter by a change: a topic's own, or what topics without one inherit on a broker. key:
-    the topic's key; held, holds: what applied, and applies, in its terms. broker: where it is inherited, None for the
-    topic's own. ended: when it was seen that the change was taken back, or that records are kept for as long again."""
+    """A retention that a change made shorter: a topic's own, or the one that topics inherit on a broker. key: the
+    topic's key; held, holds: the former and the present value of it. broker: the one with the default, None for a
+    topic's own. ended: time at which kac saw the change reverted, or a retention as long as before.
+    """
 
     change: ConfigChange
     key: str
@@ -83,7 +87,7 @@ class Cut(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """Records that were deleted before their time. change: of the retention, which made it happen."""
+    """Records that were deleted prematurely. change: of the retention, the cause."""
 
     jump: Jump
     why: str
@@ -91,9 +95,10 @@ class Loss(NamedTuple):
 
 
 class AclChange(NamedTuple):
-    """An ACL that was added, or removed, between two reads. takes: whether someone may do less since: one that denies
-    was added, one that allows removed, or the first one on its resource added; and no other ACL says the same. first:
-    it is the first one on its resource, and allows."""
+    """An ACL that was added, or removed, between two reads. takes: whether a user lost an access right by it: a deny
+    was added, an allow removed, or the first one on its resource added; and no other ACL has the same effect. first: it
+    is the first one on its resource, and an allow.
+    """
 
     acl: Acl
     added: bool
@@ -104,7 +109,7 @@ class AclChange(NamedTuple):
 
 
 class Past(Struct, frozen=True):
-    """What happened while it was polled, the earliest first."""
+    """The events between polls, the earliest first."""
 
     changes: tuple[ConfigChange, ...] = ()
     access: tuple[AclChange, ...] = ()
@@ -117,7 +122,7 @@ NOTHING = Past()
 
 
 def past_after(past: Past, before: Poll, now: Poll) -> Past:
-    """Return what happened up to `now`, at most `MOST` of each kind and within the last 30 minutes (`KEPT`)."""
+    """Return the events up to `now`, at most `MOST` of each kind and within the last 30 minutes (`KEPT`)."""
     oldest = now.at - KEPT
     changes = [each for each in past.changes if each.at > oldest]
     made = list(_config_changes(before, now))
@@ -148,7 +153,7 @@ def _config_changes(before: Poll, now: Poll) -> Iterator[ConfigChange]:
     known, whole = before.snapshot.configs_at, before.snapshot.read_at.get(Part.CONFIGS, before.at)
     for resource, key, was, became in config_differences(old, new):
         entries = [configs.get(key) for configs in (old[resource], new[resource])]
-        # What its file sets changes by a restart alone, and sensitive values are not told.
+        # Values in its file change only by a restart, and brokers hide sensitive values.
         if HIDDEN in (was, became) or not any(entry is not None and is_override(entry, resource) for entry in entries):
             continue
         values = [entry.value if entry is not None else None for entry in entries]
@@ -156,13 +161,13 @@ def _config_changes(before: Poll, now: Poll) -> Iterator[ConfigChange]:
 
 
 def is_over(change: ConfigChange, past: Past, snapshot: Snapshot) -> bool:
-    """Return whether what a change set was changed again, so that nothing of it is left to take back."""
+    """Return whether the changed setting was changed again, so that there is no value to restore."""
     return bool(_changed_again(change, past)) or _own(change, snapshot, change.became) != change.became
 
 
 def is_mended(change: ConfigChange, losses: Sequence[Loss], past: Past, snapshot: Snapshot) -> bool:
-    """Return whether nothing of a change that deleted records is left to take back: it was, records are kept for as
-    long again, or it was changed again and nothing was deleted since. losses: by the change.
+    """Return whether a change that deleted records needs no revert: it was reverted, the retention is as long as
+    before, or it was changed again and no record was deleted since. losses: by the change.
     """
     cuts = [each for each in past.cuts if each.change == change]
     if not cuts:
@@ -174,13 +179,13 @@ def is_mended(change: ConfigChange, losses: Sequence[Loss], past: Past, snapshot
 
 
 def _changed_again(change: ConfigChange, past: Past) -> list[ConfigChange]:
-    """Return the later changes of what a change set."""
+    """Return the later changes of the same setting."""
     place = change.resource, change.key
     return [each for each in past.changes if each.at > change.at and (each.resource, each.key) == place]
 
 
 def _own(change: ConfigChange, snapshot: Snapshot, unknown: str | None) -> str | None:
-    """Return what is set now where a change was made, None for nothing; `unknown` where that was not read."""
+    """Return the present override of the changed setting; None if there is none; `unknown` if it was not read."""
     configs = snapshot.configs.get(change.resource)
     if configs is None:
         return unknown
@@ -198,7 +203,7 @@ def _acl_changes(before: Poll, now: Poll) -> Iterator[AclChange]:
     after = before.snapshot.read_at[Part.ACLS]
     ranges = host_ranges(now.snapshot)
     gone, come = acl_differences(old, new)
-    # The latest are kept: of a copy of another cluster's there are thousands, and each is compared with many.
+    # The latest are kept: a copy of another cluster's has thousands, and each is compared with many.
     for acl in gone[-MOST:]:
         takes = acl.permission != DENY and not _is_said(acl, new, ranges)
         yield AclChange(acl, False, takes, after, now.at)
@@ -210,18 +215,18 @@ def _acl_changes(before: Poll, now: Poll) -> Iterator[AclChange]:
 
 
 def _on(acls: Sequence[Acl], pattern: Pattern) -> Sequence[Acl]:
-    """Return, of sorted ACLs, those with exactly this pattern."""
+    """Return, from sorted ACLs, those with exactly this pattern."""
     key = pattern.resource_type, pattern.name, pattern.pattern_type
     return acls[bisect_left(acls, key, key=_place) : bisect_right(acls, key, key=_place)]
 
 
 def _place(acl: Acl) -> tuple[AclResourceType, str, PatternType]:
-    """Return what ACLs are sorted by first: type, name and type of pattern."""
+    """Return the first sort key of ACLs: type, name and type of pattern."""
     return acl[:3]
 
 
 def _is_said(acl: Acl, others: Sequence[Acl], ranges: bool) -> bool:
-    """Return whether another one of sorted ACLs, of its principal or of everyone, says all that this one does."""
+    """Return whether another one of sorted ACLs, of its principal or of everyone, covers this one completely."""
     name = acl.resource_name
     patterns = {
         pattern_of(acl),
@@ -247,8 +252,8 @@ def _elections(before: Poll, now: Poll) -> Iterator[Unclean]:
         known = old.get(name)
         if known is None or known is topic or known.topic_id != topic.topic_id:
             continue
-        # An election shows as a higher epoch with another leader. With a replica of the ISR alive it was a clean one;
-        # only if all that could lead are away did the new leader lack records.
+        # An election shows as a higher epoch with another leader. If a replica of the ISR was alive, it was a clean
+        # one; only if all possible leaders were away, the new leader lacked records.
         for was, partition in _led_anew(known, topic):
             could = _could_lead(before.snapshot, name, was)
             if could is None:
@@ -260,8 +265,8 @@ def _elections(before: Poll, now: Poll) -> Iterator[Unclean]:
 
 
 def _could_lead(snapshot: Snapshot, topic: str, was: Partition) -> frozenset[int] | None:
-    """Return the replicas that have all that was committed; None if unknown. With eligible leader replicas (KIP-966)
-    the ISR of a partition without a leader is empty, and they are taken in its stead.
+    """Return the replicas with all committed records; None if unknown. With eligible leader replicas (KIP-966) the ISR
+    of a partition without a leader is empty, and they replace it.
     """
     logs = snapshot.replica_logs.get((topic, was.number)) if was.leader < 0 else None
     eligible = logs.eligible if logs is not None else None
@@ -284,7 +289,7 @@ def _losses(known: tuple[Loss, ...], before: Poll, now: Poll, cuts: list[Cut]) -
     if not logs.jumps:
         return kept
     seen = {each.jump for each in kept}
-    # A jump is judged when it is seen; again only for a change of the retention that was read after it.
+    # A jump is examined when it is seen, and again only for a change of the retention that was read after it.
     new = before.facts.logs.at
     recent = [each for each in logs.jumps if each not in seen and (each.at > new or each.at > moment - NOTICED)]
     for jump in recent:
@@ -307,7 +312,7 @@ def _cuts(changes: list[ConfigChange], before: Snapshot, now: Snapshot) -> Itera
 
 
 def _inherited_cuts(change: ConfigChange, key: str, before: Snapshot, now: Snapshot) -> Iterator[Cut]:
-    """Yield the brokers on which a change of a broker, or of the default of all, makes a topic's key shorter."""
+    """Yield the brokers on which a change of a broker, or of the cluster default, makes a topic's key shorter."""
     held = by_broker(before, key)
     for broker, inherited in by_broker(now, key).items():
         if not change.resource.is_cluster_default and change.resource.name != str(broker):
@@ -339,15 +344,15 @@ def _still(cuts: list[Cut], before: Poll, now: Poll) -> list[Cut]:
 def _is_tighter(key: str, held: str | None, holds: str | None) -> bool:
     """Return whether a value of a topic's key keeps records for a shorter time than another."""
     if key == "cleanup.policy":
-        # An empty policy deletes nothing; without one that is known it is Kafka's default.
+        # An empty policy deletes nothing; an unknown one is Kafka's default.
         return "delete" in (holds or "") and "delete" not in ("delete" if held is None else held)
-    # -1 is no limit: any limit is shorter than it.
+    # -1 is unlimited: any limit is shorter.
     was, became = long_number(held), long_number(holds)
     return was is not None and became is not None and became >= 0 and (was < 0 or became < was)
 
 
 def _cut_of(jump: Jump, snapshot: Snapshot, cuts: list[Cut]) -> Cut | None:
-    """Return the latest cut that applied to a partition when its log was cut off, None for none."""
+    """Return the latest cut that applied to a partition when its log was truncated; None if no cut did."""
     configs = snapshot.configs.get(topic_resource(jump.topic))
     partition = partition_in(snapshot.topics.get(jump.topic), jump.partition)
     leader = partition.leader if partition is not None else -1
@@ -358,7 +363,7 @@ def _cut_of(jump: Jump, snapshot: Snapshot, cuts: list[Cut]) -> Cut | None:
         else:
             own = own_value(configs.get(cut.key), topic_resource(jump.topic)) if configs is not None else None
             applies = cut.broker == leader and own is None
-        # `after` is the last read without the change: where that is later than the deletion, the change is no cause.
+        # `after` is the last read without the change: if that is later than the deletion, the change is not the cause.
         if not applies or change.after.timestamp() > jump.at:
             continue
         if cut.ended is None or cut.ended.timestamp() > jump.after:
@@ -370,7 +375,7 @@ def _loss(jump: Jump, poll: Poll, cut: Cut | None, *, is_new: bool) -> Loss | No
     if cut is not None:
         from_ = "" if cut.broker is None else f", inherited from broker {cut.broker}"
         return Loss(jump, f"{cut.key} was {cut.held}, and became {cut.holds}{from_}", cut.change)
-    # Without a change that explains it a jump is judged once: what was read of groups later says nothing of then.
+    # Without a change that explains it, a jump is examined once: later reads of groups do not show the state then.
     if not is_new or jump.topic.endswith(PURGED) or _was_read(jump, poll.snapshot):
         return None
     why = _too_early(jump, poll)
@@ -378,8 +383,8 @@ def _loss(jump: Jump, poll: Poll, cut: Cut | None, *, is_new: bool) -> Loss | No
 
 
 def _was_read(jump: Jump, snapshot: Snapshot) -> bool:
-    """Return whether groups read the partition, and all had read what was deleted: then it is the habit of a program
-    that deletes what it has read.
+    """Return whether groups read the partition, and all had read the deleted records: then a program probably deletes
+    the records that it has read.
     """
     offsets = [
         each.committed
@@ -391,7 +396,7 @@ def _was_read(jump: Jump, snapshot: Snapshot) -> bool:
 
 
 def _too_early(jump: Jump, poll: Poll) -> str:
-    """Return why the retention can't have deleted these records, ``""`` where it can."""
+    """Return why the retention can't have deleted these records; ``""`` if it can."""
     topic = poll.snapshot.topics.get(jump.topic)
     configs = poll.snapshot.configs.get(topic_resource(jump.topic))
     if topic is None or topic.internal or configs is None:
@@ -401,7 +406,7 @@ def _too_early(jump: Jump, poll: Poll) -> str:
     if policy is not None and policy.value is not None and "delete" not in policy.value:
         return f"cleanup.policy is {policy.value or 'empty'}: only a request deletes from the beginning of the log"
     limit = long_number(time_limit)
-    # Where size limits too, a burst of new records may rightly delete the newest old ones.
+    # If the size is also limited, a burst of new records may rightly delete the newest old ones.
     if limit is None or long_number(size_limit) != -1:
         return ""
     if limit < 0:
@@ -421,7 +426,7 @@ def _value(configs: ConfigSet, key: str) -> str:
 
 
 def losses_by_change(past: Past) -> Mapping[ConfigChange | str, tuple[Loss, ...]]:
-    """Return the losses grouped: those of one change; of a topic those that no change explains, under its name."""
+    """Return the losses grouped: those of one change; those without a known change by topic, under its name."""
     found: dict[ConfigChange | str, list[Loss]] = {}
     for each in past.losses:
         found.setdefault(each.change if each.change is not None else each.jump.topic, []).append(each)

@@ -1,4 +1,4 @@
-"""Who reads what: offsets that no one reads from are left from before, and no trouble of the cluster. Pure."""
+"""Readers of offsets: offsets that no client reads from are left over, and not a problem of the cluster. Pure."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from console.triage.remembered import remembered
 
 
 def left_behind(group: Group, lag: GroupLag, trend: LagTrend | None, *, had_members: bool) -> frozenset[Place]:
-    """Return the partitions that no member has, of those whose offsets no client was seen to commit since the first
-    poll. Of a group whose members' partitions are unknown there are none. had_members: whether it was ever listed with
-    some.
+    """Return the partitions that no member has, among those without a commit since the first poll. Empty if the
+    partitions of the group's members are unknown. had_members: whether the group was ever listed with members.
     """
     standing: Mapping[Place, Standing] = trend.standing if trend is not None else {}
     free = [where for each in lag.partitions if not each.member and not _was_read(standing, where := place(each))]
-    # No member has any of its partitions: rather their assignment is unknown than that all are left behind.
+    # No member has any of its partitions: probably their assignment is unknown, not all partitions left behind.
     if (had_members or not group.is_vacant) and len(free) == len(lag.partitions):
         return frozenset()
     return frozenset(free)
@@ -32,7 +31,7 @@ def _was_read(standing: Mapping[Place, Standing], where: Place) -> bool:
 
 
 def what_is_read(trend: LagTrend, left: frozenset[Place]) -> LagTrend:
-    """Return how the lag changes in the partitions that a client reads. left: the others."""
+    """Return the trend of the lag in the partitions that a client reads. left: the others."""
     if not left:
         return trend
     partitions = {where: each for where, each in trend.partitions.items() if where not in left}
@@ -56,7 +55,7 @@ def what_is_read(trend: LagTrend, left: frozenset[Place]) -> LagTrend:
 
 
 class Reading(NamedTuple):
-    """A group's offsets. left: partitions that no one reads; lag, trend: of the others, as far as they were read."""
+    """A group's offsets. left: partitions that no client reads; lag, trend: of the others, as far as they were read."""
 
     group: Group
     left: frozenset[Place]
@@ -73,8 +72,9 @@ def reading_of(group: Group, lag: GroupLag | None, trend: LagTrend | None, *, ha
 
 
 class Sorted(NamedTuple):
-    """Readings of groups without members; of groups with some that stand still; and those with offsets that no one
-    reads from."""
+    """Readings of groups without members; of groups with members that are stuck; and of groups with offsets that no
+    client reads from.
+    """
 
     vacant: list[Reading]
     stuck: list[Reading]
@@ -83,7 +83,7 @@ class Sorted(NamedTuple):
 
 @remembered
 def sorted_readings(known: Sequence[Reading]) -> Sorted:
-    """Return the readings that rules examine further, by what is to be examined; most groups are in none."""
+    """Return the readings that rules examine further, by the kind of problem; most groups are in none."""
     found = Sorted([], [], [])
     for each in known:
         group, left, _, trend = each
@@ -99,8 +99,9 @@ def sorted_readings(known: Sequence[Reading]) -> Sorted:
 
 
 class Leftovers(NamedTuple):
-    """Offsets of a group that no one reads from: rows below the beginning of the log, beyond its end, and within it
-    where records wait."""
+    """Offsets of a group that no client reads from: rows below the beginning of the log, beyond its end, and within it
+    with waiting records.
+    """
 
     group: Group
     below: tuple[PartitionLag, ...] = ()
@@ -109,7 +110,7 @@ class Leftovers(NamedTuple):
 
 
 def leftovers(known: Sequence[Reading], snapshot: Snapshot) -> tuple[Leftovers, ...]:
-    """Return the offsets that no client reads from, of the groups that have some."""
+    """Return the offsets that no client reads from, for the groups that have some."""
     return _leftovers(sorted_readings(known), snapshot.lags, snapshot.log_ranges)
 
 
@@ -136,8 +137,8 @@ def _leftovers(
 
 
 def is_below(at: PartitionLag, ranges: Mapping[tuple[str, int], LogRange]) -> bool:
-    """Return whether an offset is below the beginning of the log: its record is deleted. Where no record waits the log
-    can't begin later.
+    """Return whether an offset is below the beginning of the log: its record is deleted. Without a waiting record the
+    log can't begin later.
     """
     known = ranges.get((at.topic, at.partition))
     return at.lag != 0 and known is not None and 0 <= at.committed < known.start

@@ -1,4 +1,4 @@
-"""The last results of pure functions: what did not change between two polls is not worked out again."""
+"""Caches for the last results of pure functions: unchanged parts of two polls are not computed again."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ K = TypeVar("K", bound=Hashable)
 
 
 def remembered(function: Callable[P, R]) -> Callable[P, R]:
-    """Return the function with its last result cached: called again with the very same objects, or equal sets, it
-    returns what it returned. For frozen values alone.
+    """Return the function with its last result cached: a call with the very same objects, or equal sets, returns the
+    cached result. Only for frozen values.
 
-    One call is kept, whole, so that any thread finds arguments and result that belong together.
+    One call is stored as a whole, so that any thread finds arguments and result that belong together.
     """
     last: list[tuple[tuple[object, ...], R]] = []
 
@@ -32,22 +32,23 @@ def remembered(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _is_same(one: object, other: object) -> bool:
-    # Identity, since to compare snapshots of 100,000 partitions costs more than most functions; sets are small and made
-    # with each poll.
+    # Identity, because comparing snapshots of 100,000 partitions costs more than most functions; sets are small and new
+    # in each poll.
     return one is other or (type(one) is frozenset and one == other)
 
 
 class RememberedEach(Generic[K, R]):
-    """A pure function of one part of a whole, as of one group: for a part with equal arguments it is not called again.
-    Unchanged parts are the same objects from poll to poll, so that equality is mostly identity."""
+    """A pure function of one part of a whole, such as one group: it is not called again for a part with equal
+    arguments. Unchanged parts are the same objects from poll to poll, so equality is mostly identity.
+    """
 
     def __init__(self, function: Callable[..., R]) -> None:
         self._function = function
         self._known: dict[K, tuple[tuple[object, ...], R]] = {}
 
     def of(self, parts: Iterable[tuple[K, tuple[object, ...]]]) -> list[R]:
-        """Return the results for all parts that there are now. parts: each as its name and the function's arguments.
-        Results are kept for the next call; those of parts that are gone are dropped.
+        """Return the results for all present parts. parts: each as its name and the function's arguments. Results are
+        cached for the next call; those of parts that are gone are dropped.
         """
         known = self._known
         now: dict[K, tuple[tuple[object, ...], R]] = {}

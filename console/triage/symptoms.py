@@ -1,4 +1,4 @@
-"""Symptoms: what is wrong at one moment, and with what. Pure functions of what was read."""
+"""Symptoms: the problems at one moment, and their subjects. Pure functions of a poll."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ VOTER_BEHIND = "voter-behind"
 EPOCH_JUMPS = "epoch-jumps"
 REBALANCING = "rebalancing"
 COMMITS_LATER = "commits-later"
-"""Records arrive and nothing was committed yet: whether members read shows only later."""
+"""Records arrive without a commit so far: only later polls show whether members read."""
 LAG_GROWS = "lag-grows"
 COMMIT_STANDS_STILL = "commit-stands-still"
 OFFSET_OUT_OF_RANGE = "offset-out-of-range"
@@ -57,33 +57,34 @@ VOTER_FORMATTED = "voter-formatted"
 COMPACTED_GROWS = "compacted-grows"
 
 WORK = frozenset({MOVING, REBALANCING, COMMITS_LATER})
-"""Symptoms that are no trouble unless a cause claims them: moves run, and members join, leave and commit later."""
+"""Symptoms that are only a problem if a cause claims them: moves run, and members join, leave and commit later."""
 
 MOVING_STATES = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
 """States of a group that is not at work."""
 
 COORDINATORS = frozenset({OFFSETS, TRANSACTIONS, SHARES})
-"""Topics whose partitions are what groups and transactions are coordinated by."""
+"""Topics whose partitions' leaders coordinate groups and transactions."""
 
 IMBALANCE = 0.10
 """leader.imbalance.per.broker.percentage: the share of leaders away from a broker that brokers themselves tolerate."""
 GROWTH = 0.1
-"""The share of what is written by which a lag has to grow: less can't be told from noise within half a minute."""
+"""The share of new records by which a lag has to grow: a smaller one looks like noise within half a minute."""
 QUORUM_SECONDS = 15.0
-"""Seconds without an answer about the quorum, after which it has no leader: an election takes one or two."""
+"""Seconds without a response about the quorum, after which it has no leader: an election takes one or two."""
 SILENT_SECONDS = 5.0
 """The same while most of its voters do not answer."""
 FULL = 0.10
-"""Share of a disk that is usable, under which it is nearly full."""
+"""The usable share of a disk below which it is nearly full."""
 LATE_SECONDS = 8.0
-"""Seconds for which a broker has to show what was: many fetches of the metadata log, and a round of asking."""
+"""Seconds for which a broker has to show an old state: many fetches of the metadata log, and a round of requests."""
 AHEAD_MS = 3_600_000
-"""Milliseconds that a timestamp has to be ahead: message.timestamp.after.max.ms of Kafka 4."""
+"""Least milliseconds of a timestamp in the future: message.timestamp.after.max.ms of Kafka 4."""
 
 
 class Subject(Struct, frozen=True, omit_defaults=True, order=True, cache_hash=True):
-    """What a symptom or a cause is about. Fields that don't apply are left out of its JSON form. change: the time at
-    which the change that is the cause was seen, as 10:31:05: of two changes of a key each is its own cause."""
+    """The subject of a symptom or a cause. Unused fields are omitted from its JSON form. change: the time at which the
+    causing change was seen, as 10:31:05: two changes of a key are separate causes.
+    """
 
     broker: int | None = None
     topic: str | None = None
@@ -101,8 +102,9 @@ CLUSTER = Subject()
 
 
 class Symptom(Struct, frozen=True):
-    """Something that is wrong. name: one of the names above; brokers: those that it points to, the ones missing from an
-    ISR or the preferred leader; count: how many partitions it stands for."""
+    """A problem. name: one of the names above; brokers: those that it points to, the ones missing from an ISR or the
+    preferred leader; count: number of its partitions.
+    """
 
     name: str
     subject: Subject
@@ -115,9 +117,10 @@ Key = tuple[str, Subject]
 
 
 class Poll(Struct, frozen=True):
-    """What was read at one time. at: UTC. silent: listed brokers that did not answer in time; refusing: those of them
-    whose hosts refuse connections. unread: parts that were never read so far. facts: what is read now
-    and then. own_throttles: that operations of this host's journal hold."""
+    """The state read at one time. at: UTC. silent: listed brokers that did not answer in time; refusing: those of them
+    whose hosts refuse connections. unread: parts that were never read so far. facts: facts that are read occasionally.
+    own_throttles: throttles of this host's operations.
+    """
 
     at: datetime
     snapshot: Snapshot
@@ -129,12 +132,12 @@ class Poll(Struct, frozen=True):
 
 
 def symptoms(poll: Poll) -> Iterator[Symptom]:
-    """Yield what a single poll shows."""
+    """Yield the symptoms of a single poll."""
     yield from shown(poll).values()
 
 
 def shown(poll: Poll) -> dict[Key, Symptom]:
-    """Return what a single poll shows, each symptom by its key."""
+    """Return the symptoms of a single poll, by their keys."""
     snapshot = poll.snapshot
     return (
         _keyed(_broker_symptoms(poll))
@@ -160,9 +163,7 @@ def _fact_symptoms(poll: Poll) -> Iterator[Symptom]:
 
 
 def cluster_time(poll: Poll) -> datetime:
-    """Return the time by the active controller's clock, or by this host's where that is unknown: this host's may be
-    wrong.
-    """
+    """Return the time by the active controller's clock, or by this host's, which may be wrong, if that is unknown."""
     at = model_quorum.leaders_clock(poll.snapshot.quorum)
     return (None if at is None else time_of(at)) or poll.at
 
@@ -188,7 +189,7 @@ def with_replicas(topics: Mapping[str, Topic]) -> frozenset[int]:
 
 @remembered
 def out_of_sync(topics: Mapping[str, Topic]) -> tuple[tuple[str, Partition], ...]:
-    """Return the partitions without a leader, or with replicas that are not in sync, each with its topic."""
+    """Return the partitions without a leader, or with out-of-sync replicas, each with its topic."""
     return tuple(
         (name, partition)
         for name, topic in topics.items()
@@ -198,11 +199,11 @@ def out_of_sync(topics: Mapping[str, Topic]) -> tuple[tuple[str, Partition], ...
 
 
 def _broker_symptoms(poll: Poll) -> Iterator[Symptom]:
-    if poll.snapshot.cluster.controllers:  # they were asked, and no brokers
+    if poll.snapshot.cluster.controllers:  # kac asked these, and no brokers
         for controller in sorted(poll.silent):
             yield Symptom(CONTROLLER_SILENT, Subject(broker=controller), (controller,))
         return
-    # A broker that is gone is silent too: it is one trouble.
+    # A broker that is gone is also silent: that is one problem.
     away = gone(poll.snapshot)
     for broker in sorted(away):
         yield Symptom(BROKER_GONE, Subject(broker=broker), (broker,))
@@ -225,7 +226,7 @@ def _partition_symptoms(topics: Mapping[str, Topic], configs: Mapping[ConfigReso
         wanted = min_isr(configs, topic.name)
         if wanted is not None and topic.partitions and wanted > topic.replication:
             yield Symptom(MIN_ISR_ABOVE_REPLICATION, Subject(topic=topic.name), count=len(topic.partitions))
-            wanted = None  # what it makes impossible is said once
+            wanted = None  # its consequences are reported only once
         for partition in topic.partitions:
             # Only a preferred leader that is in sync can be elected: another one is not yet an imbalance.
             if partition.replicas and partition.replicas[0] in partition.isr:
@@ -274,9 +275,9 @@ def _dir_symptoms(snapshot: Snapshot) -> Iterator[Symptom]:
 
 
 def voters_away(poll: Poll) -> frozenset[int]:
-    """Return the voters that are brokers and are gone, or refuse connections; those that are only silent once the
-    quorum is not described either: a host may be busy for a moment. Without a majority there is no leader, whatever the
-    last answer said: brokers hold a DescribeQuorum request back until it times out.
+    """Return the voters that are brokers and are gone, or refuse connections; silent voters only once the quorum is no
+    longer described either, because a host may be busy for a moment. Without a majority there is no leader, even if the
+    last response named one: brokers delay a DescribeQuorum request until it times out.
     """
     quorum = poll.snapshot.quorum
     voters = frozenset(voter.id for voter in quorum.voters) if quorum is not None else frozenset()
@@ -285,8 +286,8 @@ def voters_away(poll: Poll) -> frozenset[int]:
 
 
 def quorum_silence(poll: Poll) -> float:
-    """Return the seconds for which the quorum was not described while brokers answered other requests: since it was, or
-    since it was first asked about.
+    """Return the seconds without a description of the quorum while brokers answered other requests: since the last one,
+    or since the first request for it.
     """
     at = poll.snapshot.read_at
     since = at.get(Part.QUORUM, poll.snapshot.quorum_asked)
@@ -294,8 +295,9 @@ def quorum_silence(poll: Poll) -> float:
 
 
 def _is_leaderless(poll: Poll) -> bool:
-    """Return whether controllers themselves know no leader, which brokers wait for, or most of them are gone: from 4.0
-    on the others name the last leader until they have elected another one (KIP-996)."""
+    """Return whether controllers know no leader, for which brokers wait, or most of them are gone: from 4.0 on the
+    others name the last leader until they have elected another one (KIP-996).
+    """
     there = {each.id for each in poll.snapshot.cluster.controllers}
     left = len(there - poll.silent)
     return bool(there) and (poll.snapshot.cluster.controller_id < 0 or left < model_quorum.majority(len(there)))
@@ -316,10 +318,10 @@ def _quorum_symptoms(poll: Poll) -> Iterator[Symptom]:
         or len(voters_away(poll)) > len(quorum.voters) // 2
         or quorum_silence(poll) > QUORUM_SECONDS
     ):
-        # Without a leader the positions of voters are those of its last answer: no voter is judged by them.
+        # Without a leader the positions of voters are those of its last response, which are not evaluated.
         yield Symptom(NO_QUORUM_LEADER, CLUSTER)
         return
-    # The leader's clock: the times of voters are its own, and clocks of hosts differ.
+    # The leader's clock: it provides the times of voters, and clocks of hosts differ.
     now = model_quorum.leaders_clock(quorum) or int(poll.at.timestamp() * 1000)
     for voter in quorum.voters:
         caught_up = voter.last_caught_up_ms
@@ -337,19 +339,19 @@ def _quorum_symptoms(poll: Poll) -> Iterator[Symptom]:
 
 
 def grows(trend: LagTrend) -> bool:
-    """Return whether a group's lag grows, by more than commits and polls that are not in step make it seem, and does
-    not come down again after a burst.
+    """Return whether a group's lag grows, by more than the time between reads of commits and ends explains, and does
+    not shrink again after a burst.
     """
     if trend.rate is None or trend.rate < 1 or recovers(trend):
         return False
     then = {(each.topic, each.partition): each.end for each in trend.base.lag.partitions}
-    # Ends and commits are read one after the other, so that on a busy topic a steady lag seems to change a little.
+    # Ends and commits are read one after the other, so on a busy topic a steady lag seems to change a little.
     written = sum(each.end - then.get((each.topic, each.partition), each.end) for each in trend.last.lag.partitions)
     return trend.rate * (trend.last.at - trend.base.at) >= GROWTH * written
 
 
 def _may_yet_commit(group: Group, trend: LagTrend) -> bool:
-    """Return whether members may read well and commit later: no offset of theirs moved since the poll with which the
+    """Return whether members may read well and commit later: none of their offsets moved since the poll with which the
     last one is compared, and none is stuck yet. Some commit each minute.
     """
     moved = any(each.moved is not None and each.moved > trend.base.at for each in trend.standing.values())
@@ -357,7 +359,7 @@ def _may_yet_commit(group: Group, trend: LagTrend) -> bool:
 
 
 _LAG_OF = "lag of "
-"""How the failure to read a group's lag is called: a trend before it says nothing of now."""
+"""The name of the failure to read a group's lag: an earlier trend does not show the present."""
 
 
 def _groups_symptoms(snapshot: Snapshot) -> dict[Key, Symptom]:
@@ -367,12 +369,12 @@ def _groups_symptoms(snapshot: Snapshot) -> dict[Key, Symptom]:
 
 
 def readings(snapshot: Snapshot) -> Sequence[Reading]:
-    """Return what is read of each group's offsets."""
+    """Return the reading of each group's offsets."""
     return _read_groups(snapshot).readings
 
 
 class _ReadGroups(NamedTuple):
-    """Each group's, in the same order."""
+    """The readings and symptoms of each group, in the same order."""
 
     readings: Sequence[Reading]
     symptoms: Sequence[tuple[Symptom, ...]]
@@ -401,7 +403,7 @@ def _read_groups_symptoms(
 def _group_symptoms(
     group: Group, lag: GroupLag | None, trend: LagTrend | None, had_members: bool, unread: bool
 ) -> tuple[Reading, tuple[Symptom, ...]]:
-    """Return a group's reading, and its symptoms: offsets that are left from before are no trouble."""
+    """Return a group's reading, and its symptoms: offsets that are left over are not a problem."""
     reading = reading_of(group, lag, trend, had_members=had_members)
     return reading, tuple(_wrong_with(reading, unread=unread))
 
@@ -425,8 +427,8 @@ _each_group: RememberedEach[str, tuple[Reading, tuple[Symptom, ...]]] = Remember
 
 
 def _beyond_end(group: str, lag: GroupLag, trend: LagTrend) -> Iterator[Symptom]:
-    """Yield the commits beyond the end of the log. Commits and ends are answered by two brokers: one that moves is
-    ahead of the end for as long as that takes, so only one that stands still counts.
+    """Yield the commits beyond the end of the log. Two brokers report commits and ends, so a moving commit may seem
+    ahead of the end for a moment, and only one that does not move counts.
     """
     for each in lag.partitions:
         if is_beyond(each):
@@ -437,7 +439,7 @@ def _beyond_end(group: str, lag: GroupLag, trend: LagTrend) -> Iterator[Symptom]
 
 @remembered
 def _before_start(known: Sequence[Reading], ranges: Mapping[tuple[str, int], LogRange]) -> Mapping[Key, Symptom]:
-    """Return the commits of records that are deleted. Where no record waits the log can't begin later."""
+    """Return the commits of deleted records. Without a waiting record the log can't begin later."""
     if not any(each.start > 0 for each in ranges.values()):
         return {}
     return _keyed(
@@ -452,10 +454,10 @@ def _before_start(known: Sequence[Reading], ranges: Mapping[tuple[str, int], Log
 
 
 def held_by(facts: Facts) -> Iterator[tuple[transactions.OpenTransaction, transactions.Verdict]]:
-    """Yield the open transactions that hold a last stable offset and that no coordinator ends, as far as that can be
-    seen. One that no coordinator knows, and that is not too old yet, counts if two polls saw it: its coordinator knows
-    a transaction before its first record is written, and until its markers are. One whose end is decided counts if it
-    was so at two polls: markers are written at once.
+    """Yield the open transactions that hold a last stable offset and that no coordinator ends, as far as that is
+    visible. A transaction that no coordinator knows, and that is not too old yet, counts if two polls saw it: its
+    coordinator knows a transaction from before its first record until after its markers. One whose end is decided
+    counts if it was decided at two polls: markers are written at once.
     """
     seen = facts.transactions
     for each in seen.open:
@@ -483,7 +485,7 @@ def held_by(facts: Facts) -> Iterator[tuple[transactions.OpenTransaction, transa
 def _transaction_symptoms(facts: Facts) -> Iterator[Symptom]:
     seen = facts.transactions
     places = {each.place for each, _ in held_by(facts)}
-    # What can't be looked into is a symptom once it is older than any transaction may be.
+    # A partition that can't be examined is a symptom once it is stuck for longer than any transaction may last.
     places |= {place for place in seen.failures if facts.logs.stood(place) * 1000 > seen.max_timeout_ms}
     for topic, number in sorted(places):
         if facts.logs.stood((topic, number)) >= 0:
@@ -494,10 +496,8 @@ def _transaction_symptoms(facts: Facts) -> Iterator[Symptom]:
 
 
 def ahead(poll: Poll) -> dict[str, tuple[int, Newest]]:
-    """Return topic -> the partition and its record that is furthest ahead of the time, of topics that delete by
-    time.
-    """
-    # The later of both clocks: one that is behind would accuse good records.
+    """Return topic -> the partition and its record that is furthest in the future, for topics that delete by time."""
+    # The later of both clocks: a slow one would blame good records.
     limit = int(max(cluster_time(poll), poll.at).timestamp() * 1000) + AHEAD_MS
     if not poll.facts.newest:
         return {}
@@ -516,7 +516,7 @@ def _newest_of(newest: Mapping[tuple[str, int], Newest]) -> Mapping[str, tuple[i
 
 
 def _deletes_by_time(snapshot: Snapshot, topic: str) -> bool:
-    """Return whether a topic's records are deleted by their age, and age is by what producers write."""
+    """Return whether a topic's records are deleted by their age, measured by the producers' timestamps."""
     configs = snapshot.configs.get(topic_resource(topic))
     if configs is None:
         return False

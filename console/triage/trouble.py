@@ -1,4 +1,4 @@
-"""What is in trouble, by what a row stands for: from the symptoms of one poll, so that panes and causes agree. Pure."""
+"""Problems by the rows of panes, from the symptoms of one poll, so that panes and causes agree. Pure."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from console.triage.symptoms import (
 
 PartitionPlace = tuple[str, int]
 FEWEST_PEERS = 3
-"""Brokers among which one that differs from all others is odd; of two that differ either may be."""
+"""Least number of brokers among which one that differs from all others is odd: of two either may be."""
 
 
 class Troubles(Struct, frozen=True):
-    """What has a symptom. partitions: those of topics with a symptom of their own too. group_partitions: (group, topic,
-    partition). configs: entity -> its keys that are odd: brokers that differ from the others, throttles that were left
-    behind, a min ISR above the replication."""
+    """Entities with a symptom. partitions: also those of topics with a symptom of their own. group_partitions: (group,
+    topic, partition). configs: entity -> its odd keys: brokers that differ from the others, leftover throttles, a min
+    ISR above the replication.
+    """
 
     brokers: frozenset[int] = frozenset()
     topics: frozenset[str] = frozenset()
@@ -39,12 +40,12 @@ class Troubles(Struct, frozen=True):
     configs: Mapping[ConfigResource, frozenset[str]] = field(default_factory=dict)
 
     def has_partition(self, topic: str, number: int) -> bool:
-        """Return whether a partition, or all of its topic, is in trouble."""
+        """Return whether a partition, or its whole topic, has a problem."""
         return (topic, number) in self.partitions or topic in self.whole_topics
 
 
 def troubles(poll: Poll) -> Troubles:
-    """Return what has a symptom, by what rows of panes stand for."""
+    """Return the entities with a symptom, by the rows of panes."""
     brokers: set[int] = set()
     topics: set[str] = set()
     partitions: set[PartitionPlace] = set()
@@ -54,8 +55,8 @@ def troubles(poll: Poll) -> Troubles:
     for each in symptoms(poll):
         subject = each.subject
         if each.name in (MOVING, COMMITS_LATER):
-            continue  # that is work, no trouble
-        # A group that lags marks no topic and no broker: the partitions themselves are well.
+            continue  # that is work, not a problem
+        # A lagging group marks no topic and no broker: the partitions themselves are well.
         if subject.group is not None:
             groups.add(subject.group)
             if subject.topic is not None and subject.partition is not None:
@@ -63,7 +64,7 @@ def troubles(poll: Poll) -> Troubles:
             continue
         if subject.broker is not None:
             brokers.add(subject.broker)
-        elif each.name != LEADERLESS:  # that points to all of the replicas
+        elif each.name != LEADERLESS:  # it points to all replicas
             brokers.update(each.brokers)
         if subject.topic is not None:
             topics.add(subject.topic)
@@ -83,8 +84,8 @@ def troubles(poll: Poll) -> Troubles:
 
 
 def _odd_configs(poll: Poll, impossible: Iterable[str]) -> dict[ConfigResource, frozenset[str]]:
-    """Return entity -> its odd keys. impossible: topics whose min ISR is above their replication. What an operation of
-    this host holds is meant to be so, and is left out.
+    """Return entity -> its odd keys, without throttles of this host's operations. impossible: topics whose min ISR is
+    above their replication.
     """
     places = {
         *((each.edit.target, each.edit.key) for each in stale_throttles(poll.snapshot)),

@@ -12,13 +12,15 @@ from console.model.snapshot import Snapshot
 from console.triage.remembered import remembered
 
 UNCLEANED = 3.0
-"""A compacted replica is this many times as large as any other of its partition, and two segments, where no cleaner
-runs: a cleaner leaves at most half of a log dirty (min.cleanable.dirty.ratio)."""
+"""Factor by which a compacted replica exceeds every other one of its partition, in addition to two segments, if no
+cleaner runs: a cleaner leaves at most half of a log dirty (min.cleanable.dirty.ratio).
+"""
 
 
 class Uncleaned(NamedTuple):
-    """Compacted replicas of a broker that are far larger than the others of their partitions. replicas: how many; size,
-    other: bytes of the largest, and of the largest other replica of that partition."""
+    """Compacted replicas of a broker that are far larger than the others of their partitions. replicas: their number;
+    size, other: bytes of the largest, and of the largest other replica of that partition.
+    """
 
     broker: int
     replicas: int
@@ -29,13 +31,13 @@ class Uncleaned(NamedTuple):
 
 
 def uncleaned(snapshot: Snapshot) -> Sequence[Uncleaned]:
-    """Return the broker that has such replicas, if it is the only one that has."""
+    """Return the broker with such replicas, if there is only one."""
     return _uncleaned(_compacted(snapshot.topics, snapshot.configs), snapshot.log_dirs)
 
 
 @remembered
 def _uncleaned(compacted: Mapping[str, int], dirs: Mapping[int, tuple[LogDir, ...]]) -> Sequence[Uncleaned]:
-    # Sizes by partition are looked at only where a broker has much of a topic.
+    # Sizes by partition are only read for a broker with much of a topic.
     large = {
         topic
         for topic, segment in compacted.items()
@@ -55,7 +57,7 @@ def _uncleaned(compacted: Mapping[str, int], dirs: Mapping[int, tuple[LogDir, ..
 
 @remembered
 def _compacted(topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet]) -> Mapping[str, int]:
-    """Return topic -> its segment.bytes, of the compacted topics."""
+    """Return topic -> its segment.bytes, for the compacted topics."""
     found: dict[str, int] = {}
     for topic in topics:
         own = configs.get(topic_resource(topic))
@@ -70,6 +72,6 @@ def _larger(topic: str, partition: int, held: Mapping[int, int], segment: int) -
     """Yield the replica of a partition that is far larger than all others. held: broker -> bytes of its replica."""
     broker = max(held, key=held.__getitem__)
     other = max((size for each, size in held.items() if each != broker), default=-1)
-    # The active segment is never cleaned, so that small logs may differ by that alone.
+    # The active segment is never cleaned, so small logs may differ by that alone.
     if other >= 0 and held[broker] > UNCLEANED * other and held[broker] - other > 2 * segment:
         yield Uncleaned(broker, 1, topic, partition, held[broker], other)

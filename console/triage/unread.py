@@ -1,4 +1,4 @@
-"""Which parts of a cluster a poll knows nothing of. Pure."""
+"""The parts of a cluster that a poll lacks. Pure."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from console.model.parts import Part
 from console.triage.symptoms import SILENT_SECONDS, Poll, quorum_silence
 
 VITAL = tuple(part for part in Part if part.about.is_vital)
-"""Parts without which nothing can be said, not even that nothing is wrong: the brokers, whether each answers, and the
-partitions."""
+"""Parts that every verdict needs, even one without problems: the brokers, their responses, and the partitions."""
 
 
 def vital_parts(poll: Poll) -> tuple[str, ...]:
-    """Return the parts without which nothing can be said here."""
+    """Return the parts that every verdict needs here."""
     if poll.snapshot.cluster.controllers:
         return (*(part for part in VITAL if part.about.at_controllers), Part.QUORUM)
     return (*VITAL, Part.QUORUM) if _wait_for_leader(poll) else VITAL
 
 
 def _wait_for_leader(poll: Poll) -> bool:
-    """Return whether brokers do not answer when they are asked about the quorum: they wait for its leader, which may be
-    gone. Brokers without a quorum, or that refuse to describe it, do answer."""
+    """Return whether brokers do not answer requests about the quorum: they wait for its leader, which may be gone.
+    Brokers without a quorum, or that refuse to describe it, do answer.
+    """
     return poll.snapshot.quorum_asked is not None or quorum_silence(poll) > SILENT_SECONDS
 
 
 def unread_parts(poll: Poll) -> frozenset[str]:
-    """Return the parts of which nothing is known now: never read, or their last read failed as a whole. A part of which
-    some members could not be read is not one of them.
+    """Return the parts without a present state: never read, or their last read failed as a whole. A part with only some
+    unread members is not included.
     """
     snapshot = poll.snapshot
     whole = {each.part for each in snapshot.failures if each.entity in ("", each.part)}

@@ -1,5 +1,6 @@
-"""Who waits for an open transaction: readers with read_committed stand at the last stable offset, and groups whose
-offsets are behind it in the coordinator's topic don't get them. Pure."""
+"""Clients that wait for an open transaction: readers with read_committed stop at the last stable offset, and groups
+whose offsets are behind it in the coordinator's topic don't get them. Pure.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ from console.triage.readers import Reading
 from console.triage.remembered import remembered
 
 STANDS = 3.0
-"""Seconds for which a last stable offset stands still before someone waits for it."""
+"""Seconds for which a last stable offset does not move before clients count as waiting."""
 
 
 class Wait(NamedTuple):
-    """A partition whose last stable offset stands still. groups: that stand at it, or whose offsets are behind it.
-    holder: the transaction that begins there; known: the same as its coordinator has it; None where that is unknown.
+    """A partition whose last stable offset does not move. groups: the ones at that offset, or with offsets behind it.
+    holder: the transaction that begins there; known: its state at the coordinator; None if unknown.
     """
 
     place: Place
@@ -31,7 +32,7 @@ class Wait(NamedTuple):
 
 
 def is_held(row: PartitionLag, facts: Facts) -> bool:
-    """Return whether a commit is the last stable offset, with records behind it: a consumer with read_committed
+    """Return whether a commit is at the last stable offset, with records behind it: a consumer with read_committed
     waits.
     """
     log = facts.logs.logs.get((row.topic, row.partition))
@@ -39,7 +40,7 @@ def is_held(row: PartitionLag, facts: Facts) -> bool:
 
 
 def waits(facts: Facts, known: Sequence[Reading], topics: Mapping[str, Topic]) -> Mapping[Place, Wait]:
-    """Return partition -> what waits for it, sorted by partition."""
+    """Return partition -> its wait, sorted by partition."""
     places = facts.logs.standing(STANDS)
     return _waits(places, facts, known, topics) if places else {}
 
@@ -54,7 +55,7 @@ def _waits(
         for row in reading.lag.partitions if reading.lag is not None else ():
             if row.lag > 0 and (row.topic, row.partition) in held and is_held(row, facts):
                 groups.setdefault((row.topic, row.partition), []).append(reading.group.name)
-    # A group's offsets that were committed in a transaction can't be read until it ends (KIP-447): all groups of that
+    # Offsets that a group committed in a transaction can't be read until it ends (KIP-447): all groups of that
     # partition may wait.
     if (offsets := topics.get(OFFSETS)) is not None and any(topic == OFFSETS for topic, _ in places):
         for reading in known:

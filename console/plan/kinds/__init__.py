@@ -1,1 +1,1 @@
-"""One file for the edits of each noun: a record of everything that the product knows of a kind of edit."""
+"""One file for the edits of each noun, with a record for each kind of edit."""

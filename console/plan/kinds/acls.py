@@ -1,7 +1,7 @@
 """ACLs: adding and removing a binding.
 
-What may be staged follows AclControlManager.validateNewAcl. A binding is added or removed as a whole, so that the state
-of an edit's target is the binding itself or nothing.
+The rules for staging follow AclControlManager.validateNewAcl. A binding is added or removed as a whole, so the state of
+an edit's target is the binding itself or nothing.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def _check_form(acl: model_acl.Acl) -> None:
 
 
 # -- risks -------------------------------------------------------------------------------------------------------------
-# StandardAuthorizer's rules: a deny beats every allow; where no ACL is on a resource, brokers allow everyone or no one
-# (allow.everyone.if.no.acl.found). The protocol does not say who is a super user, to whom no ACL applies.
+# StandardAuthorizer's rules: a deny overrides every allow; if a resource has no ACL, allow.everyone.if.no.acl.found
+# decides. ACLs do not apply to super users, and the protocol does not list them.
 
 ANYBODY = "User:*"
 _ANY = "*"
@@ -72,8 +72,8 @@ _SUPER = "unless you are a super user, which brokers do not say"
 
 
 def _locks_out_by_denial(edit: AddAcl, judged: risk_rules.Judged) -> Iterator[str]:
-    """Yield a warning for a deny after which the operator, or no client but super users, can alter ACLs, or that denies
-    something to everyone.
+    """Yield a warning for a deny that keeps the operator, or every client but super users, from altering ACLs, or that
+    denies an operation to everyone.
     """
     acl, me = edit.acl, judged.facts.principal
     if acl.permission != _DENY:
@@ -90,7 +90,7 @@ def _locks_out_by_removal(edit: RemoveAcl, judged: risk_rules.Judged) -> Iterato
     acl, me = edit.acl, judged.facts.principal
     if acl.permission != _ALLOW:
         return
-    # After the whole plan: another edit may add what this one takes away.
+    # Compared with the state after the whole plan: another edit may add what this one removes.
     left = judged.after.acls
     if _is_mine(acl, me) and _lets_alter(acl) and not any(_grants_alter(each, me) for each in left):
         yield f"{_who(acl, me)} may not ALTER the cluster then, and can change no ACL, {_SUPER}"
@@ -100,10 +100,9 @@ def _locks_out_by_removal(edit: RemoveAcl, judged: risk_rules.Judged) -> Iterato
 
 def _is_first(edit: AddAcl, judged: risk_rules.Judged) -> Iterator[str]:
     """Yield a warning for the first ACL on a resource: without any ACL all clients may have access, and with one only
-    those that it allows.
+    the clients that it allows.
     """
-    # Any broker may be asked, and each goes by its own file: one with `true` is enough for everyone to have access
-    # there.
+    # Each broker reads its own file: one broker with `true` is enough to give everyone access.
     values = _open_values(judged)
     if not values & {"true", None}:
         return
@@ -125,8 +124,8 @@ def _open_values(judged: risk_rules.Judged) -> set[str | None]:
 
 
 def _matches_nothing(edit: AddAcl, judged: risk_rules.Judged) -> Iterator[str]:
-    """Yield a warning for each ``*`` that is no wildcard, and for a host that no client has. It is a wildcard only as
-    the whole of a literal name, of a user's name or of a host.
+    """Yield a warning for each ``*`` that is no wildcard, and for a host that no client can have. ``*`` is a wildcard
+    only as the whole of a literal name, a user's name or a host.
     """
     acl = edit.acl
     kind, name = acl.resource_type.name.lower().replace("_", "-"), acl.resource_name
@@ -222,7 +221,7 @@ def _command(acl: model_acl.Acl, *action: str) -> Command:
 
 
 def _beyond_kafka_acls(acl: model_acl.Acl) -> str:
-    """Return what part of an ACL kafka-acls has no option for, or refuses; ``""`` if it can express the ACL."""
+    """Return the part of an ACL that kafka-acls can't name; ``""`` if it can express the ACL."""
     if not model_acl.has_type(acl.principal):
         return f"the principal {acl.principal or '(empty)'} has no type"
     if not acl.operation.known:
@@ -321,7 +320,7 @@ class _RemoveAclKind(Removal, _AclKind):
 
     def judge(self, edit: RemoveAcl, draft: plan_staged.Draft) -> plan_staged.Verdict:
         _check_opposite(edit, "adds", draft)
-        # DeleteAcls takes a filter: a binding with a wildcard of the filter in it would match others.
+        # DeleteAcls takes a filter: a binding that contains a wildcard would match other ACLs.
         if beyond := model_acl.beyond_one(edit.acl):
             raise plan_staged.Refused(
                 f"{beyond} would take away other ACLs too", "Name one ACL; list acls finds which there are."

@@ -1,7 +1,7 @@
 """Configs: setting and removing a value, and adding items to a list or removing them from it.
 
-`console.plan.config_rules` has what may be staged, `predict_configs` what brokers describe afterwards, and
-`topic_risks` the warnings about topics.
+`console.plan.config_rules` has the rules for staging, `predict_configs` predicts the described values, and
+`topic_risks` has the warnings about topics.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ from console.plan.values import appended, as_compared, canonical, own_text, part
 
 
 def _parsed(entry: config.ConfigEntry, type_: ConfigType) -> str | None:
-    """Return the value as brokers write it after parsing: some describe it so, others as it was given."""
+    """Return the value as brokers write it after parsing: some brokers describe the parsed value, others the given
+    text.
+    """
     return entry.value if entry.value is None else as_compared(entry.name, type_, entry.value)
 
 
@@ -47,7 +49,7 @@ def _own_is(
     now: config.ConfigEntry | None,
     as_wanted: Callable[[config.ConfigEntry, str], bool | None],
 ) -> bool | None:
-    """Return whether the resource has its own value and that is as wanted; None for a value that brokers hide."""
+    """Return whether the resource has an override with the wanted value; None for a value that brokers hide."""
     if now is None or not config.is_override(now, edit.resource):
         return False
     own = own_text(now, edit.resource)
@@ -58,8 +60,9 @@ def _own_is(
 
 
 def _slots_beneath(edit: plan_edits.UnsetConfig, snapshot: Snapshot) -> Iterator[plan_edits.Slot]:
-    """Yield the slots of edits that change what a resource falls back to; without the cluster default that is in the
-    brokers' files."""
+    """Yield the slots of edits that change the value below an override, except the cluster default in the brokers'
+    files.
+    """
     resource, broker = edit.resource, snapshot.configs_from
     key = edit.key if resource.type == BROKER else broker_key_of(resource.type, edit.key)
     if key is None or resource.is_cluster_default:
@@ -87,7 +90,7 @@ def _reversal(edit: plan_edits.ConfigEdit, was: config.ConfigEntry | None, left:
 
 
 def _own_entry(edit: plan_edits.ConfigEdit, value: str | None, was: config.ConfigEntry | None) -> config.ConfigEntry:
-    """Return the entry as it is once the edit is applied."""
+    """Return the entry after the edit."""
     source = config.own_source(edit.resource)
     if was is None:
         return config.ConfigEntry(edit.key, value, source, sensitive=value is None)
@@ -125,14 +128,15 @@ def _dead_letters_needs(edit: plan_edits.SetConfig) -> risk_rules.RiskNeeds:
 
 
 def _dead_letters_topic(edit: plan_edits.SetConfig) -> str:
-    """Return the topic for what a share group can't deliver (KIP-1191), where an edit sets one."""
+    """Return the dead letter topic of a share group (KIP-1191) that an edit sets; ``""`` for other edits."""
     is_one = edit.resource.type == GROUP and edit.key == _DEAD_LETTERS and isinstance(edit.value, str)
     return str(edit.value) if is_one else ""
 
 
 def _dead_letters_lost(edit: plan_edits.SetConfig, judged: risk_rules.Judged) -> Iterator[str]:
-    """Yield why a broker drops what the group can't deliver: it says so in its log alone
-    (ShareGroupDLQStateManager)."""
+    """Yield the reason why a broker drops records that the group can't deliver. The broker only logs it
+    (ShareGroupDLQStateManager).
+    """
     topic = _dead_letters_topic(edit)
     broker = next((config.broker_resource(each.id) for each in judged.after.cluster.brokers), config.CLUSTER_DEFAULT)
     if not topic:
@@ -160,9 +164,7 @@ def _predict(snapshot: Snapshot, edits: Sequence[plan_edits.ConfigEdit]) -> Snap
 
 
 def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[kafka_tools.Command]:
-    """Yield kafka-configs commands: one for what fits on its command line, one for what needs a file, one for
-    secrets.
-    """
+    """Yield kafka-configs commands: one with the values that fit a command line, one with a file, one for secrets."""
     assert isinstance(target, config.ConfigResource)
     words = kafka_tools.entity_words(target.type.entity.kafka_type, target.name or None)
     beyond = [line.key for line in lines if not kafka_tools.can_name_key(line.key, added=line.verb != "unset")]
@@ -171,7 +173,7 @@ def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[kafka_tools
     unknown = [line.key for line in given if line.new.value is None and not line.new.hidden]
     secret = [(line.key, "…") for line in given if line.new.hidden]
     values = [(line.key, str(line.new.value)) for line in given if line.new.value is not None]
-    # groupby needs equal keys side by side; sorted keeps the order of the lines within both.
+    # groupby needs equal keys next to each other; sorted keeps the order of the lines within each.
     for in_file, pairs in groupby(sorted(values, key=_needs_file), key=_needs_file):
         if in_file:
             content = "".join(f"{kafka_tools.property_line(key, value)}\n" for key, value in pairs)
@@ -208,7 +210,7 @@ BY_LEVEL = Batch(
     why="brokers take it once the level of the feature is as planned",
     refused_before=True,
 )
-"""Configs whose feature is at another level in the same plan."""
+"""Configs that depend on a feature whose level changes in the same plan."""
 
 
 class _ConfigKind(EditKind):
@@ -230,7 +232,7 @@ class _ConfigKind(EditKind):
     )
 
     def kept(self, was: config.ConfigEntry) -> config.ConfigEntry:
-        """Return the entry as files have it: without values that are sensitive, and without its documentation."""
+        """Return the entry as files store it: without sensitive values and documentation."""
         if not was.sensitive:
             return replace(was, documentation=None)
         synonyms = tuple(each._replace(value=None) for each in was.synonyms)
@@ -243,12 +245,12 @@ class _ConfigKind(EditKind):
     def moved(
         self, edit: plan_edits.ConfigEdit, was: config.ConfigEntry | None, now: config.ConfigEntry | None
     ) -> bool:
-        """Return whether the described entry changed. Documentation does not count; a key that is not listed counts as
-        one that the resource does not set; hidden values can't be compared.
+        """Return whether the described entry changed. Documentation does not count; a missing key counts as not set;
+        hidden values can't be compared.
         """
         if was is None or now is None:
             return _is_own(was, edit.resource) != _is_own(now, edit.resource)
-        # Brokers before 2.6 describe keys without a type: the one that is known counts for both.
+        # Brokers before 2.6 describe keys without a type: a known type counts for both.
         hidden, type_ = was.hidden or now.hidden, was.type or now.type
         if was.source != now.source or hidden or was.value == now.value:
             return was.source != now.source
@@ -268,7 +270,7 @@ class _ConfigKind(EditKind):
     def before(
         self, edit: plan_edits.ConfigEdit, there: config.ConfigEntry | None, inheritance: Inheritance
     ) -> EffectiveValue:
-        if there is None:  # not listed: what applies is set elsewhere, or nowhere
+        if there is None:  # not listed: the value is inherited, or there is no value
             return inherited_value(inheritance.without_override(edit.resource, edit.key))
         name = there.synonyms[0].name if there.synonyms else there.name
         return EffectiveValue(there.value, there.source, name, there.hidden)
@@ -280,7 +282,7 @@ class _ConfigKind(EditKind):
         return (*_kept_for_ever(edit, seen), *inheriting)
 
     def takes_away(self, edit: plan_edits.ConfigEdit) -> bool:
-        """Return whether an edit that can't be reversed loses something: a logger's level can be set back."""
+        """Return whether an edit without a reversal loses a value: a logger's level can be set back."""
         return not edit.resource.type.entity.has_levels
 
 
@@ -355,7 +357,7 @@ class _UnsetConfigKind(_ConfigKind):
         return config_rules.judge_unset(edit, draft)
 
     def wanted(self, edit: plan_edits.UnsetConfig, now: config.ConfigEntry | None) -> bool | None:
-        # A logger is described as if it were set, also where it has its parent's level.
+        # Brokers describe a logger as if it had its own level, even if it inherits its parent's.
         return None if edit.resource.type.entity.has_levels else not _is_own(now, edit.resource)
 
     def after(
@@ -364,8 +366,7 @@ class _UnsetConfigKind(_ConfigKind):
         return inherited_value(inheritance.without_override(edit.resource, edit.key))
 
     def beneath(self, edit: plan_edits.UnsetConfig, draft: Draft) -> Inheritance:
-        """Return what applies without an override once what the same draft sets beneath it is done."""
-        # Other edits give the resource its own value, whatever is beneath it.
+        """Return the inherited values once the draft's other edits below the override are applied."""
         edits: dict[config.ConfigResource, list[plan_edits.ConfigEdit]] = {}
         for slot in _slots_beneath(edit, draft.snapshot):
             if (staged := draft.at(slot)) is not None and isinstance(staged.edit, plan_edits.ConfigEdit):

@@ -1,4 +1,4 @@
-"""Features: finalizing one at another level."""
+"""Features: changing the finalized level of one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from console.plan.risk_rules import FEATURE_IRREVERSIBLE, Judged, RiskNeeds, Ris
 from console.plan.values import own_text
 
 NAMED = 3
-"""Nodes that a line names."""
+"""Limit of nodes that a line names."""
 
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
@@ -61,18 +61,18 @@ def _check_lowered(edit: plan_edits.SetFeature, was: int) -> None:
 
 
 def _check_needs(edit: plan_edits.SetFeature, features: ClusterFeatures, draft: plan_staged.Draft) -> None:
-    """Raise Refused if levels of other features, as they are or as the plan sets them, do not satisfy this level, or
-    need a higher one of this feature.
+    """Raise Refused if the present or planned levels of other features do not satisfy this level, or need a higher
+    level of this feature.
     """
     levels = {**features.finalized, edit.name: edit.level}
-    # The metadata version may be staged where the cluster reports no level of it.
+    # The plan may set the metadata version even if the cluster reports no level of it.
     for name in {*levels, feature_levels.METADATA_VERSION} - {edit.name}:
         staged = draft.at(plan_edits.Slot(FeatureTarget(name), ""))
         if staged is not None and isinstance(staged.edit, plan_edits.SetFeature):
             levels[name] = staged.edit.level
     for name, level in levels.items():
         for other, least in feature_levels.missing_needs(name, level, levels):
-            # Needs among other features are not this edit's fault: they are so already, or their own edits are refused.
+            # This edit did not cause needs among other features: they exist already, or their own edits are refused.
             if edit.name in (name, other):
                 raise plan_staged.Refused(
                     f"{name} {level} needs {other} {least} or higher",
@@ -81,7 +81,7 @@ def _check_needs(edit: plan_edits.SetFeature, features: ClusterFeatures, draft: 
 
 
 def _check_staged(edit: plan_edits.SetFeature, draft: plan_staged.Draft) -> None:
-    """Raise Refused if the plan has settings that brokers refuse at the level: it would be applied only in part."""
+    """Raise Refused if the plan has settings that brokers refuse at the level: only a part of it would be applied."""
     for each in draft.staged:
         if isinstance(each.edit, plan_edits.ConfigEdit) and feature_of(each.edit) == edit.name:
             forbidden = forbidden_at(each.edit, edit.level)
@@ -105,9 +105,7 @@ def feature_of(edit: plan_edits.ConfigEdit) -> str | None:
 
 
 def forbidden_at(edit: plan_edits.ConfigEdit, level: int) -> tuple[str, str] | None:
-    """Return why brokers refuse an edit while its feature is at a level, and what to do instead; None if they accept
-    it.
-    """
+    """Return the reason why brokers refuse an edit at a level of its feature, and a remedy; None if they accept it."""
     key = edit.key
     if key == feature_levels.CORDONED:
         if level >= feature_levels.CORDONS_FROM or isinstance(edit, plan_edits.UnsetConfig):
@@ -132,8 +130,8 @@ def forbidden_at(edit: plan_edits.ConfigEdit, level: int) -> tuple[str, str] | N
 
 
 # -- settings that go with a level -------------------------------------------------------------------------------------
-# Where eligible leader replicas are turned on, the controller takes min.insync.replicas away from brokers that have
-# their own, and makes the value of its own file the cluster default where there is none
+# When eligible leader replicas are enabled, the controller removes min.insync.replicas overrides of brokers, and makes
+# the value in its own file the cluster default if there is no cluster default
 # (ConfigurationControlManager.maybeGenerateElrSafetyRecords).
 
 _DEFAULT, _UNREAD_BROKERS = "<default>", "unread"
@@ -146,9 +144,7 @@ def _takes_settings(edit: plan_edits.SetFeature, snapshot: Snapshot) -> bool:
 
 
 def _own_min_isr(snapshot: Snapshot) -> tuple[dict[ConfigResource, str], tuple[int, ...]]:
-    """Return the own min.insync.replicas of each broker and of the cluster default, and the brokers that were not
-    read.
-    """
+    """Return the min.insync.replicas overrides of the brokers and of the cluster default, and the unread brokers."""
     brokers = [broker_resource(each.id) for each in snapshot.cluster.brokers]
     found: dict[ConfigResource, str] = {}
     for resource in (CLUSTER_DEFAULT, *brokers):
@@ -178,7 +174,7 @@ def _settings_lost(edit: plan_edits.SetFeature, snapshot: Snapshot) -> Iterator[
 
 
 def _settings_again(recorded: Mapping[str, str]) -> tuple[plan_edits.Edit, ...]:
-    """Return the edits that restore the recorded values; the level has to be lowered before."""
+    """Return the edits that restore the recorded values; the level must be lowered first."""
     brokers = [(int(name), value) for name, value in recorded.items() if name.isdecimal()]
     again = tuple(
         plan_edits.SetConfig(broker_resource(number), feature_levels.MIN_ISR, value)
@@ -210,10 +206,10 @@ def _irreversible_needs(edit: plan_edits.SetFeature) -> RiskNeeds:
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    """Return one request for all features: one level may depend on another that the plan sets, too."""
+    """Return one request for all features, because one level may depend on another that the plan sets."""
     levels = {each.edit.name: each.edit.level for each in staged if isinstance(each.edit, plan_edits.SetFeature)}
     was = {each.edit.slot: each.was for each in staged}
-    # A controller refuses a lower level unless the request says that it is meant (upgradeType).
+    # A controller refuses a lower level unless the request declares it a downgrade (upgradeType).
     lowered = frozenset(
         name
         for name, level in levels.items()
@@ -260,7 +256,7 @@ class _SetFeatureKind(EditKind):
 
     def judge(self, edit: plan_edits.SetFeature, draft: plan_staged.Draft) -> plan_staged.Verdict:
         features = draft.snapshot.features
-        # Without the finalized levels nothing can be compared; the controller judges the level itself.
+        # Without the finalized levels there is no value to compare; the controller validates the level.
         if features is None:
             return plan_staged.Staged(edit, plan_staged.UNREAD)
         was = features.finalized.get(edit.name, 0)
@@ -275,7 +271,7 @@ class _SetFeatureKind(EditKind):
         return plan_staged.Staged(edit, was)
 
     def current(self, edit: plan_edits.SetFeature, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return the finalized level, 0 where the feature is off."""
+        """Return the finalized level; 0 if the feature is off."""
         features = seen.snapshot.features
         return plan_staged.UNREAD if features is None else features.finalized.get(edit.name, 0)
 
@@ -315,7 +311,7 @@ class _SetFeatureKind(EditKind):
             return {}
         own, unread = _own_min_isr(snapshot)
         kept = {resource.name: value for resource, value in own.items() if not resource.is_cluster_default}
-        # The controller is going to set one: the way back has to delete it again.
+        # The controller will set a cluster default: the reversal has to delete it.
         if CLUSTER_DEFAULT not in own and CLUSTER_DEFAULT in snapshot.configs:
             kept[_DEFAULT] = ""
         return {**kept, **({_UNREAD_BROKERS: commas(unread)} if unread else {})}

@@ -1,7 +1,7 @@
-"""Offsets of groups: setting and deleting them. `groups` deletes a group with all of them.
+"""Offsets of groups: setting and deleting them. `groups` deletes a group with all its offsets.
 
 Coordinators accept an offset only for a group without members (ClassicGroup.validateOffsetCommit, ConsumerGroup,
-StreamsGroup, ShareGroup). They accept any number: that it is in the partition's log is checked here.
+StreamsGroup, ShareGroup). They accept any number, so kac checks that the offset is in the partition's log.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from console.plan.requests import Facts, Step, steps_of
 from console.plan.risk_rules import ASSIGNED_CONSUMERS, Judged, RiskRule
 
 REQUEST_BYTES = 500_000
-"""Limit for the records that a coordinator writes for one request. It is about half of the default max.message.bytes of
-__consumer_offsets, because sizes are estimated.
+"""Limit for the bytes of records that a coordinator writes for one request. It is about half of the default
+max.message.bytes of __consumer_offsets, because sizes are estimated.
 """
 _RECORD_BYTES = 90
 
@@ -46,7 +46,7 @@ def _committed(there: GroupOffset | None) -> CommittedOffset | None:
 
 
 def what_counts(committed: CommittedOffset | None) -> tuple[int, str] | None:
-    """Return the offset and its metadata, by which two commits are compared."""
+    """Return the offset and the metadata, the two parts in which commits are compared."""
     return None if committed is None else (committed.offset, committed.metadata)
 
 
@@ -76,7 +76,7 @@ def _members(name: str, group: Group, draft: plan_staged.Draft) -> str:
 
 
 def _held(group: str, snapshot: Snapshot) -> Iterator[str]:
-    """Yield a line where an open transaction in __consumer_offsets keeps consumers from reading the group's offsets."""
+    """Yield a line if an open transaction in __consumer_offsets keeps consumers from reading the group's offsets."""
     known = snapshot.topics.get(OFFSETS)
     number = partition_of(group, len(known.partitions)) if known is not None and known.partitions else -1
     poll = snapshot.transactions.get((OFFSETS, number))
@@ -96,7 +96,7 @@ def _held(group: str, snapshot: Snapshot) -> Iterator[str]:
 
 
 def _assigned_consumers(edit: GroupOffsetEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning, once for a group, where it has offsets and never had members
+    """Yield a warning, once for each group, if the group has offsets and never had members
     (ConsumerGroupDescription.isSimpleConsumerGroup).
     """
     position = judged.before.group_positions.get(edit.group)
@@ -104,7 +104,7 @@ def _assigned_consumers(edit: GroupOffsetEdit, judged: Judged) -> Iterator[str]:
     if position is None or group is None or group.type != "classic" or group.protocol or not position.committed:
         return
     if group.state == "Dead":
-        return  # a server that says no more of a group without members
+        return  # a server that reports nothing else of a group without members
     if judged.draft.begins(edit, edit.group):
         yield (
             f"group {edit.group} never had members: its offsets are committed by tools or by consumers that assign() "
@@ -118,7 +118,7 @@ def _assigned_consumers(edit: GroupOffsetEdit, judged: Judged) -> Iterator[str]:
 def committed_again(
     group: str, topic: str, partition: int, committed: CommittedOffset, *, share: bool = False
 ) -> CommitOffset:
-    """Return the edit that commits what was committed before."""
+    """Return the edit that restores an earlier commit."""
     return CommitOffset(group, topic, partition, *committed, restored=True, share=share)
 
 
@@ -138,13 +138,13 @@ def _forget_steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[S
 
 
 def _steps_by_group(staged: Sequence[plan_staged.Staged], request: Any) -> list[Step]:
-    """Return requests by group, cut where the group's coordinator would write too much at once."""
+    """Return requests by group, split to the size that the group's coordinator can write at once."""
     groups: dict[str, list[plan_staged.Staged]] = {}
     for each in staged:
         groups.setdefault(each.edit.group, []).append(each)  # type: ignore[attr-defined]
     steps: list[Step] = []
     for mine in groups.values():
-        # A share group's offsets are deleted by topic, which stays in one request.
+        # DeleteShareGroupOffsets names topics, so a topic stays in one request.
         parts = _topics(mine) if _is_share(mine) else [[each] for each in mine]
         sized = ((part, sum(map(_record_size, part))) for part in parts)
         steps += steps_of(sized, REQUEST_BYTES, request, "bytes of offsets")
@@ -175,8 +175,7 @@ def _reset_request(some: list[plan_staged.Staged]) -> changes.ChangeRequest:
     if _is_share(some):
         return changes.AlterShareGroupOffsets(group, {edit.target: edit.offset for edit in edits})
     offsets = {edit.target: CommittedOffset(edit.offset, edit.leader_epoch, edit.metadata) for edit in edits}
-    # OffsetCommit names topics by id from version 10 on (KIP-848): a topic that was created again is not hit by its
-    # name.
+    # OffsetCommit names topics by id from version 10 on (KIP-848): a recreated topic of the same name is not affected.
     ids = {each.edit.topic: each.topic_id for each in some if each.topic_id and isinstance(each.edit, CommitOffset)}
     return changes.CommitOffsets(group, offsets, ids)
 
@@ -194,7 +193,7 @@ def _with_offsets(snapshot: Snapshot, edits: Sequence[GroupOffsetEdit]) -> Snaps
     positions = dict(snapshot.group_positions)
     changed: dict[str, dict[tuple[str, int], CommittedOffset]] = {}
     for edit in edits:
-        # What was not read stays unread: an offset alone would make it look like a whole group.
+        # Groups that were not read stay unread: an offset alone would make one look like a whole group.
         if edit.group not in positions:
             continue
         offsets = changed.setdefault(edit.group, dict(positions[edit.group].committed))
@@ -233,10 +232,10 @@ class _GroupOffsetKind(EditKind):
     risks = (RiskRule(ASSIGNED_CONSUMERS, _assigned_consumers),)
 
     def current(self, edit: GroupOffsetEdit, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return what the group has for the partition; UNREAD where the group, or its offsets, were not read."""
+        """Return the group's offset for the partition; UNREAD if the group, or its offsets, were not read."""
         position = seen.snapshot.group_positions.get(edit.group)
         place = edit.topic, edit.partition
-        # A partition without an offset, in an answer that lacks some, may have one.
+        # In an incomplete response a partition without an offset may still have one.
         if position is None or (place not in position.committed and position.failures):
             return plan_staged.UNREAD
         log = seen.snapshot.log_ranges.get(place)
@@ -247,7 +246,7 @@ class _GroupOffsetKind(EditKind):
         return "" if now is None else group_forecast.has_members(edit.group, now.members)
 
     def moved(self, _edit: GroupOffsetEdit, was: GroupOffset | None, now: GroupOffset | None) -> bool:
-        """Return whether another offset or other metadata was committed; a broker may have added a leader epoch."""
+        """Return whether the committed offset or its metadata changed; a broker may have added a leader epoch."""
         return what_counts(_committed(was)) != what_counts(_committed(now))
 
     def before(self, _edit: GroupOffsetEdit, there: GroupOffset | None, _inheritance: Inheritance) -> EffectiveValue:
@@ -256,7 +255,7 @@ class _GroupOffsetKind(EditKind):
 
     def effects(self, edit: GroupOffsetEdit, draft: plan_staged.Draft) -> tuple[str, ...]:
         """Return the effects of all edits of the group's offsets, for its first edit; nothing for the others."""
-        # With thousands of partitions the same lines would stand under each.
+        # Thousands of partitions would each repeat the same lines.
         if not draft.begins(edit, edit.group):
             return ()
         return (
@@ -277,7 +276,7 @@ class _CommitOffsetKind(_GroupOffsetKind):
         if topic is not None and edit.partition >= len(topic.partitions):
             count = f"topic {edit.topic} has {len(topic.partitions)} partitions"
             raise plan_staged.Refused(f"there is no partition {edit.partition}: {count}, from 0", "Check the number.")
-        # Offsets of share groups are set by other requests, which coordinators refuse for other groups.
+        # Offsets of share groups have requests of their own, which coordinators refuse for other groups.
         if edit.share and isinstance(was, GroupOffset) and was.type not in ("", group_forecast.SHARE):
             raise plan_staged.Refused(
                 f"{edit.group} is no share group: its type is {was.type}", "Leave out the word share."
@@ -294,8 +293,8 @@ class _CommitOffsetKind(_GroupOffsetKind):
             return plan_staged.Staged(edit, was)
         if topic is None:
             raise plan_staged.Refused(f"there is no topic {edit.topic}", "Offsets go with their topic. Check the name.")
-        # A revert may go back to an offset that retention has passed since: the group had it, and reads on from its
-        # reset policy.
+        # A revert may restore an offset that retention has passed since: the group had it, and continues from its reset
+        # policy.
         if _is_outside(edit, was) and not edit.restored:
             assert was.log is not None
             name = f"{edit.topic}/{edit.partition}"

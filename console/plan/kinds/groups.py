@@ -26,7 +26,7 @@ from console.plan.requests import together
 
 
 class _KeptGroup(Struct, frozen=True):
-    """A deleted group in files, with what its way back needs."""
+    """A deleted group in files, with the facts that its reversal needs."""
 
     type: str
     state: str
@@ -71,7 +71,7 @@ class _DeleteGroupKind(Removal):
         return _KeptGroup(was.group.type, was.group.state, was.group.protocol, offsets)
 
     def state_of(self, kept: _KeptGroup) -> GroupPosition:
-        """Return the group as it was, without members: it had none when it was deleted."""
+        """Return the group as it was, without members: a group is only deleted without members."""
         offsets = {(topic, number): each for topic, number, each in kept.offsets}
         return GroupPosition(Group("", kept.state, kept.type, kept.protocol, members=()), offsets)
 
@@ -125,7 +125,7 @@ class _DeleteGroupKind(Removal):
     def reversal(self, edit: DeleteGroup, was: GroupPosition | None, _overrides: Mapping[str, str]) -> Reversal:
         if was is None or was.group is None:
             return Reversal((), None, "nothing was there")
-        # Only a join makes a group without offsets: no request creates one.
+        # No request creates a group without offsets: only a joining member does.
         if not was.committed:
             return Reversal((), None, "the group had no offsets: its first member makes it again")
         share = was.group.type == SHARE

@@ -1,7 +1,7 @@
 """Leaders of partitions: electing the preferred replica, and one that is out of sync (KIP-183, KIP-460).
 
-A leader can be elected at any time and as often as wanted, so an election needs no way back. Records that an unclean
-one loses do not come back.
+A leader can be elected at any time and any number of times, so an election has no reversal. Records that an unclean
+election loses do not come back.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def preferred_elections(
     """Return an election for each partition that its preferred replica does not lead, in the order of topics' names.
 
     Args:
-        broker: only partitions of which it is the preferred replica; None for all.
-        needed: False for the partitions that their preferred replica leads, instead.
+        broker: only partitions whose preferred replica is on it; None for all.
+        needed: False for the partitions that their preferred replica does lead.
     """
     return tuple(
         plan_edits.ElectPreferred(name, partition.number)
@@ -48,7 +48,7 @@ def preferred_elections(
 
 
 def preferred_brokers(topics: Iterable[Topic]) -> frozenset[int]:
-    """Return the brokers that are the preferred replica of a partition."""
+    """Return the brokers that have a preferred replica."""
     return frozenset(model_elections.preferred(each) for topic in topics for each in topic.partitions)
 
 
@@ -56,11 +56,11 @@ def preferred_brokers(topics: Iterable[Topic]) -> frozenset[int]:
 
 
 def _partition(edit: plan_edits.Election, draft: plan_staged.Draft) -> Partition | None:
-    """Return the partition of an edit; None if topics were not read. Raises Refused if it can't be elected for."""
+    """Return the partition of an edit; None if topics were not read. Raise Refused if no election is possible."""
     draft.refuse_created(edit.topic)
     draft.refuse_deleted(edit.topic)
-    # Both in one plan depend on which is done first, and the preferred replica is the first of the list that a move
-    # changes.
+    # The result of both in one plan would depend on their order: a move changes the first of the list, the preferred
+    # replica.
     if draft.at(plan_edits.Slot(MoveTarget(edit.topic, edit.partition), "")) is not None:
         raise plan_staged.Refused(
             "the plan cancels its move, which changes its preferred replica", "Apply that first, then elect."
@@ -79,7 +79,7 @@ def _partition(edit: plan_edits.Election, draft: plan_staged.Draft) -> Partition
 
 
 def _would(edit: plan_edits.ElectUnclean, seen: plan_staged.Described) -> model_elections.UncleanElection | None:
-    """Return what an unclean election would do now; None without the partition."""
+    """Return the effect of an unclean election now; None if the partition is missing."""
     place = edit.topic, edit.partition
     partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
     if partition is None:
@@ -90,7 +90,7 @@ def _would(edit: plan_edits.ElectUnclean, seen: plan_staged.Described) -> model_
 
 def _seen_ends(snapshot: Snapshot) -> Mapping[tuple[str, int], int]:
     """Return, by partition, the highest offset that groups committed or that its leader reported as its end."""
-    # The best evidence of how much is lost while the former leader is down: offsets that others have seen.
+    # While the former leader is down, offsets that others have seen are the best evidence of the loss.
     ends = {place: known.end for place, known in snapshot.log_ranges.items()}
     for lag in snapshot.lags.values():
         for each in lag.partitions:
@@ -102,14 +102,14 @@ def _seen_ends(snapshot: Snapshot) -> Mapping[tuple[str, int], int]:
 # -- what it means -----------------------------------------------------------------------------------------------------
 
 _MOST_BROKERS = 12
-"""Brokers that are listed with their numbers of leaders before and after."""
+"""Limit of brokers that are listed with their numbers of leaders before and after."""
 
 
 _NO_WAY_BACK = "no way back is needed: leaders can be elected again at any time"
 
 
 def _leaders_line(seen: plan_staged.Draft) -> tuple[plan_edits.Edit | None, str]:
-    """Return the first election of the plan, and a line with what all of them change."""
+    """Return the plan's first election, and a line with the effect of all elections on the brokers."""
     before = model_elections.leaders_by_broker(seen.snapshot.topics.values())
     delta: Counter[int] = Counter()
     elections = [each.edit for each in seen.staged if isinstance(each.edit, plan_edits.ElectPreferred)]
@@ -134,7 +134,7 @@ def _replica(broker: int, partition: Partition, logs: ReplicaLogs) -> str:
 
 
 def _loss(would: model_elections.UncleanElection) -> str:
-    """Return which records are lost, as text: ``records from offset 1,200 on are lost: at least 300``."""
+    """Return the lost records as text: ``records from offset 1,200 on are lost: at least 300``."""
     if would.clean:
         return "no committed record is lost"
     if would.first < 0:
@@ -193,7 +193,7 @@ def _with_leaders(snapshot: Snapshot, edits: Sequence[plan_edits.Election]) -> S
                 continue
             isr = partition.isr if would.elected in partition.isr else (would.elected,)
             partition = partition._replace(leader=would.elected, isr=isr)
-        # The controller leaves a partition alone whose preferred replica is down or out of sync.
+        # The controller does not elect a preferred replica that is down or out of sync.
         elif not model_elections.why_not_preferred(partition):
             partition = partition._replace(leader=model_elections.preferred(partition))
         changed[edit.topic, edit.partition] = partition
@@ -224,7 +224,7 @@ def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
 
 
 ADMIN_CONFIG = "--admin.config"
-"""kafka-leader-election's name for --command-config, which it has only since Kafka 4.2."""
+"""kafka-leader-election's name for --command-config, an option that it has only since Kafka 4.2."""
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
@@ -256,7 +256,7 @@ class _ElectPreferredKind(_ElectionKind):
         return seen.found(partition_in(seen.snapshot.topics.get(edit.topic), edit.partition), Part.TOPICS)
 
     def moved(self, _edit: plan_edits.ElectPreferred, was: Partition | None, now: Partition | None) -> bool:
-        """Return whether another replica is the preferred one; the current leader does not matter."""
+        """Return whether the preferred replica changed; the current leader does not matter."""
         if was is None or now is None:
             return was is not now
         return model_elections.preferred(was) != model_elections.preferred(now)
@@ -271,7 +271,7 @@ class _ElectPreferredKind(_ElectionKind):
             return None
         if not model_elections.needs_preferred(now):
             return Status.APPLIED
-        # Of a later epoch: it may have been elected, and have lost the lead since.
+        # A later epoch: the replica may have been elected, and have lost the lead since.
         return (
             Status.NOT_APPLIED if (was.leader, was.leader_epoch) == (now.leader, now.leader_epoch) else Status.UNKNOWN
         )
@@ -291,8 +291,9 @@ class _ElectPreferredKind(_ElectionKind):
         return f"elect broker {new}, its preferred replica; {now}"
 
     def effects(self, edit: plan_edits.ElectPreferred, seen: plan_staged.Draft) -> tuple[str, ...]:
-        """Return the leaders by broker before and after all elections of the plan, for the first of them; else
-        nothing."""
+        """Return the leaders by broker before and after all elections of the plan, for the first election; nothing for
+        the others.
+        """
         first, line = seen.once("leaders by broker", lambda: _leaders_line(seen))
         return (line, _NO_WAY_BACK) if first == edit else ()
 
@@ -360,7 +361,9 @@ class _ElectUncleanKind(_ElectionKind):
         return f"elect broker {new} though it is out of sync"
 
     def effects(self, edit: plan_edits.ElectUnclean, seen: plan_staged.Described) -> tuple[str, ...]:
-        """Return which broker will lead, what each replica holds, and which brokers would bring back all records."""
+        """Return the broker that will lead, the records of each replica, and the brokers that would bring back all
+        records.
+        """
         place = edit.topic, edit.partition
         partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
         would = _would(edit, seen)

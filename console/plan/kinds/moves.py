@@ -30,12 +30,12 @@ from console.plan.topic_risks import UNCLEAN
 
 
 def is_move(reassignment: Reassignment) -> bool:
-    """Return whether this is a move under way; if not, it only records where the partition is."""
+    """Return whether this is a move under way, not only the record of a partition's replicas."""
     return bool(reassignment.adding or reassignment.removing)
 
 
 def moves_in(snapshot: Snapshot) -> Mapping[TopicPartition, Reassignment]:
-    """Return the moves that are under way, of all clients."""
+    """Return the moves under way, of all clients."""
     return {(each.topic, each.partition): each for each in snapshot.reassignments if is_move(each)}
 
 
@@ -48,7 +48,7 @@ def moves_of(snapshot: Snapshot, topic: str) -> tuple[CancelMove, ...]:
 
 
 def is_unclean_to_cancel(move: Reassignment, snapshot: Snapshot) -> bool:
-    """Return whether none of the replicas before a move is in sync, so that cancelling it is an unclean election
+    """Return whether no replica from before a move is in sync, so that cancelling it is an unclean election
     (PartitionReassignmentRevert).
     """
     partition = partition_in(snapshot.topics.get(move.topic), move.partition)
@@ -56,7 +56,7 @@ def is_unclean_to_cancel(move: Reassignment, snapshot: Snapshot) -> bool:
 
 
 def _may_be_unclean(edit: CancelMove, seen: plan_staged.Described) -> bool | None:
-    """Return whether the topic allows unclean elections; None where its configs were not read."""
+    """Return whether the topic allows unclean elections; None if its configs were not read."""
     configs = seen.snapshot.configs.get(topic_resource(edit.topic))
     entry = configs.get(UNCLEAN) if configs is not None else None
     return None if entry is None else entry.value == "true"
@@ -118,7 +118,7 @@ def _without_moves(snapshot: Snapshot, edits: Sequence[CancelMove]) -> Snapshot:
 
 def _reverted(partition: Partition, move: Reassignment) -> Partition:
     replicas = original(move)
-    # None of them is in sync: the controller then elects uncleanly, and the new leader is alone in the ISR.
+    # If no replica is in sync, the controller elects uncleanly, and the new leader is alone in the ISR.
     isr = tuple(each for each in partition.isr if each in replicas) or replicas[:1]
     leader = partition.leader
     if leader not in isr:
@@ -133,9 +133,7 @@ def _move_request(some: list[plan_staged.Staged]) -> AlterReassignments:
 
 
 def _with_moves(snapshot: Snapshot, edits: Sequence[MoveReplicas]) -> Snapshot:
-    """Return the snapshot with the moves under way: brokers list the wanted replicas, then those that are to be
-    dropped.
-    """
+    """Return the snapshot with the moves under way: brokers list the wanted replicas, then the replicas to drop."""
     changed: dict[TopicPartition, Partition] = {}
     started: list[Reassignment] = []
     for edit in edits:
@@ -152,15 +150,15 @@ def _with_moves(snapshot: Snapshot, edits: Sequence[MoveReplicas]) -> Snapshot:
 
 
 def _move_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """Return kafka-reassign-partitions --execute --additional, which leaves the moves of others alone."""
+    """Return kafka-reassign-partitions --execute --additional, which does not touch the moves of others."""
     edits = [line.edit for line in lines if isinstance(line.edit, MoveReplicas)]
     wanted = [{"topic": each.topic, "partition": each.partition, "replicas": each.replicas} for each in edits]
     return reassignment(wanted, "--execute", "--additional")
 
 
 def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """Return kafka-reassign-partitions --cancel --preserve-throttles: else it removes all throttles, those of other
-    moves, too.
+    """Return kafka-reassign-partitions --cancel --preserve-throttles: without that option it removes all throttles,
+    also those of other moves.
     """
     moves = [line.staged.was for line in lines if isinstance(line.staged.was, Reassignment)]
     wanted = [{"topic": each.topic, "partition": each.partition, "replicas": destination(each)} for each in moves]
@@ -193,7 +191,7 @@ class _MoveKind(EditKind):
         partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
         if partition is None:
             return seen.found(None, Part.TOPICS)
-        # Of one type with a move, so that "it has moved since" compares the replicas of both.
+        # The same type as a move, so that the check for changes compares the replicas of both.
         return Reassignment(edit.topic, edit.partition, partition.replicas, (), ())
 
     def before(self, _edit: CancelMove, there: Reassignment | None, _inheritance: Inheritance) -> EffectiveValue:
@@ -220,12 +218,12 @@ class _MoveReplicasKind(_MoveKind):
             return plan_staged.Dropped(edit, "its replicas are there already")
         alive = {each.id for each in draft.snapshot.cluster.brokers if not each.fenced}
         missing = [each for each in edit.replicas if each not in alive and each not in was.replicas]
-        # A move to a dead broker is accepted and never ends.
+        # Brokers accept a move to a dead broker, and it never ends.
         if draft.read(Part.CLUSTER) and missing:
             if what := holds_nothing(draft.snapshot, missing[0]):
                 raise plan_staged.Refused(what, "Name a broker.")
             raise plan_staged.Refused(f"broker {missing[0]} is not alive", "Name brokers that are, or wait for it.")
-        # A list that is one too short is a slip as easily as a wish, and brokers accept both.
+        # A list that is one too short may be a slip or a wish, and brokers accept both.
         if len(edit.replicas) != len(was.replicas) and not edit.resize:
             reason = f"it has {len(was.replicas)} replicas, and would have {len(edit.replicas)}"
             raise plan_staged.Refused(reason, "Add resize if that is meant.")
@@ -241,7 +239,7 @@ class _MoveReplicasKind(_MoveKind):
         return f"move from {old} to {new}"
 
     def effects(self, edit: MoveReplicas, seen: plan_staged.Described) -> tuple[str, ...]:
-        """Return what is copied and dropped, and how much space is left on the brokers that copy."""
+        """Return the copied and dropped replicas, and the free space on the brokers that copy."""
         was = self.current(edit, seen)
         if not isinstance(was, Reassignment):
             return ()
@@ -261,7 +259,7 @@ class _MoveReplicasKind(_MoveKind):
             )
         out = [each for each in not_in_sync(partition) if each in edit.replicas] if partition is not None else []
         if out and set(edit.replicas) != set(was.replicas):
-            alone = set(edit.replicas) == set(out)  # then it waits in every release
+            alone = set(edit.replicas) == set(out)  # then every release waits
             when = "the move does not end" if alone else "before Kafka 4.3 the move does not end"
             lines.append(f"broker {commas(out)} stays and is not in sync: {when} until it is")
         if edit.replicas[0] != was.replicas[0]:
@@ -302,7 +300,7 @@ class _CancelMoveKind(_MoveKind):
         return plan_staged.Staged(edit, was)
 
     def wanted(self, _edit: CancelMove, now: Reassignment | None) -> bool | None:
-        """Return False while the partition moves, else None: that a move was cancelled or ended does not show."""
+        """Return False while the partition moves, else None: a cancelled move looks like one that has ended."""
         return False if now is not None and is_move(now) else None
 
     def settled(self, _edit: CancelMove, was: plan_staged.Was, now: plan_staged.Was, changed: bool) -> Status | None:
@@ -337,7 +335,7 @@ class _CancelMoveKind(_MoveKind):
                 of = f" of {byte_count(whole)}" if whole is not None else ""
                 lines.append(f"what broker {broker} copied is dropped: {byte_count(copied)}{of}")
         back = original(move)
-        # Brokers keep the order of the list in which they moved it, so that another may be first than before.
+        # Brokers keep the order of the move's list, so another replica may be first than before.
         lines.append(f"it stays on {commas(back)}, with {back[0]} as the preferred leader")
         lines.append("brokers don't know who started the move: another tool or operator may need it")
         return tuple(lines)

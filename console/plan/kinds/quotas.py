@@ -1,6 +1,6 @@
 """Quotas: setting and removing one of an entity.
 
-What may be staged follows ClientQuotaControlManager, and refuses some values that it accepts (NaN, infinity).
+The rules for staging follow ClientQuotaControlManager, but refuse some values that it accepts (NaN, infinity).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _check_value(edit: SetQuota) -> None:
 
 
 # -- stronger quotas ---------------------------------------------------------------------------------------------------
-# The order is KIP-55's, level 1 (user and client) to 8 (default client); an address has two levels of its own.
+# The order is KIP-55's, from level 1 (user and client) to 8 (default client); an address has two levels of its own.
 
 
 class _Unnamed(Enum):
@@ -85,13 +85,13 @@ class _Unnamed(Enum):
 _ABSENT, _ANY = _Unnamed.ABSENT, _Unnamed.ANY
 _Name = str | None | _Unnamed
 _KINDS = (0, 1, 2)
-"""Absent, the default, a name."""
+"""Absent, default, named."""
 _LEVELS = {(2, 2): 1, (2, 1): 2, (2, 0): 3, (1, 2): 4, (1, 1): 5, (1, 0): 6, (0, 2): 7, (0, 1): 8}
 _WEAKEST = 9
 
 
 class StrongerQuotas:
-    """Counts the entities with one quota key that take precedence over another entity."""
+    """Counters of the entities with one quota key that take precedence over another entity."""
 
     def __init__(self, entities: Iterable[model_quota.QuotaEntity]) -> None:
         self._both: set[tuple[_Name, _Name]] = set()
@@ -112,7 +112,7 @@ class StrongerQuotas:
             self._of_kinds[user_kind, client_kind] += 1
 
     def count(self, entity: model_quota.QuotaEntity) -> int:
-        """Return how many entities are stronger than this one and may apply to one of its clients."""
+        """Return the number of stronger entities that may apply to a client of this one."""
         names: dict[str, _Name] = {**entity.as_dict()}
         if model_quota.IP in names:
             return self._addresses if names[model_quota.IP] is None else 0
@@ -121,7 +121,9 @@ class StrongerQuotas:
         return sum(self._matching(u, c, mine) for u in _meeting(user) for c in _meeting(client))
 
     def _matching(self, user: _Name, client: _Name, below: int) -> int:
-        """Return how many entities of levels below `below` match a user and a client; `_ANY` matches every name."""
+        """Return the number of entities of levels below `below` that match a user and a client; `_ANY` matches every
+        name.
+        """
         if user is _ANY and client is _ANY:
             return sum(count for kinds, count in self._of_kinds.items() if _level(*kinds) < below)
         if user is _ANY:
@@ -132,7 +134,7 @@ class StrongerQuotas:
 
 
 def _meeting(name: _Name) -> tuple[_Name, ...]:
-    """Return the names of others that may share a client: a name meets itself, the default, and entities without a
+    """Return the names of others that may share a client: a name matches itself, the default, and entities without a
     name.
     """
     return (name, None, _ABSENT) if isinstance(name, str) else (_ANY,)
@@ -156,7 +158,7 @@ def _back(edit: QuotaEdit, was: float | None) -> QuotaEdit:
 # -- effects -----------------------------------------------------------------------------------------------------------
 
 MOST = 100_000
-"""Quota entities that are counted; with more the counts are "at least"."""
+"""Limit of quota entities that are counted; above it the counts are "at least"."""
 
 
 def _not_moving(edit: QuotaEdit, seen: plan_staged.Described) -> tuple[str, ...]:
@@ -176,11 +178,11 @@ def _not_moving(edit: QuotaEdit, seen: plan_staged.Described) -> tuple[str, ...]
 
 
 def _falls_to(entity: model_quota.QuotaEntity, key: str, snapshot: Snapshot) -> str:
-    """Return the limit that applies once this one is removed, as a line."""
+    """Return a line with the limit that applies once this one is removed."""
     names = entity.as_dict()
     if model_quota.IP in names:
         return "the default of addresses counts then, if there is one"
-    # A name that no client has stands for "any other client", so that only defaults match it.
+    # A name that no client has represents every other client, so only defaults match it.
     user, client = names.get(model_quota.USER) or "\0", names.get(model_quota.CLIENT_ID) or "\0"
     weaker = [
         each for each in model_quota.levels(user, client) if model_quota.level_of(each) > model_quota.level_of(entity)
@@ -200,7 +202,7 @@ def _words(entity: model_quota.QuotaEntity) -> str:
 
 
 def _throttles_everyone(edit: SetQuota, judged: Judged) -> Iterator[str]:
-    """Yield a warning for a default's limit that is new, or lower than the one before."""
+    """Yield a warning for a default limit that is new or lower than before."""
     if all(part.name is None for part in edit.entity.parts) and _lowers(edit, judged):
         kinds = {"user": "user", "client-id": "client", "ip": "address"}
         who = " and ".join(kinds.get(part.type, part.type) for part in edit.entity.parts)
@@ -208,11 +210,11 @@ def _throttles_everyone(edit: SetQuota, judged: Judged) -> Iterator[str]:
 
 
 _NAMED = 3
-"""Users that a warning names."""
+"""Limit of users that a warning names."""
 
 
 def _known_without(edit: SetQuota, judged: Judged) -> str:
-    """Return the users known to have no limit of their own, as text: this console's first, then those with credentials,
+    """Return, as text, the known users without a limit of their own: first this console's, then those with credentials,
     ACLs or other quotas.
     """
     if not edit.entity.has(model_quota.USER):
@@ -248,8 +250,8 @@ def _lowers(edit: SetQuota, judged: Judged) -> bool:
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    """Return requests in which an entity's quotas stay together: an entity twice in a request, or in two, gets two
-    answers.
+    """Return requests that keep the quotas of an entity together: an entity twice in one request, or in two requests,
+    gets two responses.
     """
     groups: dict[Target, list[plan_staged.Staged]] = {}
     for each in staged:

@@ -25,15 +25,15 @@ from console.plan.topic_risks import EMPTY_KEEPS, POLICY, owner_of
 from console.plan.values import items_of
 
 NAMED = 3
-"""Groups and partitions that a line names."""
+"""Limit of groups and partitions that a line names."""
 
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 
 def _by_request(policy: str, documentation: str | None) -> bool:
-    """Return whether brokers delete records by request with this cleanup.policy. With an empty one they do since 4.2,
-    which the key's documentation then says; where that was not read, the brokers decide.
+    """Return whether brokers delete records by request with this cleanup.policy. With an empty policy they do since
+    4.2, and the key's documentation says so; if it was not read, the brokers decide.
     """
     if items := set(items_of(policy)) - {""}:
         return "delete" in items
@@ -44,11 +44,11 @@ def _by_request(policy: str, documentation: str | None) -> bool:
 
 
 def _deleted(edit: TrimLog, judged: Judged) -> Iterator[str]:
-    """Yield a warning, once for a topic, about the records of all its partitions that the plan deletes, and about
-    groups that have not read them.
+    """Yield one warning for each topic, about the records that the plan deletes in all its partitions and the groups
+    that have not read them.
     """
     mine = [s.edit for s in judged.staged if isinstance(s.edit, TrimLog) and s.edit.topic == edit.topic]
-    # A warning is accepted by the topic's name: one for each partition would have to be typed a hundred times.
+    # The user accepts a warning by the topic's name: one for each partition would mean typing a hundred names.
     if edit != mine[0]:
         return
     ranges = judged.before.log_ranges
@@ -146,7 +146,7 @@ class _TrimLogKind(EditKind):
             )
         resource = topic_resource(name)
         policy = draft.entry(resource, POLICY)
-        # A policy that the same plan changes is judged by the broker: configs are sent before records are deleted.
+        # The broker checks a policy that the same plan changes: configs are sent before records are deleted.
         value = policy.value if policy is not None and draft.at(Slot(resource, POLICY)) is None else None
         if policy is not None and value is not None and not _by_request(value, policy.documentation):
             owner = system_topic(name, policy=value, groups=draft.snapshot.groups)
@@ -169,12 +169,12 @@ class _TrimLogKind(EditKind):
         return plan_staged.Staged(edit, log)
 
     def current(self, edit: TrimLog, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return where the log begins and ends; UNREAD where its leader did not answer."""
+        """Return the start and end of the log; UNREAD if its leader did not answer."""
         return seen.snapshot.log_ranges.get((edit.topic, edit.partition), plan_staged.UNREAD)
 
     def moved(self, edit: TrimLog, was: LogRange | None, now: LogRange | None) -> bool:
-        """Return whether the records are gone already, or the log no longer reaches the offset. A start that retention
-        moved below the offset does not count, nor an end that producers moved.
+        """Return whether the records are already deleted, or the log no longer reaches the offset. A new start below
+        the offset (retention) or a new end (producers) does not count.
         """
         return was is None or now is None or now.end < edit.before or (was.start < edit.before <= now.start)
 

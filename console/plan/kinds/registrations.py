@@ -1,4 +1,4 @@
-"""Brokers' registrations: removing that of a broker which does not come back."""
+"""Brokers' registrations: removing the registration of a broker that does not come back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from console.plan.requests import apart
 from console.plan.risk_rules import REPLICAS_REMAIN, Judged, RiskNeeds, RiskRule
 
 NAMED = 3
-"""Partitions that a warning names."""
+"""Limit of partitions that a warning names."""
 
 
 # -- warnings ----------------------------------------------------------------------------------------------------------
@@ -89,14 +89,15 @@ class _RemoveRegistrationKind(Removal):
         return plan_staged.Staged(edit, was)
 
     def current(self, edit: RemoveRegistration, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return the broker, None where it is not registered. Before Kafka 4.0 a cluster does not describe brokers that
-        are down: there a broker without an address is returned, whether it is registered or not.
+        """Return the broker; None if it is not registered. A cluster before Kafka 4.0 does not describe brokers that
+        are
+        down: the result is then a broker without an address, registered or not.
         """
         cluster = seen.snapshot.cluster
         found = next((broker for broker in cluster.brokers if broker.id == edit.broker_id), None)
         if found is not None or not seen.read(Part.CLUSTER):
             return seen.found(found, Part.CLUSTER)
-        # A stand-in, not None: None would say that the broker is not registered, and drop the edit.
+        # A placeholder, because None would mean that the broker is not registered, and drop the edit.
         return None if cluster.shows_fenced else Broker(edit.broker_id, "", -1, fenced=True)
 
     def moved(self, _edit: RemoveRegistration, was: Broker | None, now: Broker | None) -> bool:
@@ -104,7 +105,7 @@ class _RemoveRegistrationKind(Removal):
         return was is None or now is None or was.fenced != now.fenced
 
     def wanted(self, _edit: RemoveRegistration, now: Broker | None) -> bool | None:
-        """Return whether the broker is gone; None where the cluster would not describe it either way."""
+        """Return whether the broker is gone; None if the cluster does not show it."""
         return True if now is None else None if now.port < 0 else False
 
     def before(self, _edit: RemoveRegistration, there: Broker | None, _inheritance: Inheritance) -> EffectiveValue:

@@ -70,13 +70,13 @@ BATCHES: tuple[Batch, ...] = (
     groups.DELETIONS,
     topics.DELETIONS,
 )
-"""The order in which batches are sent: what adds comes before what takes away, topics last. Levels of features come
-before configs, some of which they allow.
+"""The order in which batches are sent: additions before removals, topics last. Levels of features come before configs,
+because some configs depend on them.
 """
 
 _BY_EDIT = {kind.edit: kind for kind in KINDS}
 BY_OP = {str(kind.edit.__struct_config__.tag): kind for kind in KINDS}
-"""The kinds by ``op`` in the JSON form of their edits."""
+"""The kinds by the ``op`` in the JSON form of their edits."""
 
 
 def kind_of(edit: Edit) -> EditKind:

@@ -27,7 +27,7 @@ from console.plan.risk_rules import LOG_DIR_SPACE, Judged, RiskRule
 
 
 def _held(dirs: Sequence[LogDir], edit: MoveReplicaDir) -> Iterator[tuple[LogDir, ReplicaSize]]:
-    """Yield the directories that have the replica, whole or as a copy."""
+    """Yield the directories with the replica or with a copy of it."""
     for each in dirs:
         for replica in each.replicas.of((edit.topic,)):
             if replica.partition == edit.partition:
@@ -38,7 +38,7 @@ def _held(dirs: Sequence[LogDir], edit: MoveReplicaDir) -> Iterator[tuple[LogDir
 
 
 def _sizes(edit: MoveReplicaDir, snapshot: Snapshot) -> tuple[int, LogDir | None]:
-    """Return the bytes of the replica, and the directory that it moves to."""
+    """Return the size of the replica in bytes, and its destination directory."""
     dirs = snapshot.log_dirs.get(edit.broker, ())
     size = next((replica.size for _, replica in _held(dirs, edit) if not replica.is_future), 0)
     return size, next((each for each in dirs if each.path == edit.path), None)
@@ -48,13 +48,13 @@ def _sizes(edit: MoveReplicaDir, snapshot: Snapshot) -> tuple[int, LogDir | None
 
 
 def _no_room(edit: MoveReplicaDir, judged: Judged) -> Iterator[str]:
-    """Yield a warning where all that the plan moves into a directory exceeds its usable bytes: a full directory goes
-    offline with all its replicas.
+    """Yield a warning if the replicas that the plan moves into a directory exceed its usable bytes: a full directory
+    goes offline with all its replicas.
     """
     size, to = _sizes(edit, judged.before)
     if to is None or to.usable_bytes < 0:
         return
-    # No broker checks that there is room for all of them: together they may fill the directory.
+    # Brokers do not check the sum: together the replicas may fill the directory.
     together = sum(
         _sizes(each.edit, judged.before)[0]
         for each in judged.staged
@@ -112,12 +112,12 @@ def _commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
 
 
 def directories_of(moves: Iterable[tuple[str, int, Sequence[int], int, str]]) -> list[dict[str, Any]]:
-    """Return the partitions of a reassignment as kafka-reassign-partitions reads them; a replica without a move stays
-    in ``any`` directory.
+    """Return the partitions of a reassignment as kafka-reassign-partitions reads them; replicas without a move stay in
+    ``any`` directory.
 
     Args:
-        moves: topic, partition, its replicas, one broker of them, its directory. A move whose broker is not among the
-            replicas is left out.
+        moves: topic, partition, its replicas, one of their brokers, its directory. A move to a broker outside the
+            replicas is skipped.
     """
     partitions: dict[tuple[str, int], dict[str, Any]] = {}
     for topic, number, replicas, broker, path in moves:
@@ -169,7 +169,7 @@ class _MoveReplicaDirKind(EditKind):
             return plan_staged.Dropped(edit, "it is copied there already" if was.future else "it is there already")
         if to.failure is not None:
             raise plan_staged.Refused(f"{edit.path} is offline: {to.failure.message}", "Name another directory.")
-        # Back to where it is only ends a copy, and needs no room.
+        # A move back to the current directory only ends a copy, and needs no room.
         if to.cordoned and was.path != edit.path:
             raise plan_staged.Refused(
                 f"{edit.path} is cordoned: it takes no new replicas", "Take it out of cordoned.log.dirs."
@@ -177,7 +177,7 @@ class _MoveReplicaDirKind(EditKind):
         return plan_staged.Staged(edit, was)
 
     def current(self, edit: MoveReplicaDir, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return the directory of the replica, None where the broker has no replica."""
+        """Return the directory of the replica; None if the broker has no replica."""
         snapshot = seen.snapshot
         if not seen.read(Part.LOG_DIRS) or edit.broker not in snapshot.log_dirs:
             return plan_staged.UNREAD
@@ -190,7 +190,7 @@ class _MoveReplicaDirKind(EditKind):
         return ReplicaDir(found[False], found.get(True, ""), partition.replicas if partition is not None else ())
 
     def moved(self, _edit: MoveReplicaDir, was: ReplicaDir | None, now: ReplicaDir | None) -> bool:
-        """Return whether the replica is in another directory than before, or on its way to another."""
+        """Return whether the replica is in another directory than before, or on its way to another one."""
         return (was.destination if was is not None else None) != (now.destination if now is not None else None)
 
     def wanted(self, edit: MoveReplicaDir, now: ReplicaDir | None) -> bool | None:
@@ -208,7 +208,7 @@ class _MoveReplicaDirKind(EditKind):
         return f"move from {old} to {new}"
 
     def effects(self, edit: MoveReplicaDir, seen: plan_staged.Described) -> tuple[str, ...]:
-        """Return what is copied, and how much space is left in the directory."""
+        """Return the size of the copy, and the free space in the directory."""
         was = self.current(edit, seen)
         if not isinstance(was, ReplicaDir):
             return ()

@@ -1,6 +1,6 @@
 """SCRAM credentials: setting and deleting one.
 
-Limits are ScramControlManager's. Passwords can't be read, so that to set one always changes something.
+Limits are ScramControlManager's. Passwords can't be read, so setting one always counts as a change.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _check_user(edit: ScramEdit) -> None:
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    """Return requests that each name a user once: a broker refuses a user twice, even for two mechanisms
+    """Return requests that each name a user only once: a broker refuses a repeated user, even for two mechanisms
     (ScramControlManager).
     """
     rounds: list[list[plan_staged.Staged]] = []
@@ -103,8 +103,8 @@ DELETIONS = Batch(
     steps=_steps,
     predict=_without_deleted,
     commands=each_line(_delete_command),
-    # Brokers of 3.9 to 4.3 lose a credential that is set in the same change in which the last other one of its
-    # mechanism is deleted (ScramDelta.apply), though the controller answers that all went well.
+    # Brokers of 3.9 to 4.3 lose a new credential if the same change deletes the last other one of its mechanism
+    # (ScramDelta.apply), though the controller reports success.
     waits_for=UPSERTS,
     why="deleted once those that are set are there",
 )
@@ -149,7 +149,7 @@ class _UpsertScramKind(_ScramKind):
     def settled(self, edit: UpsertScram, _was: plan_staged.Was, now: plan_staged.Was, changed: bool) -> Status | None:
         if not isinstance(now, ScramCredential):
             return None
-        # The password itself can't be read: the same count of iterations as before shows nothing.
+        # The password can't be read: an unchanged count of iterations is no evidence.
         return Status.APPLIED if changed and now.iterations == edit.iterations else Status.UNKNOWN
 
     def after(self, edit: UpsertScram, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:

@@ -1,4 +1,4 @@
-"""Delegation tokens: making, renewing and expiring one. None of their edits and states has the HMAC of a token."""
+"""Delegation tokens: creating, renewing and expiring one. No edit and no state contains the HMAC of a token."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from console.plan.requests import apart
 
 
 def _check_read(draft: plan_staged.Draft) -> None:
-    """Raise Refused if brokers do nothing about tokens on this connection."""
+    """Raise Refused if brokers reject token requests on this connection."""
     for each in draft.snapshot.failures:
         if each.part == Part.TOKENS and not each.entity:
             raise plan_staged.Refused(each.failure.message or each.failure.name, each.failure.remedy)
@@ -157,7 +157,7 @@ class _ExpireKind(_KnownTokenKind):
     def effects(self, edit: plan_edits.Expire, _draft: plan_staged.Draft) -> tuple[str, ...]:
         if edit.period_ms == plan_edits.AT_ONCE:
             return ("clients that log in with it are refused from now on",)
-        # The controller removes what has ended now and then; until then brokers let clients in with it (measured).
+        # The controller removes expired tokens periodically; until then brokers accept them (measured).
         late = "or later: brokers look for ended ones every delegation.token.expiry.check.interval.ms, by default 1 h"
         return (f"clients that log in with it are refused after {duration_text(edit.period_ms)}, {late}",)
 

@@ -1,6 +1,6 @@
 """Creating a topic.
 
-Staged configs of a topic that the plan creates are sent with its creation, and override those that it is created with.
+Staged configs of a topic that the plan creates are sent with its creation, and override the configs of the creation.
 """
 
 from __future__ import annotations
@@ -43,12 +43,11 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 _MOST_TWINS = 256
-"""Names that are looked up one by one; of a name with more, all topics are compared."""
+"""Limit of names to look up one by one; a name with more twins is compared with all topics."""
 
 
 def twins(name: str) -> list[str] | None:
-    """Return the names that no topic may have beside this one, since brokers name their metrics alike; None where these
-    are too many (Topic.hasCollision)."""
+    """Return the names that collide with this one in brokers' metrics (Topic.hasCollision); None if too many."""
     parts = re.split(r"[._]", name)
     if 2 ** (len(parts) - 1) > _MOST_TWINS:
         return None
@@ -92,7 +91,7 @@ def _check_shape(topic: NewTopic) -> None:
         raise plan_staged.Refused("a topic has at least 1 partition", "Leave partitions out for the brokers' default.")
     if topic.replication != -1 and not 1 <= topic.replication <= 32767:
         raise plan_staged.Refused("a topic has at least 1 replica", "Leave replication out for the brokers' default.")
-    # A topic is created whole or not at all, so that it can't be parted over several requests.
+    # A topic is created as a whole, so its records can't be split over several requests.
     records = 1 + max(topic.partitions, len(topic.assignments)) + len(topic.configs)
     if records > RECORD_LIMIT:
         raise plan_staged.Refused(
@@ -107,7 +106,7 @@ def _check_shape(topic: NewTopic) -> None:
 def _creation_steps(staged: Sequence[plan_staged.Staged], facts: Facts) -> list[Step]:
     """Return the creations, each with the staged configs of its topic."""
     groups: dict[str | None, list[plan_staged.Staged]] = {}
-    # The creation stands first in its group, whatever was staged first: its configs are laid over it.
+    # The creation comes first in its group, whatever the order of staging: its configs are applied on top.
     for each in sorted(staged, key=lambda each: each.edit.new_topic is None):
         groups.setdefault(each.edit.new_topic or each.edit.on_topic, []).append(each)
     return steps_of(((group, _creation_records(group, facts)) for group in groups.values()), RECORD_LIMIT, _create)
@@ -122,9 +121,7 @@ def _creation_records(group: Sequence[plan_staged.Staged], facts: Facts) -> int:
 
 
 def _create(some: list[plan_staged.Staged]) -> CreateTopics:
-    """Return the request of some creations; config edits of the same plan override the configs that a topic is created
-    with.
-    """
+    """Return the request for some creations; config edits of the same plan override the configs of a creation."""
     topics = {s.edit.topic.name: s.edit.topic for s in some if isinstance(s.edit, CreateTopic)}
     configs = {name: dict(topic.configs) for name, topic in topics.items()}
     for staged in some:
@@ -132,27 +129,25 @@ def _create(some: list[plan_staged.Staged]) -> CreateTopics:
             configs[staged.edit.resource.name][staged.edit.key] = staged.edit.value
     asked = [topic.timeout_ms for topic in topics.values() if topic.timeout_ms is not None]
     together = tuple(replace(topic, configs=configs[topic.name]) for topic in topics.values())
-    # A request has one timeout; the topic that was given the longest decides.
+    # A request has one timeout: the longest of its topics.
     return CreateTopics(together, max(asked)) if asked else CreateTopics(together)
 
 
 # -- the cluster afterwards --------------------------------------------------------------------------------------------
 
 _MOST_PARTITIONS = 10_000
-"""A controller creates no more in one request (MAX_RECORDS_PER_USER_OP); a broker's config may claim any number."""
+"""Limit of a controller for one request (MAX_RECORDS_PER_USER_OP); a broker's config may claim any number."""
 
 
 def _with_created(snapshot: Snapshot, edits: Sequence[CreateTopic]) -> Snapshot:
-    """Return the snapshot with the new topics, and without overrides for each, where another topic shows which keys
-    there are.
-    """
+    """Return the snapshot with the new topics, each without overrides; another topic provides the keys."""
     topics = {**snapshot.topics, **{e.topic.name: Topic(e.topic.name, _partitions(e.topic, snapshot)) for e in edits}}
     configs = snapshot.configs
     sample = next(((r, c) for r, c in configs.items() if r.type == TOPIC), None)
     if sample is not None:
         inheritance = Inheritance(snapshot)
         resource, like = sample
-        # One object for all new topics, as for those that were read: rules look at each set once.
+        # All new topics share one object, as topics that were read do: rules check each set once.
         bare = ConfigSet(tuple(without_own(entry, resource, inheritance) for entry in like))
         configs = {**configs, **{topic_resource(edit.topic.name): bare for edit in edits}}
     return replace(snapshot, topics=topics, configs=configs)
@@ -220,7 +215,7 @@ class _CreateTopicKind(TopicKind):
     def judge(self, edit: CreateTopic, draft: plan_staged.Draft) -> plan_staged.Verdict:
         topic, name = edit.topic, edit.topic.name
         staged = draft.topic_edit(name)
-        # Topics are deleted last in an apply, so that the new one would meet the old one's name.
+        # An apply deletes topics last, so the new name would collide with the old one.
         if isinstance(staged, DeleteTopic):
             raise plan_staged.Refused(f"the plan deletes topic {name}", "Apply the deletion first, then create it.")
         if name in draft.snapshot.topics:

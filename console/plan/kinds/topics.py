@@ -54,7 +54,7 @@ def _grown(edit: GrowTopic, was: Topic) -> plan_staged.Verdict:
 
 
 def _is_another(was: Topic, now: Topic) -> bool:
-    """Return whether this is another topic of the same name: the first was deleted."""
+    """Return whether the topic was deleted and recreated under the same name."""
     return was.topic_id is not None and now.topic_id is not None and was.topic_id != now.topic_id
 
 
@@ -62,7 +62,7 @@ def _is_another(was: Topic, now: Topic) -> bool:
 
 
 class KeptTopic(Struct, frozen=True):
-    """A topic in files: what an edit needs to know of it. replicas: of each partition, by its number."""
+    """A topic in files, with the facts that edits need. replicas: the brokers of each partition, by its number."""
 
     name: str
     id: str | None
@@ -143,31 +143,31 @@ DELETIONS = Batch(
 
 
 class TopicKind(EditKind):
-    """What all edits of topics have in common."""
+    """Common parts of all edits of topics."""
 
     state = KeptTopic
 
     def kept(self, was: Topic) -> KeptTopic:
-        """Return the topic as files have it."""
+        """Return the topic as files store it."""
         return KeptTopic(was.name, was.topic_id, tuple(each.replicas for each in was.partitions))
 
     def state_of(self, kept: KeptTopic) -> Topic:
-        """Return the topic that a file has, without leaders."""
+        """Return the topic of a file, without leaders."""
         partitions = tuple(Partition(number, -1, replicas, ()) for number, replicas in enumerate(kept.replicas))
         return Topic(kept.name, partitions, topic_id=kept.id)
 
     def current(self, edit: TopicEdit, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return the topic; None where it does not exist."""
+        """Return the topic; None if it does not exist."""
         return seen.found(seen.snapshot.topics.get(edit.target.name), Part.TOPICS)
 
     def moved(self, _edit: TopicEdit, was: Topic | None, now: Topic | None) -> bool:
-        """Return whether the topic has another number of partitions, or is another topic; its leaders may change."""
+        """Return whether the partition count changed or the topic was recreated; leaders may change."""
         if was is None or now is None:
             return was is not now
         return len(was.partitions) != len(now.partitions) or _is_another(was, now)
 
     def before(self, _edit: TopicEdit, there: Topic | None, _inheritance: Inheritance) -> EffectiveValue:
-        """Return how many partitions the topic has."""
+        """Return the topic's partition count."""
         return NOTHING if there is None else EffectiveValue(len(there.partitions))
 
 
@@ -213,7 +213,7 @@ class _DeleteTopicKind(Removal, TopicKind):
         name = edit.name
         draft.refuse_created(name, "Discard the creation instead.")
         keys = draft.config_keys(name)
-        # Who edits a topic and deletes it in the same plan has probably mixed up two names.
+        # An edit of a topic and its deletion in the same plan are probably a mix-up of two names.
         if isinstance(draft.topic_edit(name), GrowTopic) or keys:
             what = ", ".join(keys[:3]) + (", …" if len(keys) > 3 else "") if keys else "partitions"
             raise plan_staged.Refused(
@@ -231,7 +231,7 @@ class _DeleteTopicKind(Removal, TopicKind):
     def settled(self, _edit: DeleteTopic, was: plan_staged.Was, now: plan_staged.Was, changed: bool) -> Status | None:
         if not isinstance(now, Topic):
             return None
-        # The name is there again: only another id shows that the first topic went.
+        # The name exists again: only a new id proves that the first topic was deleted.
         made_again = isinstance(was, Topic) and was.topic_id != now.topic_id
         return Status.APPLIED if changed and made_again else Status.NOT_APPLIED
 
@@ -239,7 +239,7 @@ class _DeleteTopicKind(Removal, TopicKind):
         return "delete, with all its records"
 
     def recorded(self, edit: DeleteTopic, snapshot: Snapshot) -> Mapping[str, str]:
-        """Return the topic's own values that brokers don't hide."""
+        """Return the topic's overrides that brokers don't hide."""
         resource = topic_resource(edit.name)
         configs = snapshot.configs.get(resource)
         entries = configs.overrides(resource) if configs is not None else ()

@@ -1,5 +1,6 @@
-"""Transactions: ending one that hangs. Only what `model.transactions.verdict` calls hanging may be staged, and only
-that is sent: a transaction that its coordinator will end is never ended from outside.
+"""Transactions: ending one that hangs. Only transactions that `model.transactions.verdict` calls hanging can be staged
+and
+sent: kac never ends a transaction that its coordinator will end.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def _poll(edit: EndTransaction, snapshot: Snapshot) -> Transactions | None:
 
 
 def _waiting(edit: EndTransaction, snapshot: Snapshot, stable: int) -> list[str]:
-    """Return the groups whose committed offset is the last stable one, of those whose lag was read."""
+    """Return the groups whose committed offset is the last stable one, among those whose lag was read."""
     return sorted(
         name
         for name, lag in snapshot.lags.items()
@@ -67,7 +68,7 @@ def _aborted(edit: EndTransaction, judged: Judged) -> Iterator[str]:
 def _request(staged: plan_staged.Staged) -> AbortTransaction:
     assert isinstance(staged.edit, EndTransaction)
     was = staged.was
-    if not isinstance(was, SeenTransaction):  # it has ended since: the client finds that, and sends nothing
+    if not isinstance(was, SeenTransaction):  # it has ended: the client notices, and sends nothing
         return AbortTransaction(staged.edit.target, -1, -1, -1)
     return AbortTransaction(staged.edit.target, was.epoch, was.coordinator_epoch, was.start_offset)
 
@@ -98,7 +99,7 @@ def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
-# One request for each transaction, so that each is looked at right before it is sent.
+# One request for each transaction, so that each is checked right before it is sent.
 ABORTS = Batch(steps=apart(_request), predict=_predict, commands=_commands)
 
 
@@ -128,13 +129,13 @@ class _EndTransactionKind(Removal):
             return plan_staged.Dropped(edit, f"producer {target.producer_id} has no open transaction in {where}")
         if not isinstance(was, SeenTransaction):
             raise plan_staged.Refused(f"the transactions of {where} could not be read", "Refresh.")
-        # An abort marker in a transaction that its coordinator still knows would let it commit half of its records.
+        # An abort marker in a transaction that its coordinator still has would let it commit half of its records.
         if was.standing is not Standing.HANGS:
             raise plan_staged.Refused(f"{_STANDS[was.standing]}: {was.why}", was.remedy or "It will end by itself.")
         return plan_staged.Staged(edit, was)
 
     def current(self, edit: EndTransaction, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return the open transaction; None where the producer has none in the partition."""
+        """Return the open transaction; None if the producer has none in the partition."""
         poll = _poll(edit, seen.snapshot)
         place = edit.topic, edit.number
         if poll is None or place in poll.failures or place not in poll.offsets:
@@ -142,7 +143,7 @@ class _EndTransactionKind(Removal):
         return seen_transaction(*place, edit.producer_id, poll)
 
     def moved(self, _edit: EndTransaction, was: SeenTransaction | None, now: SeenTransaction | None) -> bool:
-        """Return whether it is another transaction, or no longer hangs."""
+        """Return whether the transaction changed, or no longer hangs."""
         if was is None or now is None:
             return was is not now
         return (was.epoch, was.start_offset, was.standing) != (now.epoch, now.start_offset, now.standing)
@@ -150,9 +151,7 @@ class _EndTransactionKind(Removal):
     def settled(
         self, _edit: EndTransaction, was: plan_staged.Was, now: plan_staged.Was, _changed: bool
     ) -> Status | None:
-        """Return NOT_APPLIED while the same transaction is open; if the producer has another one open, the former has
-        ended.
-        """
+        """Return NOT_APPLIED while the same transaction is open; APPLIED if the producer has another one open."""
         if isinstance(was, SeenTransaction) and isinstance(now, SeenTransaction):
             return Status.NOT_APPLIED if was.start_offset == now.start_offset else Status.APPLIED
         return None
@@ -164,7 +163,7 @@ class _EndTransactionKind(Removal):
         return f"abort the transaction ({old})"
 
     def effects(self, edit: EndTransaction, seen: plan_staged.Described) -> tuple[str, ...]:
-        """Return how far the last stable offset moves, and which groups wait for it."""
+        """Return the new last stable offset, and the groups that wait for it."""
         was = self.current(edit, seen)
         poll = _poll(edit, seen.snapshot)
         if poll is None or not isinstance(was, SeenTransaction):

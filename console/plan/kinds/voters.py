@@ -1,4 +1,4 @@
-"""Voters of the quorum of controllers: one is added, or removed, by its directory id (KIP-853)."""
+"""Voters of the controller quorum: adding or removing one by its directory id (KIP-853)."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def _voter(quorum: Quorum, target: VoterTarget) -> QuorumReplica | None:
 
 
 class _Member(NamedTuple):
-    """A voter of a quorum that is to be. follows: whether it would help to commit."""
+    """A voter after the plan. follows: whether it replicates the log, so that its vote helps to commit."""
 
     id: int
     follows: bool
 
 
 def _afterwards(quorum: Quorum, edits: Iterable[Edit]) -> tuple[_Member, ...]:
-    """Return the voters once these edits are done."""
+    """Return the voters after these edits."""
     voters = {
         VoterTarget(each.id, each.directory_id): _Member(each.id, follows(quorum, each)) for each in quorum.voters
     }
@@ -65,7 +65,7 @@ def _ids(members: Iterable[_Member]) -> str:
 
 
 def _forecast(members: Sequence[_Member]) -> str:
-    """Return what elects and commits afterwards: ``voters 101, 102, 103: 2 of 3 are needed, all follow``."""
+    """Return the majority after the edits as text: ``voters 101, 102, 103: 2 of 3 are needed, all follow``."""
     needed, away = majority(len(members)), [each for each in members if not each.follows]
     state = f"{_ids(away)} {'does' if len(away) == 1 else 'do'} not follow" if away else "all follow"
     spare = len(members) - len(away) - needed
@@ -74,7 +74,7 @@ def _forecast(members: Sequence[_Member]) -> str:
 
 
 def _all_edits(draft: plan_staged.Draft, edit: Edit) -> list[Edit]:
-    """Return all edits of voters that are staged, this one last."""
+    """Return all staged edits of voters, this one last."""
     others = [each.edit for each in draft.staged if isinstance(each.edit, VoterEdit) and each.edit.slot != edit.slot]
     return [*others, edit]
 
@@ -83,13 +83,14 @@ def _all_edits(draft: plan_staged.Draft, edit: Edit) -> list[Edit]:
 
 
 def _why_unknown(snapshot: Snapshot) -> Failure | None:
-    """Return why the quorum was not described when it was last asked about, None where it was: what is known of it then
-    may be from before, and say that voters follow which are gone."""
+    """Return why the quorum was not described at the last request; None if it was. The known quorum may then be out of
+    date, with voters that no longer follow.
+    """
     return next((each.failure for each in snapshot.failures if each.part == Part.QUORUM), None)
 
 
 def _known(snapshot: Snapshot) -> Quorum:
-    """Return the quorum. Raises Refused if it is not described: to brokers, or to controllers whose leader is away."""
+    """Return the quorum. Raise Refused if brokers, or controllers without a leader, do not describe it."""
     why = _why_unknown(snapshot)
     if snapshot.quorum is not None and why is None:
         return snapshot.quorum
@@ -104,7 +105,7 @@ def _known(snapshot: Snapshot) -> Quorum:
 
 
 def _check_quorum(snapshot: Snapshot, quorum: Quorum) -> None:
-    """Raise Refused for any change of voters: the quorum is static, or has no leader."""
+    """Raise Refused for every change of voters if the quorum is static or has no leader."""
     features = snapshot.features
     if (features is not None and not features.finalized.get(KRAFT_VERSION)) or not any(
         each.directory_id for each in quorum.voters
@@ -149,7 +150,7 @@ def _check_joining(edit: JoinQuorum, quorum: Quorum, draft: plan_staged.Draft) -
             f"It follows with directory {', '.join(others)}." if others else "Format it with --no-initial-controllers."
         )
         raise plan_staged.Refused(f"no controller {node} {what}follows the log", f"Start it first. {hint}")
-    # Brokers do not say which of them are controllers as well.
+    # Brokers do not report which of them are also controllers.
     if draft.snapshot.cluster.controllers and found in observing_brokers(draft.snapshot):
         raise plan_staged.Refused(
             f"node {node} is a broker and no controller", "Name a controller that follows the log."
@@ -177,13 +178,13 @@ def _check_joining(edit: JoinQuorum, quorum: Quorum, draft: plan_staged.Draft) -
 
 
 AUTO_JOIN = "controller.quorum.auto.join.enable"
-"""A controller with it makes itself a voter while it runs (Kafka 4.2 and later)."""
+"""With it a controller makes itself a voter while it runs (Kafka 4.2 and later)."""
 _JOINS_WITHIN = 15.0
-"""Seconds within which such a controller asks again to vote, and a little: 4.3 needs some 10."""
+"""Seconds, with a margin, within which such a controller requests its vote again: 4.3 needs some 10."""
 
 
 def _joins_itself(snapshot: Snapshot, node: int) -> bool | None:
-    """Return whether a controller makes itself a voter; None where its configs are not known, as to brokers."""
+    """Return whether a controller makes itself a voter; None if its configs are unknown, as on brokers."""
     configs = snapshot.configs.get(broker_resource(node))
     if configs is None:
         return None
@@ -192,7 +193,7 @@ def _joins_itself(snapshot: Snapshot, node: int) -> bool | None:
 
 
 def _stays_text(node: int, snapshot: Snapshot) -> str:
-    """Return what becomes of a controller that runs on."""
+    """Return the future of a removed controller that keeps running, as text."""
     match _joins_itself(snapshot, node):
         case True:
             return f"{AUTO_JOIN} is true on controller {node}: it votes again within seconds; stop it first"
@@ -225,8 +226,9 @@ def _no_spare(edit: LeaveQuorum, judged: Judged) -> Iterator[str]:
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    """Return one request a voter. What is added comes first, so that the quorum does not shrink in between; but of a
-    controller that was formatted again the old directory has to leave before the new one joins."""
+    """Return one request for each voter. Additions come first, so that the quorum does not shrink in between; but the
+    old directory of a reformatted controller has to leave before the new one joins.
+    """
     joins = [each for each in staged if isinstance(each.edit, JoinQuorum)]
     again = {each.edit.voter_id for each in joins if isinstance(each.edit, JoinQuorum)}
     leaves = [each for each in staged if isinstance(each.edit, LeaveQuorum)]
@@ -234,7 +236,7 @@ def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     ordered = [*first, *joins, *(each for each in leaves if each not in first)]
     found: list[Step] = []
     for number, each in enumerate(ordered):
-        # A controller changes one voter at a time; what follows is judged by what came before.
+        # A controller changes one voter at a time, and checks each change against the result of the one before.
         note = "one voter at a time" if len(ordered) > 1 else ""
         found.append(Step(_request(each.edit), (each,), note, tuple(range(number))))
     return found
@@ -288,12 +290,12 @@ class _VoterKind(EditKind):
     batch = VOTERS
 
     def current(self, edit: VoterEdit, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return the voter, None where the quorum has none of this id and directory."""
+        """Return the voter; None if the quorum has no voter of this id and directory."""
         quorum = seen.snapshot.quorum
         return plan_staged.UNREAD if quorum is None else _voter(quorum, edit.target)
 
     def moved(self, _edit: Edit, was: QuorumReplica | None, now: QuorumReplica | None) -> bool:
-        """Return whether it became a voter, or left: how far it has read changes all the time."""
+        """Return whether it became a voter, or left; its log end changes all the time."""
         return (was is None) != (now is None)
 
     def before(self, _edit: Edit, there: QuorumReplica | None, _inheritance: Inheritance) -> EffectiveValue:
@@ -364,7 +366,7 @@ class _LeaveQuorumKind(Removal, _VoterKind):
         return (*super().effects(edit, draft), *elected, _stays_text(edit.voter_id, draft.snapshot))
 
     def recorded(self, edit: LeaveQuorum, snapshot: Snapshot) -> Mapping[str, str]:
-        """Return where the voter listens: its way back has to say it."""
+        """Return the voter's endpoint, which the reversal has to send."""
         known = snapshot.quorum.endpoints if snapshot.quorum is not None else ()
         found = next((each for each in known if each.id == edit.voter_id), None)
         return {} if found is None else {_LISTENER: found.listener, _HOST: found.host, _PORT: str(found.port)}
@@ -381,7 +383,7 @@ class _LeaveQuorumKind(Removal, _VoterKind):
         return Reversal((back,), None)
 
     def relapses(self, edit: LeaveQuorum, snapshot: Snapshot) -> float:
-        """Return for how long a voter that has left may come back by itself: not one that is down."""
+        """Return the seconds within which a removed voter may rejoin by itself; 0 for a voter that is down."""
         quorum = snapshot.quorum
         follows_on = quorum is not None and any(each.id == edit.voter_id for each in quorum.observers)
         return _JOINS_WITHIN if follows_on and _joins_itself(snapshot, edit.voter_id) is not False else 0.0

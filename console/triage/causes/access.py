@@ -1,4 +1,4 @@
-"""Causes that are rights: an ACL that was added or removed right before what it is about stopped."""
+"""Access rights as causes: an ACL was added or removed just before the clients that it concerns stopped."""
 
 from __future__ import annotations
 
@@ -23,29 +23,30 @@ from console.triage.symptoms import (
 )
 
 BEFORE = timedelta(minutes=5)
-"""How long before something stops a change may have been to be its cause."""
+"""The longest time between a change and a stop for the change to be its cause."""
 WROTE, QUIET, SETTLES = 30.0, 12.0, 5.0
-"""Seconds before a change within which a topic was written to; for which nothing has arrived since; and within which
-what was on its way still arrives."""
+"""Limits in seconds: from the last write to a topic to the change; without new records since; for records in flight
+that still arrive after the change.
+"""
 MOST = 200
-"""Changes that are looked at, the latest: more at once are a copy of another cluster's."""
+"""Limit of changes to examine, the latest ones: more at once are a copy of another cluster's."""
 _TOPIC, _GROUP = AclResourceType.parse("TOPIC"), AclResourceType.parse("GROUP")
 _STOPS = (COMMIT_STANDS_STILL, LAG_GROWS, COMMITS_LATER)
 
 
 class _Change(NamedTuple):
-    """ACLs of one principal on one resource that were added, or removed, at once; as one statement does it."""
+    """ACLs of one principal on one resource that were added, or removed, at once, as by one statement."""
 
     parts: tuple[AclChange, ...]
 
     @property
     def acl(self) -> Acl:
-        """One of them: they differ by their operation."""
+        """One of the ACLs: they only differ in their operation."""
         return self.parts[0].acl
 
     def takes(self, operations: frozenset[str]) -> bool:
-        """Return whether a user lost one of these operations. The first ACL on a resource denies all others, whatever
-        it allows.
+        """Return whether a user lost one of these operations. The first ACL on a resource denies all others,
+        independent of the operations that it allows.
         """
         return any(
             each.first or operations & {each.acl.operation.name, *(one.name for one in granted(each.acl))}
@@ -70,7 +71,7 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _together(changes: Iterable[AclChange]) -> Iterator[_Change]:
-    """Merge the changes of one poll that differ in their operation alone."""
+    """Merge the changes of one poll that only differ in their operation."""
     found: dict[tuple[object, ...], list[AclChange]] = {}
     for each in changes:
         found.setdefault((*each.acl[:5], each.acl.permission, each.added, each.at), []).append(each)
@@ -85,20 +86,21 @@ def _topics(observations: Observations, acl: Acl) -> list[str]:
 
 
 def _fell_silent(observations: Observations, change: AclChange, topic: str) -> bool:
-    """Return whether a topic was written to right until the change, and not since."""
+    """Return whether a topic was written to until just before the change, and not since."""
     logs = observations.last.facts.logs
     partitions = observations.last.snapshot.topics[topic].partitions
     grew = [known.grew_at for each in partitions if (known := logs.logs.get((topic, each.number))) is not None]
     last = max((at for at in grew if at is not None), default=None)
-    # Silence is compared with the last read of the logs, not with now: offsets are read less often than polls are
-    # taken.
+    # Silence is measured at the last read of the logs, not now: offsets are read less often than polls are taken.
     if last is None or logs.at - last < QUIET:
         return False
     return change.after.timestamp() - WROTE <= last <= change.at.timestamp() + SETTLES
 
 
 def _group_symptoms(observations: Observations, change: AclChange, topics: frozenset[str]) -> Iterator[Symptom]:
-    """Yield the symptoms, begun since the change, of groups that it concerns or that read the topics it concerns."""
+    """Yield the symptoms that began after the change, of groups that it concerns or that read the topics that it
+    concerns.
+    """
     snapshot = observations.last.snapshot
     for name in _STOPS:
         for symptom in observations.of(name):
@@ -118,7 +120,7 @@ def _group_symptoms(observations: Observations, change: AclChange, topics: froze
 
 
 def _authors(observations: Observations, change: _Change) -> Iterator[cause.Evidence]:
-    """Yield who made it, as far as this host's journal has it."""
+    """Yield the authors of the change that this host's journal has."""
     known = observations.last.facts.acl_authors
     verb = "added" if change.parts[0].added else "removed"
     for author in dict.fromkeys(known.get((each.acl, each.added)) for each in change.parts):

@@ -1,4 +1,4 @@
-"""Brokers that clients do not find where they are said to be: two at one address, or another one that answers there."""
+"""Brokers whose advertised addresses are wrong: two at one address, or another node that answers there."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _answers_of_another(observations: Observations) -> Iterator[cause.Claim]:
     shared = {each for brokers in shared_addresses(snapshot.cluster.brokers).values() for each in brokers}
     places = {f"broker {each.id}": each for each in snapshot.cluster.brokers}
     met: set[int] = set()
-    for failed in snapshot.failures:  # of whatever that broker was to say
+    for failed in snapshot.failures:  # failures of any part that the broker was to report
         broker = places.get(failed.entity)
         who = _ANSWERS.get(failed.failure.name)
         if who is None or broker is None or broker.id in shared | met:

@@ -1,4 +1,4 @@
-"""Causes that are brokers: down, flapping, a whole rack, unresponsive, leading too little."""
+"""Causes in brokers: down, flapping, a whole rack, unresponsive, leading too little."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from console.triage.observations import Interval, Observations, earliest
 from console.triage.remembered import remembered
 
 CATCHES_UP = timedelta(minutes=5)
-"""For so long after a broker came back its replicas may be behind."""
+"""The time after a broker's return in which its replicas may be behind."""
 FENCED_AFTER = 30.0
-"""Seconds without a heartbeat after which a broker is fenced for certain: three times broker.session.timeout.ms."""
+"""Seconds without a heartbeat after which a broker is certainly fenced: three times broker.session.timeout.ms."""
 FLAPS = 3
-"""Times that a broker has to go away within the observations until that is more than a restart."""
+"""Number of absences within the observations that is more than a restart."""
 
 _OF_REPLICAS = frozenset({symptoms.UNDER_REPLICATED, symptoms.UNDER_MIN_ISR, symptoms.LEADERLESS})
 _OF_BROKERS = frozenset(
@@ -38,8 +38,8 @@ _OF_BROKERS = frozenset(
 
 
 def _follows(*brokers: int, alone: bool = False) -> tuple[cause.Prediction, ...]:
-    """Return what brokers that are away explain: themselves, their replicas, groups that they coordinate. alone: of a
-    partition only where no other broker is missing.
+    """Return the predictions for absent brokers: their own symptoms, their replicas, groups that they coordinate.
+    alone: only partitions that lack no other broker.
     """
     these = frozenset(brokers)
     return cause.Prediction(_OF_REPLICAS, brokers=these, only=alone), cause.Prediction(_OF_BROKERS, brokers=these)
@@ -52,7 +52,9 @@ def _led(observations: Observations, broker: int) -> str:
 
 @remembered
 def _shares(topics: Mapping[str, Topic]) -> tuple[Counter[int], Counter[int]]:
-    """Return broker -> how many partitions it leads, and broker -> of how many it has a replica."""
+    """Return broker -> number of partitions that it leads, and broker -> number of partitions of which it has a
+    replica.
+    """
     partitions = [each for topic in topics.values() for each in topic.partitions]
     return Counter(each.leader for each in partitions), Counter(b for each in partitions for b in each.replicas)
 
@@ -62,9 +64,10 @@ def _away(observations: Observations) -> frozenset[int]:
 
 
 def _is_spare(observations: Observations, broker: int) -> bool:
-    """Return whether a broker has no replica of any topic, and no vote in the quorum. One that is taken out is shut
-    down and, until it is unregistered, fenced. Of a cluster that is seen in part it is not known: brokers leave out
-    topics that a principal may not describe without a word, and their log directories have them."""
+    """Return whether a broker has no replica of any topic, and no vote in the quorum. A broker that is being removed is
+    shut down and, until it is unregistered, fenced. In a partly visible cluster this is unknown: brokers silently omit
+    topics that a principal may not describe, but their log directories contain them.
+    """
     snapshot = observations.last.snapshot
     unread = any(each.part in (Part.TOPICS, Part.QUORUM) for each in snapshot.failures)
     if unread or not snapshot.topics or snapshot.quorum is None:
@@ -79,15 +82,15 @@ def _is_spare(observations: Observations, broker: int) -> bool:
 
 
 def _severity(observations: Observations, *brokers: int) -> cause.Severity:
-    """Return how bad it is that brokers are away, or do not answer."""
+    """Return the severity of brokers that are away, or do not answer."""
     return (
         cause.Severity.INFO if all(_is_spare(observations, broker) for broker in brokers) else cause.Severity.CRITICAL
     )
 
 
 def _racks(observations: Observations) -> dict[str, frozenset[int]]:
-    """Return the racks of which all brokers are away while other racks have brokers; at least two brokers in each, that
-    were seen there.
+    """Return the racks of which all brokers are away while other racks have brokers; at least two brokers were seen in
+    each.
     """
     away = _away(observations)
     known = away.union(broker.id for broker in observations.last.snapshot.cluster.brokers)
@@ -96,7 +99,7 @@ def _racks(observations: Observations) -> dict[str, frozenset[int]]:
         if broker in known:
             members.setdefault(rack, set()).add(broker)
     down = {rack: frozenset(ids) for rack, ids in members.items() if len(ids) > 1 and ids <= away}
-    # With all racks away it is rather the cluster, or the way to it, than each of its racks.
+    # If all racks are away, the cause is rather the cluster, or the route to it, than each rack.
     return down if len(down) < len(members) else {}
 
 
@@ -119,13 +122,13 @@ def _rack_down(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _down(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield brokers that are fenced, and those whose hosts refuse connections: a process that ended is fenced only when
-    its session times out.
+    """Yield brokers that are fenced, and those whose hosts refuse connections: a broker whose process ended is fenced
+    only after its session times out.
     """
     away = _away(observations)
     for broker in sorted(away | _refusing(observations)):
         subject = symptoms.Subject(broker=broker)
-        # That is `_flapping`'s: one broker is one cause.
+        # `_flapping` reports these: one broker is one cause.
         if observations.times((symptoms.BROKER_GONE, subject)) >= FLAPS:
             continue
         refuses = broker in observations.last.refusing
@@ -159,8 +162,8 @@ def _down(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _refusing(observations: Observations) -> frozenset[int]:
-    """Return the brokers whose hosts refuse connections, for no longer than until they must have been fenced: one that
-    stays in the cluster is up, and only unreachable from here.
+    """Return the brokers whose hosts refuse connections, until they must have been fenced: a broker that stays in the
+    cluster after that is up, and only unreachable from here.
     """
     return frozenset(
         broker
@@ -203,7 +206,7 @@ def _address(observations: Observations, broker: int) -> str:
 
 
 def _controller_too(observations: Observations, broker: int) -> Iterator[cause.Evidence]:
-    """Yield the evidence that a broker's node is a controller as well, with the controller that leads."""
+    """Yield the evidence that a broker's node is also a controller, with the controller that leads."""
     quorum = observations.last.snapshot.quorum
     if quorum is None or broker not in {voter.id for voter in quorum.voters}:
         return
@@ -249,7 +252,7 @@ def _rhythm(intervals: tuple[Interval, ...]) -> str:
     last = intervals[-1]
     text = f"went away {len(intervals)} times"
     if ended and gaps:
-        from statistics import median  # of what seldom happens
+        from statistics import median  # only for rare cases
 
         text += f", {median(ended):.0f} s of every {median(gaps):.0f} s"
     up = f", up again {time_of_day(last.ended)}" if last.ended is not None else ""
@@ -262,8 +265,8 @@ def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
         if broker is None or broker in _refusing(observations):
             continue
         how = "refuses connections" if broker in observations.last.refusing else "did not answer ApiVersions in time"
-        # Silence alone may be the network between here and there; followers that fall behind too are seen by the
-        # cluster.
+        # Silence alone may be caused by the network between here and the broker; if followers also fall behind, the
+        # cluster itself is affected.
         fits = any(each.brokers == (broker,) for each in observations.of(symptoms.UNDER_REPLICATED))
         yield cause.Claim(
             cause="broker-unresponsive",
@@ -287,7 +290,7 @@ def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _replication(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield followers that are up and answer, and whose replicas are the only ones that are not in sync."""
+    """Yield followers that are up and answer, and whose replicas are the only ones out of sync."""
     snapshot = observations.last.snapshot
     added = frozenset((each.topic, each.partition, b) for each in snapshot.reassignments for b in each.adding)
     pairs = _behind_alone(snapshot.topics, _away(observations) | observations.last.silent, added)
@@ -325,8 +328,8 @@ def _replication(observations: Observations) -> Iterator[cause.Claim]:
 def _behind_alone(
     topics: Mapping[str, Topic], away: frozenset[int], added: frozenset[tuple[str, int, int]]
 ) -> dict[int, tuple[list[Partition], set[str]]]:
-    """Return broker that is up -> the partitions, and their topics, in whose ISRs it alone is missing. added: replicas
-    (topic, partition, broker) that reassignments add, which are in sync once they are copied.
+    """Return running broker -> the partitions, and their topics, in whose ISRs only it is missing. added: replicas
+    (topic, partition, broker) that reassignments add, which join the ISR once they are copied.
     """
     found: dict[int, tuple[list[Partition], set[str]]] = {}
     lonely = _lonely(topics, away)
@@ -343,9 +346,9 @@ def _behind_alone(
 
 @remembered
 def _lonely(topics: Mapping[str, Topic], away: frozenset[int]) -> dict[int, list[symptoms.Subject]]:
-    """Return leader -> partitions, of leaders that answer and are alone in the ISRs of several partitions though more
-    than one follower is up. Where nothing is written followers stay in sync (Partition.isFollowerOutOfSync), so these
-    say nothing; a leader that still has a follower with new records is left out.
+    """Return leader -> partitions, for leaders that answer and are alone in the ISRs of several partitions although
+    more than one follower is up. Followers of idle partitions stay in sync (Partition.isFollowerOutOfSync), so these
+    are no evidence; a leader that still has a follower with new records is excluded.
     """
     alone: dict[int, list[symptoms.Subject]] = {}
     followers: dict[int, set[int]] = {}
@@ -398,7 +401,7 @@ def _unfollowed(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _back_since(observations: Observations, broker: int) -> datetime | None:
-    """Return when a broker came back, if that is not long ago: until then its replicas are behind for a good reason."""
+    """Return when a broker came back, if that was recently: until its replicas have caught up, their lag is normal."""
     intervals = [
         observations.intervals.get((name, symptoms.Subject(broker=broker)), ())
         for name in (symptoms.BROKER_GONE, symptoms.BROKER_SILENT)
@@ -409,7 +412,7 @@ def _back_since(observations: Observations, broker: int) -> datetime | None:
 
 
 def _times_out(observations: Observations, topics: set[str]) -> int:
-    """Return how often a replica of these topics left an ISR: of the partition where that was most often."""
+    """Return how often a replica of these topics left an ISR: the highest number of any partition."""
     return max(
         (
             len(intervals)
@@ -424,7 +427,7 @@ def _skew(observations: Observations) -> Iterator[cause.Claim]:
     away = _away(observations) | observations.last.silent
     for symptom in observations.of(symptoms.NOT_PREFERRED):
         broker = symptom.subject.broker
-        # An election can't bring leaders to a broker that is away: what is wrong with it is another cause.
+        # An election can't bring leaders to a broker that is away, which is another cause.
         if broker is None or broker in away:
             continue
         yield cause.Claim(
@@ -489,7 +492,7 @@ def _certificates(observations: Observations) -> Iterator[cause.Claim]:
         name = f" {each.listener.name}" if each.listener.name else ""
         days = f"{left.days} days" if left.days >= 2 else minutes(int(left.total_seconds() * 1000))
         subject = symptoms.Subject(broker=broker, listener=address)
-        # Certificates that live for a day are replaced by a program: a week before the end is no alarm for them.
+        # Certificates with a lifetime of a day are replaced by a program: a week before the end is no alarm for them.
         soon = min(WEEK, (each.ends - each.begins) / 20)
         yield cause.Claim(
             cause="certificate-expiring",
@@ -522,7 +525,7 @@ def _certificates(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _answer(observations: Observations) -> str:
-    """Return that brokers answer; of those that are fenced none is asked."""
+    """Return the evidence that brokers answer; fenced brokers receive no request."""
     which = "every other broker" if _away(observations) else "every broker"
     return "" if observations.last.silent else f"{which} answers in time"
 

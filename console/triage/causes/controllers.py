@@ -1,5 +1,6 @@
-"""Causes that only controllers tell while brokers are down: who stands still, and what to start first; and a voter that
-was formatted again."""
+"""Causes that only controllers report while brokers are down: the stopped brokers, the one to start first, and a
+reformatted voter.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from console.triage import cause, symptoms
 from console.triage.observations import Observations
 
 TOGETHER_MS = 2_000
-"""Milliseconds within which brokers that stopped count as stopped together: several fetches."""
+"""Milliseconds within which brokers count as stopped together: several fetches."""
 
 
 def _controller_down(observations: Observations) -> Iterator[cause.Claim]:
@@ -54,7 +55,7 @@ def _votes(voters: int) -> str:
 
 
 def _stopped(observations: Observations) -> tuple[list[QuorumReplica], bool]:
-    """Return the brokers that follow the log no more, and whether no other broker does."""
+    """Return the brokers that no longer follow the log, and whether no other broker does."""
     snapshot = observations.last.snapshot
     quorum = snapshot.quorum
     if quorum is None or not snapshot.cluster.controllers:
@@ -92,7 +93,7 @@ def _broker_stopped(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _fetched_last(replica: QuorumReplica) -> datetime | None:
-    """Return when a replica fetched last, by the leader's clock; None for a time outside of the calendar."""
+    """Return a replica's last fetch time, by the leader's clock; None for a time outside the calendar."""
     return time_of(replica.last_fetch_ms)
 
 
@@ -103,7 +104,7 @@ def _last(replica: QuorumReplica) -> str:
 
 
 def _all_stopped(observations: Observations, stopped: list[QuorumReplica]) -> cause.Claim:
-    """Return that no broker runs. The one that stopped last was in most ISRs: it is to be started first."""
+    """Return the claim that no broker runs. The one that stopped last was in most ISRs, so it should start first."""
     latest = sorted(stopped, key=lambda each: each.last_fetch_ms, reverse=True)
     ids = [each.id for each in latest]
     together = [each.id for each in latest if each.last_fetch_ms > latest[0].last_fetch_ms - TOGETHER_MS]

@@ -1,4 +1,4 @@
-"""Causes that are coordinators' topics: without a leader, or not there and impossible to make."""
+"""Causes in coordinators' topics: without a leader, or missing and impossible to create."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from console.triage.observations import Observations, earliest
 
 
 def _coordinators(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield what no broker's absence alone explains: groups and transactions stand still, also those of other
-    brokers.
+    """Yield the claims that a single broker's absence does not explain: groups and transactions are stuck, also those
+    of other brokers.
     """
     by_topic: dict[str, list[symptoms.Symptom]] = {}
     for symptom in observations.of(symptoms.COORDINATOR_LEADERLESS):
@@ -33,8 +33,9 @@ def _coordinators(observations: Observations) -> Iterator[cause.Claim]:
 
 
 class _StateTopic(NamedTuple):
-    """A topic that brokers make when it is first needed. factor: the broker's key of how many replicas; title: what
-    can't work without it."""
+    """A topic that brokers create on first use. factor: the broker's key of its replication factor; title: the clients
+    that can't work without it.
+    """
 
     topic: str
     factor: str
@@ -43,7 +44,7 @@ class _StateTopic(NamedTuple):
 
 
 def _may_begin_transactions(snapshot: Snapshot) -> bool:
-    """Return whether an ACL lets a user have a transactional id: who waits for a coordinator is listed nowhere."""
+    """Return whether an ACL allows a transactional id: no API lists the clients that wait for a coordinator."""
     return any(acl.resource_type == _TRANSACTIONAL_ID and acl.permission == _ALLOW for acl in snapshot.acls)
 
 
@@ -66,8 +67,8 @@ _STATE_TOPICS = (
 
 
 def _not_made(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield topics of coordinators that do not exist, and that can't be created: brokers create them with the
-    configured number of replicas, or not at all.
+    """Yield missing topics of coordinators that can't be created: brokers create them with the configured replication
+    factor, or not at all.
     """
     poll = observations.last
     snapshot = poll.snapshot
@@ -78,7 +79,7 @@ def _not_made(observations: Observations) -> Iterator[cause.Claim]:
         if each.topic in snapshot.topics or not alive or not each.is_needed(snapshot) or _is_held(snapshot, each.topic):
             continue
         values = [_whole(snapshot.configs.get(broker_resource(broker)), each.factor) for broker in sorted(alive)]
-        # Whichever broker is asked first makes it, by its own value: where one is hidden, that may be enough.
+        # The first broker that receives a request creates it, by its own value: a hidden value may be low enough.
         factor = min((0 if value is None else value for value in values), default=0)
         if factor <= len(alive):
             continue
@@ -104,8 +105,8 @@ def _not_made(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _is_held(snapshot: Snapshot, topic: str) -> bool:
-    """Return whether a broker has replicas of a topic, or may have: Metadata leaves out topics that may not be
-    described, and log directories do not.
+    """Return whether a broker has, or may have, replicas of a topic: Metadata omits topics that the client may not
+    describe, and log directories do not.
     """
     answered = [log_dir for dirs in snapshot.log_dirs.values() for log_dir in dirs if log_dir.failure is None]
     return not answered or any(topic in log_dir.sizes for log_dir in answered)

@@ -1,4 +1,4 @@
-"""Causes that are groups: stopped, stuck, slow, rebalancing, committed outside of the log, without a coordinator."""
+"""Causes in groups: stopped, stuck, slow, rebalancing, committed outside the log, without a coordinator."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from console.triage.remembered import RememberedEach
 from console.triage.waiting import is_held, waits
 
 OFTEN, NEAR = 3, timedelta(minutes=2)
-"""Rebalances that are many, and the last minutes in which they are counted: a group that calmed down is well. A
-deployment makes as many, since each member leaves and joins."""
+"""The number of rebalances that is high, and the recent period in which they are counted: a calm group is well. A
+deployment causes as many, because each member leaves and joins.
+"""
 LATE = 1.5
-"""Times the longest pause between two commits so far, after which the next one is late."""
+"""Factor for the longest pause between two commits so far, after which the next one is late."""
 COMMITS = 2.0
-"""Seconds: a pause as short as a poll's is not known."""
+"""Seconds: a pause as short as a poll's can't be measured."""
 RESTS = 6.0
-"""Seconds without a commit: a step of auto.commit and a bit."""
+"""Seconds without a commit: the interval of auto.commit with a margin."""
 LASTS = 4.0
-"""Seconds that a lag has to grow before it is more than a burst of records."""
+"""Seconds of growing lag that are more than a burst of records."""
 LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
-"""Of the last minute: a group that rebalances for so long reads next to nothing."""
+"""Rebalancing time within the last minute: a group that rebalances for so long reads almost nothing."""
 
 
 def _lag(trend: LagTrend) -> cause.Evidence:
@@ -44,18 +45,18 @@ def _lag(trend: LagTrend) -> cause.Evidence:
 
 
 def _ago(observations: Observations, trend: LagTrend, seconds: float) -> datetime | None:
-    """Return when something began that has lasted for so many seconds; None if that was before the first poll."""
+    """Return the begin of a state that has lasted for so many seconds; None if that was before the first poll."""
     at = datetime.fromtimestamp(trend.last.at - seconds, UTC)
     return at if at > observations.began else None
 
 
 def _moving(trend: LagTrend) -> list[Place]:
-    """Return the partitions in which an offset was committed since the poll with which the last one is compared."""
+    """Return the partitions with a commit since the poll with which the last one is compared."""
     return [place for place, each in trend.standing.items() if each.moved is not None and each.moved > trend.base.at]
 
 
 def _rests(trend: LagTrend) -> bool:
-    """Return whether no offset was committed for longer than it usually takes, as far as commits were seen."""
+    """Return whether no offset was committed for longer than usual, as far as commits were seen."""
     now = trend.last.at
     moved = ((each.moved, each.pause) for each in trend.standing.values())
     return all(at is None or now - at >= max(RESTS, 2 * pause) for at, pause in moved)
@@ -63,7 +64,7 @@ def _rests(trend: LagTrend) -> bool:
 
 def _stopped(observations: Observations) -> Iterator[cause.Claim]:
     for group, _, _, trend in sorted_readings(symptoms.readings(observations.last.snapshot)).vacant:
-        # A simple consumer commits without being a member, so that a group without members may be at work.
+        # A simple consumer commits without being a member, so a group without members may be at work.
         if trend is None or not symptoms.grows(trend) or not _rests(trend):
             continue
         yield cause.Claim(
@@ -82,17 +83,17 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _stuck(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield partitions whose commit stands still while records arrive, and a member reads them or others."""
+    """Yield partitions whose commit does not move while records arrive, although a member reads them or others."""
     for group, _, _, trend in sorted_readings(symptoms.readings(observations.last.snapshot)).stuck:
         if trend is None or _rebalances(observations, group.name):
             continue
         rows = {(each.topic, each.partition): each for each in trend.last.lag.partitions}
-        # Who stands at the last stable offset waits for a transaction.
+        # A commit at the last stable offset waits for a transaction.
         stuck = [place for place in trend.stuck if not is_held(rows[place], observations.last.facts)]
         if not stuck:
             continue
         beside = any(place not in trend.stuck for place in _moving(trend))
-        # Several that stand still at once are less a matter of a record than of the consumers or the coordinator.
+        # Several stuck partitions at once suggest the consumers or the coordinator rather than a record.
         one = beside or len(stuck) == 1
         claims = [_stuck_at(observations, group, trend, rows[place], beside=beside, one=one) for place in stuck]
         yield from claims if one else (one_of(claims),)
@@ -103,7 +104,7 @@ def _stuck_at(
 ) -> cause.Claim:
     topic, partition = row.topic, row.partition
     subject = symptoms.Subject(group=group.name, topic=topic, partition=partition)
-    limit = limit_of_reading(observations, group, topic, partition)  # who is throttled stands still too
+    limit = limit_of_reading(observations, group, topic, partition)  # a throttled group is also stuck
     still = trend.partitions[topic, partition].still
     other = "other partitions of the group move" if beside else f"member {row.member} has it"
     if not one:
@@ -143,7 +144,7 @@ def _stuck_at(
 
 
 def _waits_for_commits(observations: Observations) -> Iterator[tuple[str, str]]:
-    """Yield groups with members that committed nothing yet while records arrive."""
+    """Yield groups with members that have committed nothing while records arrive."""
     poll = observations.last
     held = {
         group
@@ -160,14 +161,14 @@ def _waits_for_commits(observations: Observations) -> Iterator[tuple[str, str]]:
 
 
 def _rebalanced(observations: Observations, group: symptoms.Subject, trend: LagTrend) -> bool:
-    """Return whether members joined or left within the polls that the trend compares: meanwhile none of them reads."""
+    """Return whether members joined or left within the polls of the trend: meanwhile no member reads."""
     intervals = observations.intervals.get((symptoms.REBALANCING, group), ())
     return bool(intervals) and (intervals[-1].ended or observations.last.at).timestamp() > trend.base.at
 
 
 def _falls_behind(trend: LagTrend, since: datetime) -> bool:
-    """Return whether the lag grows in partitions in which offsets are committed while it does, and now not later than
-    usual: one that just got stuck has its last commit from before.
+    """Return whether the lag grows in partitions whose offsets are still committed, with the last commit not later than
+    usual: the last commit of a newly stuck partition is from before the growth.
     """
     rates = []
     for at, each in trend.partitions.items():
@@ -204,16 +205,16 @@ def _slow_group(
     rebalanced: bool,
     again: bool,
 ) -> cause.Claim | None:
-    """Return the claim that a group is slow, None if it is not. watched: when the first poll was; rebalanced: members
+    """Return the claim that a group is slow; None if it is not. watched: time of the first poll; rebalanced: members
     joined or left meanwhile; again: its lag grew before.
     """
     if not _moving(trend) or (is_empty and _rests(trend)):
         return None
-    # One without members commits now and then at most, or is about to be found stopped.
+    # A group without members only commits now and then, or is about to be found stopped.
     began = since or watched
     lasts = trend.last.at - began.timestamp() >= LASTS
     lags = not is_empty and _falls_behind(trend, began) and not rebalanced and lasts
-    # Of a group at work it may be a burst of records, which is no trouble before it lasts.
+    # For a group at work it may be a burst of records, which is only a problem if it lasts.
     is_burst = not (is_empty or rebalanced or lasts or again)
     return cause.Claim(
         cause="consumer-slow",
@@ -241,7 +242,7 @@ _each_slow: RememberedEach[symptoms.Subject, cause.Claim | None] = RememberedEac
 
 
 def _rebalances(observations: Observations, group: str) -> cause.Certainty | None:
-    """Return how sure it is that a group rebalances without an end; None if it does not."""
+    """Return how certain it is that a group rebalances endlessly; None if it does not."""
     intervals = observations.intervals.get((symptoms.REBALANCING, symptoms.Subject(group=group)), ())
     if not intervals:
         return None
@@ -249,7 +250,7 @@ def _rebalances(observations: Observations, group: str) -> cause.Certainty | Non
     took = sum(
         (max(timedelta(0), (each.ended or now) - max(each.began, now - MINUTE)) for each in intervals), timedelta(0)
     )
-    # A group that spent half of the last minute in rebalances hardly reads, however few they were; many short ones may
+    # A group that spent half of the last minute in rebalances hardly reads, even if they were few; many short ones may
     # be a deployment.
     if took >= LONG:
         return cause.Certainty.CERTAIN
@@ -258,7 +259,7 @@ def _rebalances(observations: Observations, group: str) -> cause.Certainty | Non
 
 
 def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
-    # By intervals, not by what is seen now: between two rebalances a group looks well.
+    # By intervals, not by the present state: between two rebalances a group looks well.
     for name, subject in [key for key in observations.intervals if key[0] == symptoms.REBALANCING]:
         group = subject.group or ""
         known, certainty = observations.last.snapshot.groups.get(group), _rebalances(observations, group)
@@ -290,7 +291,7 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _behind(group: Group) -> cause.Evidence | None:
-    """Return which members have not reached the group's epoch: what they still have, others wait for."""
+    """Return the members that have not reached the group's epoch: others wait for their partitions."""
     if not group.behind:
         return None
     first = min(group.behind, key=lambda member: member.epoch)
@@ -332,7 +333,7 @@ def _out_of_range(observations: Observations) -> Iterator[cause.Claim]:
 
 def _ways_back(reset: str, beyond: bool) -> Iterator[cause.Next]:
     """Yield the resets that help. Below the first record the group continues with that one. Beyond the end its true
-    position is unknown: what is there may all have been read, or nothing of it.
+    position is unknown: the group may have read all records of the log, or none.
     """
     if beyond:
         yield cause.Next("go on with what is written from now on: what is there is never read", f"{reset} latest")
@@ -345,7 +346,7 @@ def _ways_back(reset: str, beyond: bool) -> Iterator[cause.Next]:
 
 
 def _without_members(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield one claim for all groups whose offsets are left from before."""
+    """Yield one claim for all groups with offsets that are left over."""
     found = [
         each
         for each in leftovers(symptoms.readings(observations.last.snapshot), observations.last.snapshot)

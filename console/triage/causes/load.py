@@ -1,4 +1,4 @@
-"""Causes that are load: one partition that takes what its topic should share."""
+"""Load as a cause: one partition takes the load that its topic should share."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from console.triage.remembered import remembered
 from console.triage.symptoms import Subject
 
 HOT = 5.0
-"""Times the median of its topic that a partition takes before it is hot."""
+"""Factor for the median of its topic, above which a partition is hot."""
 SHARE = 0.5
-"""Share of what its leader takes, at least: less does no broker harm."""
+"""Least share of its leader's load: a smaller one harms no broker."""
 LEAST = 1 << 20
-"""Bytes a second, at least."""
+"""Least bytes per second."""
 FEWEST = 3
-"""Partitions of a topic among which one can be hot."""
+"""Least number of partitions of a topic with a hot one."""
 
 
 def _hot(observations: Observations) -> Iterator[cause.Claim]:
     snapshot = observations.last.snapshot
     rates = snapshot.rates
-    # Few partitions take so much: the sums of their brokers are made for them alone.
+    # Few partitions take so much: the totals of brokers are computed only for them.
     settled = _all_settled(rates.sizes)
     large = sorted(place for place, taken in settled.items() if taken >= LEAST)
     led = _led(snapshot.topics, settled) if large else {}
@@ -57,8 +57,8 @@ def _hot(observations: Observations) -> Iterator[cause.Claim]:
 
 @remembered
 def _all_settled(sizes: Mapping[Place, Counter]) -> Mapping[Place, float]:
-    """Return bytes a second over a whole window, without partitions of which that is unknown or that do not grow. What
-    a burst shows is no load.
+    """Return bytes per second over a whole window, without partitions whose rate is unknown or that do not grow. A
+    burst is not a load.
     """
     return {
         place: each.rate or 0.0
@@ -69,7 +69,7 @@ def _all_settled(sizes: Mapping[Place, Counter]) -> Mapping[Place, float]:
 
 @remembered
 def _led(topics: Mapping[str, Topic], settled: Mapping[Place, float]) -> Mapping[int, float]:
-    """Return leader -> bytes a second that are written to it."""
+    """Return leader -> bytes per second that producers write to it."""
     led: dict[int, float] = {}
     for (name, number), taken in settled.items():
         partition = partition_in(topics.get(name), number)
@@ -79,12 +79,12 @@ def _led(topics: Mapping[str, Topic], settled: Mapping[Place, float]) -> Mapping
 
 
 def _middle(rates: Rates, topic: Topic) -> float | None:
-    """Return the median of the topic's partitions, None while one of them is unknown."""
+    """Return the median of the topic's partitions; None while one of them is unknown."""
     found = [rates.of(topic.name, each.number).bytes for each in topic.partitions]
     known = [each for each in found if each is not None]
     if not len(known) == len(found) >= FEWEST:
         return None
-    from statistics import median  # it brings decimals and fractions, and few topics get here
+    from statistics import median  # it imports decimals and fractions, and few topics get here
 
     return median(known)
 

@@ -1,4 +1,4 @@
-"""Causes that are partitions: a min ISR beyond what there is, no leader, leftover throttles, reassignments."""
+"""Causes in partitions: a min ISR that can't be met, no leader, leftover throttles, reassignments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from console.triage.observations import Observations, earliest
 from console.triage.remembered import remembered
 
 STOPPED = 15.0
-"""Seconds without a new record after which a topic that was written to is not any more: three polls of its log."""
+"""Seconds without a new record after which writes to a topic have stopped: three polls of its log."""
 
 
 def _min_isr(observations: Observations) -> Iterator[cause.Claim]:
@@ -59,8 +59,8 @@ def _min_isr(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _what_passes(topic: model_cluster.Topic) -> str:
-    """Return what happens to acks=all writes to a topic whose min ISR is above its replication: brokers require no more
-    than all replicas (Partition.effectiveMinIsr); before 3.0 they required the configured number.
+    """Return the effect on acks=all writes to a topic whose min ISR is above its replication: brokers require at most
+    all replicas (Partition.effectiveMinIsr); before 3.0 they required the configured number.
     """
     if any(each.under_replicated for each in topic.partitions):
         return "no acks=all write passes"
@@ -68,7 +68,7 @@ def _what_passes(topic: model_cluster.Topic) -> str:
 
 
 def _min_isr_of_all(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield one claim for all topics that require every replica in sync and have fewer alive, beside what is away."""
+    """Yield one claim for all topics that require every replica in sync and have fewer alive, besides absences."""
     snapshot = observations.last.snapshot
     away = triage_symptoms.gone(snapshot) | observations.last.silent
     hit: dict[str, list[triage_symptoms.Symptom]] = {}
@@ -122,7 +122,7 @@ def _replicas(number: int) -> str:
 
 
 def _writes_stopped(observations: Observations, topic: str, since: datetime | None) -> bool:
-    """Return whether a topic was written to while it was watched, and not since about then."""
+    """Return whether a topic was written to during the observations, and not since about then."""
     return (
         since is not None
         and (grew := _grew_at(observations, topic)) is not None
@@ -131,7 +131,7 @@ def _writes_stopped(observations: Observations, topic: str, since: datetime | No
 
 
 def _grew_at(observations: Observations, topic: str) -> float | None:
-    """Return when a topic's logs grew last, Unix seconds, if that is so long ago that no client writes any more; else
+    """Return when a topic's logs last grew, in Unix seconds, if that is so long ago that writes have stopped; else
     None.
     """
     known = observations.last.snapshot.topics.get(topic)
@@ -155,8 +155,8 @@ def _from(entry: config.ConfigEntry | None) -> str:
 
 
 def _leaderless(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield partitions without a leader: replicas are alive, so that no broker's absence alone explains it, or the last
-    ISR is away.
+    """Yield partitions without a leader: replicas are alive, so a single broker's absence does not explain it, or the
+    last ISR is away.
     """
     for symptom in observations.of(triage_symptoms.LEADERLESS):
         topic, number = symptom.subject.topic, symptom.subject.partition
@@ -194,7 +194,7 @@ def _leaderless(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _held_by_replicas(logs: model_cluster.ReplicaLogs | None) -> Iterator[cause.Evidence]:
-    """Yield which replicas may lead, and what those that answer hold."""
+    """Yield the replicas that may lead, and the contents of those that answer."""
     if logs is None:
         return
     if logs.eligible or logs.last_known:
@@ -206,8 +206,8 @@ def _held_by_replicas(logs: model_cluster.ReplicaLogs | None) -> Iterator[cause.
 
 
 def _unclean(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield leaders from outside of the ISR: what only the ISR had is lost. That the end of the log fell proves it too.
-    Of several elections of a partition the last is named: who muted one does not know of the next.
+    """Yield leaders from outside the ISR: records that only the ISR had are lost. A lower end of the log also proves
+    it. Only the last of several elections of a partition is named: a user who muted one does not know of the next.
     """
     times = Counter(each.place for each in observations.past.unclean)
     falls = {(each.topic, each.partition): each for each in observations.last.facts.logs.falls}
@@ -215,7 +215,7 @@ def _unclean(observations: Observations) -> Iterator[cause.Claim]:
         topic, number = led.topic, led.was.number
         subject = triage_symptoms.Subject(topic=topic, partition=number)
         fall = falls.get((topic, number))
-        # Possible unclean elections are in the past too; a symptom has only those that are proven.
+        # The past also has possible unclean elections; a symptom only has the proven ones.
         if (triage_symptoms.UNCLEAN_LEADER, subject) not in observations.seen:
             continue
         could = f"{_list(led.could)} could lead it, all down" if led.could else "no replica could lead it"
@@ -250,9 +250,7 @@ def _list(brokers: tuple[int, ...] | list[int]) -> str:
 
 
 def _stale(poll: triage_symptoms.Poll) -> tuple[StaleThrottle, ...]:
-    """Return the throttles that were left behind. Those that operations of this host hold are left out: the operations
-    remove them.
-    """
+    """Return the throttles that were left behind, without those of this host's operations, which remove them."""
     snapshot = poll.snapshot
     if Part.REASSIGNMENTS not in snapshot.read_at:
         return ()
@@ -267,8 +265,8 @@ def _stale_of(
     dirs: Mapping[int, tuple[model_cluster.LogDir, ...]],
     cluster: model_cluster.ClusterInfo,
 ) -> tuple[StaleThrottle, ...]:
-    """Return the leftover throttles by what decides about them alone: other parts of a snapshot change with every poll,
-    and would make `remembered` useless.
+    """Return the leftover throttles from the only parts that decide about them: other parts of a snapshot change with
+    every poll, and would make `remembered` useless.
     """
     return stale_throttles(
         Snapshot(cluster=cluster, configs=configs, reassignments=moves, log_dirs=dirs, read_at=_READ)
@@ -317,15 +315,15 @@ def _place(throttle: StaleThrottle) -> str:
 def _moves(observations: Observations, *, stalled: bool) -> Iterator[cause.Claim]:
     for move in observations.last.snapshot.reassignments:
         claim = _move(observations, move)
-        # Two causes of one vocabulary, since a mute of running moves must not hide stalled ones.
+        # Two causes of one vocabulary, because a mute of running moves must not hide stalled ones.
         if (claim.cause == "reassignment-stalled") is stalled:
             yield claim
 
 
 def _move(observations: Observations, move: model_cluster.Reassignment) -> cause.Claim:
-    """Return the claim of a reassignment. It is stalled where a broker that it adds is not alive: then no byte can
-    arrive; where none has arrived for a while though some are missing; or where all is copied, and a replica that stays
-    is not in sync.
+    """Return the claim of a reassignment. It is stalled if a broker that it adds is not alive, so that no byte can
+    arrive; if none has arrived for a while although some are missing; or if everything is copied, and a replica that
+    stays is not in sync.
     """
     subject = triage_symptoms.Subject(topic=move.topic, partition=move.partition)
     snapshot = observations.last.snapshot
@@ -382,12 +380,12 @@ def _partition(snapshot: Snapshot, move: model_cluster.Reassignment) -> model_cl
 
 
 SETTLED = timedelta(seconds=10)
-"""For so long a replica has to be out of sync to be waited for: moves and topics are read at different times."""
+"""The time for which a replica has to be out of sync: moves and topics are read at different times."""
 
 
 def _waited_for(observations: Observations, move: model_cluster.Reassignment, alive: Collection[int]) -> list[int]:
-    """Return the replicas that stay and are not in sync, once all that are added are: without them brokers before 4.3
-    complete no move, and none completes one whose replicas are all out of sync.
+    """Return the replicas that stay and are not in sync, once all added ones are: without them brokers before 4.3
+    complete no move, and no broker completes one whose replicas are all out of sync.
     """
     partition = _partition(observations.last.snapshot, move)
     if partition is None or not set(move.adding) <= set(partition.isr):
@@ -405,11 +403,11 @@ def _waited_for(observations: Observations, move: model_cluster.Reassignment, al
 def _steps_of(
     observations: Observations, move: model_cluster.Reassignment, dead: list[int], waits: list[int], still: list[int]
 ) -> Iterator[cause.Next]:
-    """Yield what helps a move that is stalled, in the order in which it is to be tried."""
-    from console.plan.kinds.moves import is_unclean_to_cancel  # with what is said of such changes
+    """Yield the remedies for a stalled move, in the order in which to try them."""
+    from console.plan.kinds.moves import is_unclean_to_cancel  # imported together with the texts about such changes
 
     back = model_cluster.original(move)
-    # To cancel removes the added replicas: where they alone are in sync, their records go with them.
+    # Cancelling removes the added replicas: if only they are in sync, their records are lost.
     if is_unclean_to_cancel(move, observations.last.snapshot):
         down = sorted({*dead, *waits, *back})
         yield cause.Next(

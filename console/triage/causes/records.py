@@ -1,4 +1,4 @@
-"""Causes that are records: a transaction that does not end, records deleted before their time."""
+"""Causes in records: a transaction that does not end, records deleted prematurely."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _CERTAINTY = {
     transactions.Standing.SLOW: triage_cause.Certainty.LIKELY,
     transactions.Standing.POSSIBLE: triage_cause.Certainty.POSSIBLE,
 }
-"""SLOW: its coordinator would end it, and has not by its timeout."""
+"""SLOW: its coordinator should have ended it at its timeout, but has not."""
 
 
 def _held(
@@ -54,7 +54,7 @@ def _held(
     number: int,
     held: list[tuple[transactions.OpenTransaction, transactions.Verdict]],
 ) -> triage_cause.Claim:
-    # The surest one first: it gives the claim its certainty and its evidence.
+    # The most certain one first: it provides the claim's certainty and evidence.
     held = sorted(held, key=lambda each: list(_CERTAINTY).index(each[1].standing))
     first, judged = held[0]
     wait = _waits(observations).get((topic, number))
@@ -105,7 +105,7 @@ def _open_one(each: transactions.OpenTransaction, at_ms: int) -> str:
 
 
 def _undelivered(observations: Observations) -> Iterator[triage_cause.Claim]:
-    """Yield the transactions whose end is decided and not written: one claim for all partitions of each."""
+    """Yield the transactions whose end is decided but not written: one claim for all partitions of each."""
     by_id: dict[str, list[tuple[transactions.OpenTransaction, transactions.Verdict]]] = {}
     for each, judged in symptoms.held_by(observations.last.facts):
         if judged.standing is transactions.Standing.UNDELIVERED:
@@ -182,7 +182,7 @@ def _without_markers(
 
 
 def _short_evidence(short: list[str]) -> Iterator[triage_cause.Evidence]:
-    """Yield why partitions take no marker: it is written as producers write with acks=all."""
+    """Yield the reason why partitions take no marker: brokers write it as producers do with acks=all."""
     if short:
         some = first_few(short, transactions.NAMED_PLACES)
         verb = "has" if len(short) == 1 else "have"
@@ -191,11 +191,11 @@ def _short_evidence(short: list[str]) -> Iterator[triage_cause.Evidence]:
 
 
 _AS_LATE = {True: triage_cause.Certainty.CERTAIN, False: triage_cause.Certainty.LIKELY}
-"""Whether the transaction's own timeout has passed, too: two polls alone may be close to each other."""
+"""Whether the transaction's own timeout has also passed: two polls alone may be close to each other."""
 
 
 def _led(places: list[Place], topics: Mapping[str, Topic]) -> str:
-    """Return partitions with the brokers that lead them."""
+    """Return partitions with their leaders, as text."""
 
     def leader(topic: str, number: int) -> str:
         found = topics.get(topic)
@@ -239,7 +239,7 @@ def _predictions_of_waiting(wait: Wait) -> Iterator[triage_cause.Prediction]:
 
 
 def _open(observations: Observations) -> Iterator[triage_cause.Claim]:
-    """Yield what readers wait for, of transactions that do not hang: their coordinators end them."""
+    """Yield the transactions that readers wait for and that do not hang: their coordinators end them."""
     hang = {each.place for each, _ in symptoms.held_by(observations.last.facts)}
     by_holder: dict[object, list[Wait]] = {}
     for place, wait in _waits(observations).items():
@@ -264,7 +264,7 @@ def _open(observations: Observations) -> Iterator[triage_cause.Claim]:
 
 def _open_one_of(observations: Observations, mine: list[Wait]) -> triage_cause.Claim:
     """Return the claim of one transaction, in the partitions that it holds."""
-    # Who reads the topic waits for sure; of the groups with offsets in it those in the transaction alone.
+    # Readers of the topic certainly wait; of the groups with offsets in it, only those in the transaction.
     first = max(mine, key=lambda each: (each.place[0] != OFFSETS, len(each.groups)))
     topic, number = first.place
     more = f" and {plural(len(mine) - 1, 'more partition')}" if mine[1:] else ""
@@ -292,7 +292,7 @@ def _open_one_of(observations: Observations, mine: list[Wait]) -> triage_cause.C
             else None,
             *_who_waits(first),
         ),
-        # Applications that read and write have one open where their offsets are, nearly always.
+        # Applications that read and write nearly always have an open transaction where their offsets are.
         predicted=tuple(each for wait in mine if wait.place[0] != OFFSETS for each in _predictions_of_waiting(wait)),
         next=(
             triage_cause.Next("look again in a minute: its end is decided, and its markers take moments")
@@ -305,7 +305,7 @@ def _open_one_of(observations: Observations, mine: list[Wait]) -> triage_cause.C
 
 
 def _described(wait: Wait, at_ms: int) -> tuple[str, str]:
-    """Return the name of what is waited for, and how long it still lasts."""
+    """Return the name of the transaction that readers wait for, and its remaining time."""
     if wait.holder is None:
         return "an open transaction", ""
     known = wait.known
@@ -351,8 +351,8 @@ def _unexplained_loss(topic: str, losses: tuple[Loss, ...]) -> triage_cause.Clai
 
 
 def _loss_by_change(change: ConfigChange, losses: tuple[Loss, ...], *, is_past: bool) -> triage_cause.Claim:
-    """Return the claim of what one change deleted. is_past: it was changed again: what is lost stays so, and nothing is
-    left to restore.
+    """Return the claim of the records that one change deleted. is_past: the config was changed again; the loss remains,
+    and there is no value to restore.
     """
     subject, name = changed_place(change.resource, change.key)
     topics = sorted({each.jump.topic for each in losses})
@@ -372,7 +372,7 @@ def _loss_by_change(change: ConfigChange, losses: tuple[Loss, ...], *, is_past: 
             ),
         ),
         severity=triage_cause.Severity.INFO if is_past else triage_cause.Severity.HIGH,
-        beside=True,  # of two changes that cut the same logs each is named
+        beside=True,  # two changes that cut the same logs are both named
         next=()
         if is_past
         else (triage_cause.Next("put the retention back before more is deleted", edits=(undo(change),)),),
@@ -454,7 +454,7 @@ def _future(observations: Observations) -> Iterator[triage_cause.Claim]:
 
 
 def _no_date(timestamp: int) -> str:
-    """Return what a timestamp says that no date can hold, with the unit that its producer may have meant."""
+    """Return the text of a timestamp beyond any date, with the unit that its producer probably used."""
     units = (("microseconds", time_of(timestamp // 1000)), ("nanoseconds", time_of(timestamp // 1_000_000)))
     meant = next(
         (f"; in {unit} it would be {at:%Y-%m-%d %H:%M} UTC" for unit, at in units if at is not None and at.year < 2100),

@@ -1,5 +1,6 @@
-"""Causes that are settings: a broker with others than its peers, a change right before, a quota that is reached, a
-right that is missing. Most can't be proved from here: they are named beside what they may explain."""
+"""Causes in settings: a broker that differs from its peers, a recent change, a quota that is reached, a missing access
+right. Most can't be proved from here: they are listed next to the symptoms that they may explain.
+"""
 
 from __future__ import annotations
 
@@ -29,22 +30,23 @@ from console.triage.past import ConfigChange, is_over
 from console.triage.remembered import remembered
 
 BEFORE = timedelta(minutes=5)
-"""How long before a symptom a change may have been to be named beside it."""
+"""The longest time between a change and a symptom for naming the change next to it."""
 LIMIT = (0.75, 1.35)
-"""Shares of a quota between which a rate sits at it: quotas are means over samples (quota.window.num), and the size of
-records is a mean too."""
+"""Shares of a quota between which a rate is at its limit: quotas are means over samples (quota.window.num), and record
+sizes are also means.
+"""
 CONSUMERS, PRODUCERS = "consumer_byte_rate", "producer_byte_rate"
 LONG_ENOUGH = 15.0
-"""Seconds over which more is written than a quota allows to read, before the quota is what holds a reader back."""
+"""Seconds of writes above the read quota, after which the quota holds a reader back."""
 _ACLS_SHOWN, _ACLS_REVOKED = 3, 100
 _MANY = 1_000
-"""Quotas of producers that are compared."""
+"""Limit of quotas of producers that are compared."""
 
 # -- brokers that differ -----------------------------------------------------------------------------------------------
 
 
 def _odd(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield brokers that are out of ISRs, or do not compact, and have a setting worse than all others."""
+    """Yield brokers that are out of ISRs, or do not compact, and have a worse setting than all others."""
     snapshot = observations.last.snapshot
     odd = {each.id: keys for each in snapshot.cluster.brokers if (keys := odd_keys(snapshot, each.id))}
     if not odd:
@@ -59,7 +61,7 @@ def _odd(observations: Observations) -> Iterator[cause.Claim]:
     }
     for name, broker in sorted(suffering):
         for key, (mine, others) in odd.get(broker, {}).items():
-            # Settings of the cleaner explain logs that grow, settings of fetchers replicas that lag; not the other way
+            # Settings of the cleaner explain growing logs, settings of fetchers lagging replicas; not the other way
             # round.
             if ("cleaner" in key) is not (name == triage_symptoms.COMPACTED_GROWS):
                 continue
@@ -93,15 +95,15 @@ _EFFECTS = {
     "max.message.bytes": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.LAG_GROWS}),
     "message.max.bytes": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.LAG_GROWS}),
 }
-"""Key -> the symptoms that its change may have."""
+"""Key -> the symptoms that its change may cause."""
 
 
 def _changed(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield one claim for each topic or broker of all that was changed there at once."""
+    """Yield one claim for each topic or broker, for all its changes at one time."""
     found: dict[tuple[ConfigResource, datetime], list[tuple[ConfigChange, list[triage_symptoms.Symptom]]]] = {}
     for change in observations.past.changes:
         if is_over(change, observations.past, observations.last.snapshot):
-            continue  # what is there still is not its doing, and nothing is left to take back
+            continue  # it did not cause the present symptoms, and has no value to restore
         names = _EFFECTS.get(change.key, frozenset()) if not _lets_go(change) else frozenset()
         hit = [each for name in sorted(names) for each in observations.of(name) if _follows(observations, change, each)]
         if hit:
@@ -112,7 +114,7 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _lets_go(change: ConfigChange) -> bool:
-    """Return whether a change takes away a throttle, or raises it: no replica falls behind for that."""
+    """Return whether a change removes a throttle, or raises it: replicas do not fall behind because of it."""
     if not change.key.endswith((".throttled.rate", ".throttled.replicas")):
         return False
     was, became = long_number(change.was), long_number(change.became)
@@ -120,9 +122,9 @@ def _lets_go(change: ConfigChange) -> bool:
 
 
 def _follows(observations: Observations, change: ConfigChange, symptom: triage_symptoms.Symptom) -> bool:
-    """Return whether a symptom began right after a change, of what was changed."""
+    """Return whether a symptom of the changed resource began right after the change."""
     since = observations.since(symptom)
-    # Settings and topics are read one after the other: a symptom may be seen a little before its cause.
+    # Settings and topics are read one after the other: a symptom may appear a little before its cause.
     if since is None or not change.after - timedelta(seconds=5) <= since <= change.at + BEFORE:
         return False
     resource = change.resource
@@ -132,7 +134,7 @@ def _follows(observations: Observations, change: ConfigChange, symptom: triage_s
 
 
 def _is_near(snapshot: Snapshot, symptom: triage_symptoms.Symptom, broker: str) -> bool:
-    """Return whether a broker is what a symptom points to, or has a replica of its partition."""
+    """Return whether a symptom points to a broker, or the broker has a replica of its partition."""
     if broker in map(str, symptom.brokers):
         return True
     topic = snapshot.topics.get(symptom.subject.topic or "")
@@ -183,8 +185,7 @@ def _shown(own: str | None, held: str | None) -> str:
 
 
 class Limit(NamedTuple):
-    """The quota of the one client id of a group. sure: no user has one of its own: who the members are, no answer
-    says."""
+    """The quota of a group's only client id. sure: no user has a quota: no API reports the users of members."""
 
     client: str
     entity: QuotaEntity
@@ -193,11 +194,11 @@ class Limit(NamedTuple):
 
 
 def limit_of(snapshot: Snapshot, group: Group) -> Limit | None:
-    """Return the quota that limits a group's reading from each broker; None if there is none, or several clients read:
-    which of them reads what is unknown.
+    """Return the quota that limits a group's reads from each broker; None if there is none, or several clients read:
+    their shares are unknown.
     """
     clients = {member.client_id for member in group.members or ()}
-    # Quotas are of client ids and users; members report their client id, and no API their user.
+    # Quotas are for client ids and users; members report their client id, and no API their user.
     if len(clients) != 1 or not snapshot.quotas:
         return None
     (client,) = clients
@@ -213,7 +214,7 @@ def limit_of(snapshot: Snapshot, group: Group) -> Limit | None:
 
 
 _NO_ONE = "\0"
-"""A user that no quota names: what applies to it applies to all that have none of their own."""
+"""A user that no quota names, to which the quotas of all users without their own apply."""
 
 
 @remembered
@@ -227,8 +228,8 @@ def _users_with_quota(quotas: Mapping[QuotaEntity, QuotaValues]) -> Sequence[Quo
 
 
 def _limited(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield groups that fall behind and whose client's quota is below what is written for them to a broker; or that
-    read from one about as much as the quota allows.
+    """Yield groups that fall behind while producers write more to a broker for them than the client's quota, or that
+    read about as much from a broker as the quota allows.
     """
     snapshot = observations.last.snapshot
     symptoms = chain.from_iterable(
@@ -238,7 +239,7 @@ def _limited(observations: Observations) -> Iterator[cause.Claim]:
         )
     )
     names = dict.fromkeys(each.subject.group for each in symptoms) if snapshot.quotas else {}
-    known = {each.client_id for each in observations.last.facts.request_logs.throttled}  # it is certain of these
+    known = {each.client_id for each in observations.last.facts.request_logs.throttled}  # the request logs prove these
     for name in names:
         group = snapshot.groups.get(name or "")
         limit = limit_of(snapshot, group) if group is not None else None
@@ -259,13 +260,13 @@ def _limited(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _is_long(trend: LagTrend) -> bool:
-    """Return whether the polls that a trend compares are far enough apart for a rate that is no burst's."""
+    """Return whether the polls of a trend are far enough apart for a rate without bursts."""
     return trend.last.at - trend.base.at >= LONG_ENOUGH
 
 
 def limit_of_reading(observations: Observations, group: Group, topic: str, number: int) -> Limit | None:
-    """Return the quota of a group's client id, if about that much or more is written to the leader of a partition for
-    the group: then that broker delays its answers, for longer than most consumers take between two commits.
+    """Return the quota of a group's client id, if producers write about that much or more to a partition's leader for
+    the group: then that broker delays its responses, for longer than most consumers take between two commits.
     """
     limit = limit_of(observations.last.snapshot, group)
     partition = partition_in(observations.last.snapshot.topics.get(topic), number)
@@ -276,8 +277,8 @@ def limit_of_reading(observations: Observations, group: Group, topic: str, numbe
 
 
 def _throttled(observations: Observations, group: str, limit: Limit, what: str, written: float) -> cause.Claim:
-    """Return the claim of a group at its quota. written: bytes a second to a broker, where they are more than the
-    quota; 0 where reading is only near it.
+    """Return the claim of a group at its quota. written: bytes per second to a broker if above the quota; 0 if reads
+    are only near it.
     """
     sure = bool(written) and limit.sure
     whose = _text(limit.entity)
@@ -317,14 +318,14 @@ def _throttled(observations: Observations, group: str, limit: Limit, what: str, 
 
 
 def _read_rates(poll: triage_symptoms.Poll, group: str) -> Mapping[int, float]:
-    """Return broker -> about how many bytes a second a group reads from it as the leader, over the window of the
-    group's trend. Empty where that is unknown.
+    """Return broker -> about how many bytes per second a group reads from it as the leader, over the window of the
+    group's trend. Empty if that is unknown.
     """
     return _rates(poll, group, lambda each: each.committed)
 
 
 def write_rates(poll: triage_symptoms.Poll, group: str) -> Mapping[int, float]:
-    """Return broker -> about how many bytes a second are written to it, as the leader, of what a group reads."""
+    """Return broker -> about how many bytes per second producers write to it, as the leader, for a group."""
     return _rates(poll, group, lambda each: each.end)
 
 
@@ -351,7 +352,7 @@ def _rates(poll: triage_symptoms.Poll, group: str, offset: Callable[[PartitionLa
 
 
 def _record_size(poll: triage_symptoms.Poll, topic: str) -> float | None:
-    """Return the mean bytes of a record on disk, which are about those that are sent; None if unknown."""
+    """Return the mean bytes of a record on disk, about its size in requests; None if unknown."""
     known = poll.snapshot.topics.get(topic)
     if known is None or not known.partitions:
         return None
@@ -367,11 +368,11 @@ def _record_size(poll: triage_symptoms.Poll, topic: str) -> float | None:
 
 _AT_MOST = 3
 _WRITING = (0.85, 2.0)
-"""Shares of a quota between which it may be one or two producers' limit."""
+"""Shares of a quota between which it may limit one or two producers."""
 
 
 def _written_at_a_limit(observations: Observations) -> Iterator[tuple[str, str]]:
-    """Yield topics that are written to about as fast as a quota allows: no response says which client writes them."""
+    """Yield topics whose write rate is near a quota: no response shows which client writes them."""
     snapshot = observations.last.snapshot
     limits = {entity: quota for entity, values in snapshot.quotas.items() if (quota := values.get(PRODUCERS))}
     if not limits or len(limits) > _MANY:
@@ -396,12 +397,12 @@ def _text(entity: QuotaEntity) -> str:
 
 @remembered
 def _written(rates: Rates, topics: Mapping[str, Topic]) -> Mapping[tuple[str, int], float]:
-    """Return (topic, leader) -> the bytes a second that are written there."""
+    """Return (topic, leader) -> the bytes per second that producers write there."""
     found: dict[tuple[str, int], float] = {}
     for name, topic in topics.items():
         for partition in topic.partitions:
             size = rates.sizes.get((name, partition.number))
-            # Of a shorter time a rate says more of when it was polled than of a limit.
+            # Over a shorter time a rate depends more on the times of the polls than on a limit.
             if size is not None and size.rate and size.at - size.base_at >= WINDOW:
                 key = name, partition.leader
                 found[key] = found.get(key, 0.0) + size.rate
@@ -412,9 +413,7 @@ def _written(rates: Rates, topics: Mapping[str, Topic]) -> Mapping[tuple[str, in
 
 
 def _denied(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield what brokers refuse to this console: no trouble of the cluster, but a limit of what can be reported about
-    it.
-    """
+    """Yield the requests that brokers deny to kac: not a problem of the cluster, but a limit of the diagnosis."""
     parts: dict[str, list[str]] = {}
     remedies: dict[str, str] = {}
     for each in observations.last.snapshot.failures:
@@ -466,7 +465,7 @@ def _said(acl: Acl) -> str:
 
 
 QUOTAS = (cause.CauseRule("quota-exceeded", _limited, hides=_written_at_a_limit),)
-"""Before what a group that is held back looks like."""
+"""In front of the rules for the symptoms of a throttled group."""
 CAUSES = (
     cause.CauseRule("acl-without-type", _untyped),
     cause.CauseRule("config-odd", _odd),

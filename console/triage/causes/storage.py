@@ -1,4 +1,4 @@
-"""Causes that are disks and the metadata quorum."""
+"""Causes in disks and the metadata quorum."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def _failed(observations: Observations) -> Iterator[cause.Claim]:
 
 
 TAKEN_IN = timedelta(seconds=10)
-"""How long brokers and topics may be shown as they were at different times."""
+"""The time for which brokers and topics may be shown as of different moments."""
 
 
 def _lasts(observations: Observations, topic: str, number: int) -> bool:
-    """Return whether a partition has been under-replicated for longer than it takes to see that a broker is down."""
+    """Return whether a partition has been under-replicated for longer than kac needs to notice an absent broker."""
     symptom = observations.seen.get(
         (triage_symptoms.UNDER_REPLICATED, triage_symptoms.Subject(topic=topic, partition=number))
     )
@@ -66,7 +66,7 @@ def _lasts(observations: Observations, topic: str, number: int) -> bool:
 
 
 def _came_back(observations: Observations, broker: int) -> bool:
-    """Return whether a broker came back a moment ago: topics and brokers are not read at one time."""
+    """Return whether a broker came back a moment ago: topics and brokers are not read at the same time."""
     intervals = [
         observations.intervals.get((name, triage_symptoms.Subject(broker=broker)), ())
         for name in (triage_symptoms.BROKER_GONE, triage_symptoms.BROKER_SILENT)
@@ -76,8 +76,8 @@ def _came_back(observations: Observations, broker: int) -> bool:
 
 
 def _offline(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield replicas that are offline on brokers that are up: their directory failed, also before DescribeLogDirs
-    reports it.
+    """Yield replicas that are offline on running brokers: their directory failed, maybe before DescribeLogDirs reports
+    it.
     """
     known = {subject.broker for name, subject in observations.seen if name == triage_symptoms.DIR_ERROR}
     away = triage_symptoms.gone(observations.last.snapshot) | observations.last.silent
@@ -111,18 +111,19 @@ def _offline(observations: Observations) -> Iterator[cause.Claim]:
 
 
 Place = tuple[int, str]
-"""A broker and a log directory of it."""
+"""A broker and one of its log directories."""
 SAME_FILES = 0.001
-"""Share of a file system by which two polls of it differ while it fills: of directories of one host that report no
-other sizes, there is one file system."""
+"""The share of a file system by which two polls of it may differ while it fills: directories of one host with equal
+sizes are on one file system.
+"""
 FEW = 0.1
-"""Share of what was used up, under which what Kafka's logs took of it is not what fills it."""
+"""The share of the used bytes below which Kafka's logs are not the reason."""
 CERTAIN_BYTES = 1_000_000
-"""Bytes that have to be used up until something can be said of who did."""
+"""Least number of used bytes that allows a conclusion about their owner."""
 
 
 def _filling(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield the file systems that fill up: directories that share one are one trouble."""
+    """Yield the file systems that fill up: directories on the same one have one cause."""
     found = [place for place, samples in observations.dirs.items() if _fills(observations, place, samples)]
     for places in _file_systems(observations, found):
         yield _fills_up(observations, places)
@@ -138,7 +139,7 @@ def _fills(observations: Observations, place: Place, samples: tuple[DirSample, .
 
 
 def _file_systems(observations: Observations, places: Iterable[Place]) -> list[list[Place]]:
-    """Return directories by the file system that they are on, as far as their sizes show it."""
+    """Return directories by their file system, as far as their sizes show it."""
     groups: list[list[Place]] = []
     for place in sorted(places):
         mine = next((each for each in groups if _is_one(observations, each[0], place)), None)
@@ -214,12 +215,12 @@ def _fills_up(observations: Observations, places: list[Place]) -> cause.Claim:
 
 
 def _what_else(observations: Observations, places: list[Place]) -> str:
-    """Return that it is not Kafka's logs that fill a file system; ``""`` where it is, or where that is unknown."""
+    """Return a text that other files than Kafka's logs fill a file system; ``""`` if the logs do, or it is unknown."""
     grown = [growth(observations.dirs[place]) for place in places]
     known = [each for each in grown if each is not None]
     if len(known) < len(places):
         return ""
-    # Directories of one file system all report its free bytes, but each its own logs.
+    # Directories of one file system all report its free bytes, but each reports only its own logs.
     used, held = max(each.used for each in known), sum(each.held for each in known)
     if used < CERTAIN_BYTES or held > FEW * used:
         return ""
@@ -295,15 +296,16 @@ def _lost(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _ask_controllers(snapshot: Snapshot) -> Iterator[cause.Next]:
-    """Yield where to look on, where brokers were asked: they do not say which controllers are down."""
+    """Yield the next place to look, if kac asked brokers: they do not report which controllers are down."""
     addresses = () if snapshot.cluster.controllers else controllers_addresses(snapshot)
     if addresses:
         yield cause.Next(f"look which of them are down: kac triage --bootstrap-controller {','.join(addresses[:3])}")
 
 
 def _who_votes(poll: triage_symptoms.Poll, told: str) -> Iterator[cause.Evidence]:
-    """Yield who votes, as was said last or is configured; that it is not known, where controllers are asked. told: what
-    is said beside it."""
+    """Yield the voters as last reported or configured; on controllers also that they are unknown. told: the adjacent
+    text.
+    """
     known = known_voters(poll.snapshot)
     if (text := voters_text(known)) in told or (known is None and not poll.snapshot.cluster.controllers):
         return
@@ -311,7 +313,7 @@ def _who_votes(poll: triage_symptoms.Poll, told: str) -> Iterator[cause.Evidence
 
 
 def _majority_back(poll: triage_symptoms.Poll) -> str:
-    """Return what to start so that there is a leader again: by name where controllers are asked."""
+    """Return the controllers to start so that there is a leader again: by name if kac asks controllers."""
     text = "bring back a majority of the controllers: nothing can be changed until then"
     controllers = {each.id for each in poll.snapshot.cluster.controllers}
     known = known_voters(poll.snapshot)
@@ -323,7 +325,7 @@ def _majority_back(poll: triage_symptoms.Poll) -> str:
     named = ", ".join(controller_at(poll.snapshot, each) for each in away)
     which = f"controller {named}" if len(away) == 1 else f"{missing} of controllers {named}"
     needed = f"{majority(len(voters))} of {len(voters)}"
-    if known is None:  # only a leader says who votes
+    if known is None:  # only a leader reports the voters
         return f"start {which} before any broker: {needed} controllers are needed, if all of them vote"
     return f"start {which} before any broker: {needed} voters are needed"
 

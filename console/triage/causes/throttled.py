@@ -1,4 +1,4 @@
-"""Clients above their quota, as the brokers' request logs say it: the one place that has throttle times by client."""
+"""Clients above their quota, from the brokers' request logs: the only source of throttle times by client."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from console.triage.observations import Observations
 from console.triage.symptoms import COMMIT_STANDS_STILL, LAG_GROWS, Subject
 
 KEYS = {"PRODUCE": "producer_byte_rate", "FETCH": "consumer_byte_rate"}
-"""API -> the quota that its bytes are held to; the time of any request is held to request_percentage."""
+"""API -> the quota for its bytes; request_percentage limits the time of any request."""
 FEWEST = 3
-"""Throttled requests within the window: of fewer a burst may be the reason."""
+"""Least number of throttled requests within the window: fewer may be caused by a burst."""
 RARELY = 10
-"""Of so many requests not even one was throttled: a burst above the quota, after which the client goes on."""
+"""The least ratio is one throttled request in so many: fewer are a burst, after which the client continues."""
 MOST = 20
-"""Clients that are named, the most throttled."""
+"""Limit of clients that are named, the most throttled ones."""
 USER = "User:"
 
 
@@ -31,7 +31,7 @@ def _by_log(observations: Observations) -> Iterator[cause.Claim]:
     groups = _groups(observations) if held else {}
     for client, much in held[:MOST]:
         lagging = groups.get(client.client_id, []) if client.api == "FETCH" else []
-        # Producers have no group; a consumer's throttling matters where its group falls behind.
+        # Producers have no group; the throttling of a consumer matters if its group falls behind.
         yield from (_claim(observations, client, much, group) for group in lagging)
         if not lagging:
             yield _claim(observations, client, much, None)

@@ -1,4 +1,4 @@
-"""Delegation tokens that end soon, because they are not renewed or because they can't be renewed any more."""
+"""Delegation tokens that end soon, because they are not renewed or can no longer be renewed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from console.triage.symptoms import Subject, cluster_time
 
 _MINUTE, _HOUR, _DAY = 60_000, 3_600_000, 86_400_000
 PERIOD_KEY, PERIOD_MS = "delegation.token.expiry.time.ms", _DAY
-"""How long a token lasts from its making or its renewal, and its default in milliseconds."""
+"""The key of a token's lifetime after its creation or renewal, and its default in milliseconds."""
 UNATTENDED, LATE = 4, 20
-"""The last part of its time in which a token should have been renewed: a quarter, or a twentieth where a renewer is
-named or it was renewed before: programs renew after three quarters of the time, or after nine tenths."""
+"""Divisors for the last part of a token's lifetime, in which it should have been renewed: a quarter, or a twentieth if
+it has a renewer or was renewed before: programs renew after three quarters of the time, or after nine tenths.
+"""
 MOST = 3
-"""Tokens of an owner that are named each by itself."""
+"""Limit of an owner's tokens that are named individually."""
 
 
 def _ending(observations: Observations) -> Iterator[cause.Claim]:
@@ -46,9 +47,9 @@ def _period_ms(snapshot: Snapshot) -> int:
 
 
 def _ends_soon(token: DelegationToken, now: int, period: int) -> bool:
-    """Return whether a token ends within a day, and so late in its time that it would have been renewed by now."""
+    """Return whether a token ends within a day, and is past the time at which programs renew it."""
     left = token.expires - now
-    if token.expires >= token.max_time:  # it can't be renewed beyond
+    if token.expires >= token.max_time:  # it can't be renewed further
         return 0 < left < min(_DAY, (token.max_time - token.issued) // UNATTENDED)
     was_renewed = token.expires - token.issued > period + _MINUTE
     share = LATE if was_renewed or token.renewers else UNATTENDED
@@ -56,7 +57,7 @@ def _ends_soon(token: DelegationToken, now: int, period: int) -> bool:
 
 
 def _is_replaced(token: DelegationToken, tokens: Iterable[DelegationToken]) -> bool:
-    """Return whether its owner has a newer one that lasts longer: some programs make another instead of renewing."""
+    """Return whether its owner has a newer one that lasts longer: some programs create a token instead of renewing."""
     return any(
         each.owner == token.owner and each.issued > token.issued and each.expires > token.expires for each in tokens
     )
