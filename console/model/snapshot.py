@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -212,6 +212,13 @@ def with_failures(snapshot: Snapshot, part: str, failures: Iterable[tuple[str, F
 
 def _read_at(snapshot: Snapshot, part: Part, at: datetime) -> Mapping[str, datetime]:
     return {**snapshot.read_at, part: at}
+
+
+def entered(
+    enter: Callable[[Snapshot, Any, datetime], Snapshot], found: object, known: Snapshot, at: datetime
+) -> Snapshot:
+    """Return the snapshot with a response, entered by `enter`; for a `partial` that takes the snapshot last."""
+    return enter(known, found, at)
 
 
 def with_part(part: Part, snapshot: Snapshot, found: object, at: datetime) -> Snapshot:

@@ -743,13 +743,7 @@ async def read_listed(client: Client, part: Part) -> Learned:
     """Read a part of `LISTED`. Raises AdminError, also if the brokers refuse."""
     listed = LISTED[part]
     found = await client.run(getattr(import_module(f"console.admin.{listed.module}"), listed.operation))
-    return partial(_entered, listed.enter or partial(refresh.with_part, part), found)
-
-
-def _entered(
-    enter: Callable[[Snapshot, Any, datetime], Snapshot], found: object, known: Snapshot, at: datetime
-) -> Snapshot:
-    return enter(known, found, at)
+    return partial(refresh.entered, listed.enter or partial(refresh.with_part, part), found)
 
 
 async def _record_times(

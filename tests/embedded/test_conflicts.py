@@ -113,7 +113,7 @@ def _value(value: object, slot: plan_edits.Slot) -> object:
 @pytest.fixture
 async def cluster() -> AsyncIterator[EmbeddedCluster]:
     async with EmbeddedCluster(ClusterSpec(brokers=2)) as running:
-        running.pipeline.record = Recording().add
+        Recording().attach(running.pipeline)
         yield running
 
 
@@ -189,7 +189,7 @@ async def one_round(cluster: EmbeddedCluster, client: AdminClient, number: int, 
         seen["nothing to do"] += 1
         return
     recording = Recording()
-    cluster.pipeline.record = recording.add
+    recording.attach(cluster.pipeline)
     watch = Watch(cluster, recording)
     stop = state.subscribe(watch.changed)
     victims = rng.sample(staging.added, rng.randint(1, min(2, len(staging.added))))

@@ -255,7 +255,7 @@ def _key(api: str) -> int:
 
 async def test_a_recording_is_saved_and_replayed(cluster: EmbeddedCluster, tmp_path: Path) -> None:
     recording = Recording()
-    cluster.pipeline.record = recording.add
+    recording.attach(cluster.pipeline)
     async with RawClient(cluster, 1) as client, RawClient(cluster, 3) as other:
         await client.ask("update_features", 1, share_on)
         client.send(framed(header(18, 0)))

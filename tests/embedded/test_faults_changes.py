@@ -395,7 +395,7 @@ async def test_somebody_deletes_the_topic_first(running: EmbeddedCluster) -> Non
 async def test_a_session_is_replayed_on_another_cluster(running: EmbeddedCluster, tmp_path: Any) -> None:
     """The real client's requests, recorded, saved, and sent again, leave the same behind."""
     recording = Recording()
-    running.pipeline.record = recording.add
+    recording.attach(running.pipeline)
     async with linked(running) as link:
         for case in CASES:
             if case.api != "delete_topics":

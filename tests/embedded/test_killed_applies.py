@@ -109,14 +109,14 @@ async def measured(cluster: EmbeddedCluster, runs: ForkedRuns) -> Moments:
     began: list[float] = []
     clock = asyncio.get_running_loop().time
     recording = Recording()
-    cluster.pipeline.record = recording.add
+    detach = recording.attach(cluster.pipeline)
     cluster.faults.add(Fault(Meanwhile(lambda _state: began.append(clock())), api=FIRST, nth=1))
     await runs.start("run", "-b", cluster.bootstrap, "-e", script(1))
     assert await runs.ended() == 0, runs.output
     taken = clock() - began[0]
     cluster.faults.clear()
     apis = [entry.api for entry in recording]
-    cluster.pipeline.record = None
+    detach()
     return Moments(len(apis) - apis.index(FIRST), taken)
 
 

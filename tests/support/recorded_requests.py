@@ -7,11 +7,12 @@ import json
 import struct
 from base64 import b64decode, b64encode
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from console.embedded.context import RequestContext
+from console.embedded.request_pipeline import RequestPipeline
 from console.model.numbers import json_text
 from console.safe_files import PRIVATE, write_whole
 from console.wire.schemas import Messages
@@ -42,6 +43,23 @@ class Recording:
 
     def __init__(self, limit: int = 100_000) -> None:
         self._entries: deque[Recorded] = deque(maxlen=limit)
+
+    def attach(self, pipeline: RequestPipeline) -> Callable[[], None]:
+        """Keep every request that passes a pipeline from now on, and return what ends that."""
+        answer = pipeline.answer
+
+        async def recorded(
+            request: Any, context: RequestContext, found: Messages, frame: bytes, *more: Any
+        ) -> bytes | None:
+            data = None
+            try:
+                data = await answer(request, context, found, frame, *more)
+                return data
+            finally:
+                self.add(context, found, frame, data)
+
+        pipeline.answer = recorded  # type: ignore[method-assign]
+        return lambda: vars(pipeline).pop("answer", None)
 
     def add(self, context: RequestContext, found: Messages, frame: bytes, data: bytes | None) -> None:
         """Keep one request, and its answer with its length."""

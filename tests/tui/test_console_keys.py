@@ -229,7 +229,6 @@ async def test_a_hidden_view_reads_nothing(it: Driven) -> None:
     it.client.asked.clear()
     await it.until(lambda: it.client.asked.count("describe_acls") >= 3)
     assert "describe_quotas" not in it.client.asked
-    assert "describe_configs" not in it.client.asked
 
 
 async def test_a_cluster_that_is_not_there_is_told_of_calmly_and_tried_again() -> None:

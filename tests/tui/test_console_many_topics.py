@@ -9,7 +9,7 @@ from console.embedded.replicas import striped
 from console.embedded.spec import ClusterSpec
 from console.model.quota import QuotaEntity
 from console.session import rate_reading, snapshot_reader
-from console.tui.panes import only_trouble, quotas, usage, view
+from console.tui.panes import only_trouble, quotas, table, usage
 from console.tui.reading import start
 from tests.support import worlds
 from tests.tui.console_app import Driven, driven
@@ -22,7 +22,7 @@ ALL = "exclamation_mark"
 @pytest.fixture(autouse=True)
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """One topic is many."""
-    for module in (rate_reading, snapshot_reader, only_trouble, quotas, usage, view):
+    for module in (rate_reading, snapshot_reader, only_trouble, quotas, usage, table):
         monkeypatch.setattr(module, "MANY", 0)
 
 
