@@ -244,7 +244,7 @@ class S3Files(files.Filesystem):
 
             def renew() -> None:
                 while not ended.wait(_LENT_SECONDS):
-                    with suppress(files.StoreError):  # retried later; a client that needs the keys before reports that they have expired
+                    with suppress(files.StoreError):  # retried later; a client with expired keys reports that
                         write()
 
             write()

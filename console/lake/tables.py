@@ -227,7 +227,7 @@ class Batch:
         return replace(self, note={**self.note, **more})
 
 
-# -- maintenance that keeps a lake small: compaction of files, deletion of replaced rows and of old rows of bronze
+# -- maintenance that keeps a lake small: compaction of files, deletion of replaced rows and of old rows of bronze -----
 
 # These rows of bronze may be deleted: requests by the second (the minutes made from them stay, and are not made again),
 # records without an entity, unreadable lines, and whole snapshots of a metadata log that showed no difference: without
