@@ -251,7 +251,7 @@ def _config(entity: Any, names: Pseudonyms) -> Any:
 
 
 def _member(entity: Any, names: Pseudonyms) -> Any:
-    """Return the changed fields of a member of a classic group. Its assignment is kept: triage of groups needs it."""
+    """Return the changed fields of a member of a classic group. Its assignment keeps pseudonyms of topics."""
     partitions: dict[str, list[int]] = {}
     for topic, number in consumer_assignment(entity.member_assignment):
         partitions.setdefault(names.name(topic), []).append(number)
