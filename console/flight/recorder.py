@@ -82,7 +82,7 @@ class Recorder:
             if future.set_running_or_notify_cancel():
                 try:
                     future.set_result(work(sink))
-                except Exception as error:  # for the caller
+                except Exception as error:  # noqa: BLE001 - the caller gets it
                     future.set_exception(error)
 
         self._waiting.put(do)
