@@ -1,8 +1,8 @@
 """The metadata log over the network, from the controllers' own listener, as a source of the lake's streams (KIP-595,
 KIP-630). The driver and the executors need all of kac, and the context by name.
 
-Controllers write an empty record twice a second (metadata.max.idle.interval.ms): a log with only such records is
-written at most every `IDLE_SECONDS`.
+Controllers write an empty record twice a second (metadata.max.idle.interval.ms): a log with only such records is held
+back for at most `IDLE_SECONDS`.
 """
 
 from __future__ import annotations

@@ -64,8 +64,7 @@ def session(
 
     Args:
         settings: Spark's settings, which override those of `console.lake.spark`. Java gets them through its
-            authenticated
-            socket: they appear in no command line, environment or file.
+            authenticated socket: they appear in no command line, environment or file.
         java: the program.
         jars: Java's jars in addition to Spark's own, with Delta's.
         options: Java's own, visible to all users.

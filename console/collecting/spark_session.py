@@ -206,7 +206,7 @@ def _first_error(path: Path, start: int) -> str:
 
 @contextmanager
 def _log(environ: Mapping[str, str]) -> Iterator[IO[bytes]]:
-    """Open Spark's log, 0600; a log that has grown is kept as one former log."""
+    """Open Spark's log, 0600; rotate it to one former log if it has grown."""
     path = spark_log(environ)
     try:
         private_folder(path.parent)

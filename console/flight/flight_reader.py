@@ -387,8 +387,7 @@ def _made_ours(path: Path, copy: Path) -> bool:
 
     Raises:
         RecordError: the head is not that of a record of this format. It is checked before SQLite reads it: the page
-            with
-            the names of tables has as many entries as ours.
+            with the names of tables has as many entries as ours.
     """
     with copy.open("rb") as file:
         head = file.read(_HEAD)

@@ -54,7 +54,7 @@ class Sent(NamedTuple):
 
 
 class Tap:
-    """Turn each answer to one client into an `Answer`. Not thread-safe: use it on the client's loop."""
+    """Turn each answer to one client into an `Answer`. Not thread-safe: call it on the client's loop."""
 
     def __init__(self, keep: Callable[[answer.Answer], None]) -> None:
         """Pass each answer to `keep` at once; it must not block."""

@@ -276,8 +276,7 @@ class Application:
 
         Raises:
             LakeError: it is not the topic that was read until now: nothing of the batch may be written. A topic that
-                was
-                created again is read from its first record when the stream starts again.
+                was created again is read from its first record when the stream starts again.
         """
         topic = self._topics.get(name)
         if topic is None:

@@ -215,8 +215,7 @@ class Filesystem:
 
         Returns:
             Sorted by name, with hidden files, without broken links and files deleted meanwhile; empty if the folder
-                does not
-            exist.
+            does not exist.
         """
         listed = []
         with suppress(FileNotFoundError), os.scandir(folder) as found:

@@ -49,7 +49,7 @@ IN_A_BUCKET = 200
 _ENTITIES = pa.schema([(name, pa.string()) for name in schema.ENTITY])
 
 
-# -- what is new -----------------------------------------------------------------------------------------------------
+# -- new keys --------------------------------------------------------------------------------------------------------
 
 _KEYS = {
     schema.KRAFT_RECORD: (
@@ -133,7 +133,7 @@ def news_of(keys: DataFrame) -> News:
     )
 
 
-# -- what is made again ------------------------------------------------------------------------------------------------
+# -- the entities to make again ----------------------------------------------------------------------------------------
 
 
 class Touched(NamedTuple):
@@ -197,7 +197,7 @@ class All(Exception):
     """Signal that a whole cluster has to be made again."""
 
 
-# -- frames of what a group is made of ---------------------------------------------------------------------------------
+# -- the frames of a group ---------------------------------------------------------------------------------------------
 
 _USED: Mapping[str, tuple[str, ...]] = {
     "record": ("log_offset", "in_snapshot", "record_ts", "record_type", "payload", "value_hmac"),
@@ -380,7 +380,7 @@ class Renewal:
         )
         return {(cluster, id_): (type_, key) for cluster, id_, type_, key in rows}
 
-    # -- what polls and the log now reach ------------------------------------------------------------------------------
+    # -- the reach of polls and the log --------------------------------------------------------------------------------
 
     def _spread(
         self,
@@ -468,7 +468,7 @@ def _only(rows: pa.Table, wanted: frozenset[Entity] | None) -> pa.Table:
     return rows.filter(pa.array((each in wanted for each in rows_of(rows, *schema.ENTITY)), pa.bool_()))
 
 
-# -- what holds for whole clusters -------------------------------------------------------------------------------------
+# -- the state of whole clusters ---------------------------------------------------------------------------------------
 
 
 class Known:

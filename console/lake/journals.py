@@ -25,7 +25,7 @@ from console.model.entity_types import BY_NUMBER
 from console.model.numbers import EPOCH
 from console.safe_files import open_plain
 
-# -- what an edit sets ------------------------------------------------------------------------------------------------
+# -- the settings of an edit ------------------------------------------------------------------------------------------
 
 
 class Setting(NamedTuple):

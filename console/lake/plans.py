@@ -118,8 +118,7 @@ class Source(ABC):
 
         Returns:
             Picklable parts, one for each task. The same offsets always give the same parts, since Spark repeats a
-                failed
-            batch.
+            failed batch.
 
         Raises:
             UnreadableInput: an input is invalid.

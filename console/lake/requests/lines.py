@@ -154,7 +154,7 @@ def _of_second(second: int) -> datetime:
     return EPOCH + timedelta(seconds=second)
 
 
-# -- what is said of a log of which no line can be read ---------------------------------------------------------------
+# -- the form of a log without a readable line ------------------------------------------------------------------------
 
 
 class Form(NamedTuple):

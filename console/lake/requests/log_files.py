@@ -317,7 +317,7 @@ def zone_problem(zone: str) -> str:
 
 
 class AmbiguousHourError(ValueError):
-    """A file lies inside an hour that the clock shows twice, and nothing shows which pass it is of."""
+    """A file lies inside an hour that the clock shows twice, and nothing shows in which pass."""
 
 
 @dataclass(frozen=True)
@@ -427,7 +427,7 @@ def _span(file: LogBytes, end: int) -> tuple[datetime, datetime] | None:
     return first, latest
 
 
-# -- how far each file was read, and what is new in it ----------------------------------------------------------------
+# -- the progress in each file, and its new range ---------------------------------------------------------------------
 
 PARTS = 32
 """Approximate count of parts for the new bytes: each part costs a tenth of a second more than its lines, and a file."""
@@ -604,7 +604,7 @@ def _inspect(file: LogBytes, stat: Mapping[str, Any], owner: str, known: Progres
     return _Seen(file.path, stat, line, line_end, survey)
 
 
-# -- the work of reading what is new ----------------------------------------------------------------------------------
+# -- the parts to read ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -687,7 +687,7 @@ def read_part(part: Part) -> Iterator[pa.RecordBatch]:
         yield from counted(whose, file.blocks(part.start, part.end))
 
 
-# -- of which form a log is that can't be read ------------------------------------------------------------------------
+# -- the form of an unreadable log ------------------------------------------------------------------------------------
 
 FEW = 100
 """Least count of lines or batches whose share of damage is judged: with fewer, a broker may have just begun."""

@@ -166,7 +166,7 @@ def author_changes(cluster_id: str, entity: Entity, authors: Iterable[Author]) -
         )
 
 
-# -- the author of a change: the requests and journal entries whose time covers it and whose content is the same -------
+# -- the author of a change: the requests and journal entries with a time that covers it and the same content ----------
 
 # If exactly one author fits, it is named; if several fit, all are named; never a guess. Authors whose own time covers
 # the change are preferred to those that are off by a little, and these to those that are off by more: see `STEPS`. A

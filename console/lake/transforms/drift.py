@@ -115,7 +115,7 @@ def from_baseline(values: Sequence[Peer], baseline: Sequence[Wanted]) -> Iterato
 # -- the table -------------------------------------------------------------------------------------------------------
 
 A_PAIR = 2
-"""Count of clusters with which neither differs from a majority."""
+"""Number of clusters without a majority: neither of two is the outlier."""
 _OF_EACH_CLUSTER = (":topic_id", UNOBSERVED)
 _STATIC = "STATIC_BROKER_CONFIG"
 

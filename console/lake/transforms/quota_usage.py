@@ -99,7 +99,7 @@ def _number(text: str | None) -> float | None:
     return value if math.isfinite(value) else None
 
 
-# -- what counts for which limit --------------------------------------------------------------------------------------
+# -- the usage that counts for a limit --------------------------------------------------------------------------------
 
 _BYTES_KEYS = {"PRODUCE": quota.PRODUCER_BYTE_RATE, "FETCH": quota.CONSUMER_BYTE_RATE}
 _MUTATIONS = ("CREATE_TOPICS", "DELETE_TOPICS", "CREATE_PARTITIONS")
@@ -154,8 +154,7 @@ def used_minutes(cluster_id: str, seconds: Iterable[pa.Table], wanted: range, li
 
     Args:
         seconds: REQUEST_1S's rows of the minutes, and of the ten seconds before, which the first rates include; by
-            time.
-            A second and its key may occur several times.
+            time. A second and its key may occur several times.
         wanted: minutes since 1970.
     """
     found: dict[_Scope, dict[int, _Minute]] = defaultdict(lambda: defaultdict(_Minute))
