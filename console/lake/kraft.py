@@ -907,9 +907,9 @@ Range = tuple[int, int]
 
 class Decoder:
     """A decoder of batches into rows. key: for the HMAC of secrets; None leaves `value_hmac` empty. report: called for
-    unreadable records; for records of a newer version only for the first in a file. Unreadable records become rows of the
-    type ``UNKNOWN(n)`` with the payload ``{}``; n is -1 if the type itself is unreadable, as for the rest of a damaged
-    batch.
+    unreadable records; for records of a newer version only for the first in a file. Unreadable records become rows of
+    the type ``UNKNOWN(n)`` with the payload ``{}``; n is -1 if the type itself is unreadable, as for the rest of a
+    damaged batch.
     """
 
     def __init__(self, key: bytes | None, report: Report) -> None:

@@ -1,11 +1,15 @@
 """A lake: a folder, or a prefix in a bucket.
 
-``` lake.json                       format, id, time of creation data/<table>/                   Delta tables, written
-by Spark checkpoints/<stream>/           Spark's progress of each stream; <stream>.topic: the identity of its topic
-landing/polls, landing/journal  deliveries of hosts, until the application has processed them collect/<cluster>.json.gz
-the state of a cluster at its last poll runs/<run>.json                 reports of the last runs, also of failed ones
-lock, hmac.key                  the holder of the lock; the key of HMACs sources.yaml, policies.yaml, baseline.yaml
-the operator's ```
+```
+lake.json                       format, id, time of creation
+data/<table>/                   Delta tables, written by Spark
+checkpoints/<stream>/           Spark's progress of each stream; <stream>.topic: the identity of its topic
+landing/polls, landing/journal  deliveries of hosts, until the application has processed them
+collect/<cluster>.json.gz       the state of a cluster at its last poll
+runs/<run>.json                 reports of the last runs, also of failed ones
+lock, hmac.key                  the holder of the lock; the key of HMACs
+sources.yaml, policies.yaml, baseline.yaml    the operator's
+```
 """
 
 from __future__ import annotations
