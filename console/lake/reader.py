@@ -109,8 +109,8 @@ zone.
 class Part:
     """A part of a table. Rows that replace each other are always in the same part.
 
-    clusters: ids; None: all. entities: types and keys, of any of the clusters; (): all. since, until: whole hours of
-    the table's first column of times, [since, until).
+    clusters: ids; None: all. entities: types and keys, of any of the clusters; (): all. since, until: of the
+    table's first column of times, [since, until), extended to whole hours.
     """
 
     clusters: tuple[str, ...] | None = None

@@ -433,7 +433,7 @@ def client_host(connection: str) -> str | None:
     """Return the client's address in the name of a connection; None if the name has another form.
 
     Kafka's form (ServerConnectionId) is ``10.0.0.1:9092-10.0.0.7:40000-1-0``, without the last number before Kafka 4;
-    IPv6 addresses have no brackets.
+    IPv6 addresses are as they are.
     """
     own = _OWN_PORT.search(connection)
     host, _, rest = connection[own.end() :].rpartition(":") if own else ("", "", "")
