@@ -1,1 +1,3 @@
-"""How a lake is filled: polls, Java and Spark for the application, the demo; and what is in it: report, checks."""
+"""Work on a lake's clusters and machine: polls, Java and Spark for the application, the demo, the report, and
+checks.
+"""

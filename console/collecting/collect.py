@@ -1,8 +1,8 @@
-"""`kac lake collect`: polls clusters and writes what has changed since the last poll.
+"""`kac lake collect`: polls clusters and writes the changes since the last poll.
 
 `collect(lake, contexts, progress)` polls once, several clusters at a time; `keep_collecting` repeats that until it is
-stopped. A cluster that does not answer is named in the report and delays no other. One that answers with the id of
-another is refused: `refused_claims`. Needs no Spark: what was read is delivered into the lake's folder `landing/`.
+stopped. The report names a cluster that does not answer, which delays no other. A cluster that answers with the id of
+another one is refused: `refused_claims`. Needs no Spark: results are delivered into the lake's folder `landing/`.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ from console.session.session import Session
 from console.session.snapshot_reader import Client, Refused
 
 IN_FLIGHT = 16
-"""Clusters that are polled at the same time."""
+"""Limit for the clusters polled at the same time."""
 TIMEOUT = 120.0
-"""Seconds that one cluster may take."""
+"""Timeout for one cluster, in seconds."""
 KEPT_POLLS = 12
-"""Polls that wait while the lake can't be written to; the oldest are dropped."""
+"""Limit for the polls kept while the lake can't be written to; the oldest are dropped."""
 _NOT_THERE = ("UNSUPPORTED", "SECURITY_DISABLED")
-"""Refusals by clusters without the feature: no errors."""
+"""Error names of a cluster without the feature; these are not reported as errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterReport:
     """The result of one cluster.
 
-    cluster_id: None if it did not answer and was never polled. resources: their number. changed, gone: how many of them
-    since the last poll. refused: what could not be read, a line each. failure: why nothing could. seconds: duration of
-    the poll.
+    cluster_id: None if it did not answer and was never polled. resources: their count. changed, gone: counts since the
+    last poll. refused: the parts that could not be read, a line each. failure: the error, if nothing could be read.
+    seconds: duration of the poll.
     """
 
     context: str
@@ -76,7 +76,7 @@ class ClusterReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of a run. run_id: ``""`` if nothing was delivered. rows: delivered."""
+    """The result of a run. run_id: ``""`` if nothing was delivered. rows: count of delivered rows."""
 
     run_id: str
     clusters: tuple[ClusterReport, ...]
@@ -84,19 +84,19 @@ class Report:
 
     @property
     def complete(self) -> bool:
-        """Whether every cluster answered, and refused nothing that it has."""
+        """Whether every cluster answered and refused no part."""
         return all(each.failure is None and not each.refused for each in self.clusters)
 
     @property
     def message(self) -> str | None:
-        """The errors and refusals as one text for the table of runs; None: none."""
+        """The errors and refusals as one text for the table of runs; None if there are no errors."""
         lines = [f"{each.context}: {each.failure}" for each in self.clusters if each.failure is not None]
         lines += [f"{each.context}: {line}" for each in self.clusters for line in each.refused]
         return "; ".join(lines) or None
 
 
 Progress = Callable[[str, int, int], None]
-"""Called with (the context and the result of the last cluster, clusters done, clusters in all)."""
+"""A callback with (context and result of the last cluster, clusters done, clusters in total)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,8 @@ def collect(
     timeout: float = TIMEOUT,
     names: Collection[str] | None = None,
 ) -> Report:
-    """Poll these clusters and write the results. timeout: seconds for each. names: all contexts that are configured,
-    see `refused_claims`. LakeError: another run writes, the disk is full …
+    """Poll these clusters and write the results. timeout: seconds for each cluster. names: all configured contexts, see
+    `refused_claims`. Raises LakeError: another run writes, the disk is full …
     """
     states = LastStates(lake)
     return write_down(poll_all(states, contexts, progress, timeout), states, names)
@@ -134,10 +134,11 @@ def keep_collecting(
     *,
     names: Callable[[], Collection[str] | None] = lambda: None,
 ) -> None:
-    """Poll every so many seconds, until `stop` is set.
+    """Poll at an interval, until `stop` is set.
 
-    contexts, names: called each time, so that a changed file counts; see `collect`. told: called with each report.
-    While the lake can't be written to, polls are kept and delivered with the next.
+    every: interval in seconds. contexts, names: called for each poll, so that changes of their file take effect; see
+    `collect`. told: called with each report. While the lake can't be written to, polls are kept and delivered with the
+    next one.
     """
     waiting: list[PollResult] = []
     states = LastStates(lake)
@@ -160,7 +161,7 @@ def keep_collecting(
 def poll_all(
     states: LastStates, contexts: Sequence[Context], progress: Progress, timeout: float = TIMEOUT
 ) -> list[PollResult]:
-    """Return what each cluster answers, in the order of the contexts; nothing is written."""
+    """Poll each cluster, and return the results in the order of the contexts. Writes nothing."""
     owners = states.owners()
 
     def topics_of(context: Context, cluster_id: str) -> list[str]:
@@ -193,7 +194,7 @@ async def poll_context(
     topics_of: Callable[[str], Collection[str]] = lambda _: (),
     timeout: float = TIMEOUT,  # noqa: ASYNC109
 ) -> PollResult:
-    """Return what one cluster answers, within so many seconds."""
+    """Poll one cluster, within a timeout in seconds."""
     seen: Observation | Failure
     begun = time.monotonic()
     client = AdminClient(structs.replace(context.settings, read_only=True))
@@ -215,7 +216,7 @@ async def poll_context(
 
 
 class Claim(NamedTuple):
-    """A context whose cluster answered with an id. declares: whether the context itself names that id."""
+    """A context whose cluster answered with an id. declares: whether the context's configuration has that id."""
 
     context: str
     cluster_id: str
@@ -226,14 +227,13 @@ class Claim(NamedTuple):
 def refused_claims(
     owners: Mapping[str, Owner], claims: Sequence[Claim], names: Collection[str] | None = None
 ) -> dict[str, Failure]:
-    """Return the contexts whose poll is dropped, because another context's cluster has that id already; the error by
-    context. Pure.
+    """Return the contexts whose poll is dropped, because the cluster of another context already has the id; context ->
+    error. Pure.
 
     Several contexts may poll one cluster if each of them declares its id, or if they have the same addresses and are
-    polled in one run. Of several new ones, those that declare the id are preferred to those that do not; of several
-    others none is kept, since nothing shows which of them is right. owners: who polled a cluster before. names: the
-    contexts that are configured, None if unknown; one that declares the id replaces an owner that is not configured any
-    more.
+    polled in one run. Among several new contexts, those that declare the id go first; if none declares it, all are
+    refused, since nothing shows which one is right. owners: the context of each cluster's last poll. names: the
+    configured contexts; None if unknown. A context that declares the id replaces an owner that is no longer configured.
     """
     refused: dict[str, Failure] = {}
     for cluster_id in dict.fromkeys(each.cluster_id for each in claims):
@@ -269,8 +269,8 @@ def _taken_id(claim: Claim, others: Sequence[str]) -> Failure:
 
 
 def write_down(taken: Sequence[PollResult], states: LastStates, names: Collection[str] | None = None) -> Report:
-    """Deliver results as one file, which the lake's streams read. names: see `refused_claims`. LakeBusy: another does
-    the same; OSError: the disk is full …
+    """Deliver results as one file, which the lake's streams read. names: see `refused_claims`. Raises LakeBusy: another
+    process delivers; OSError: the disk is full …
     """
     lake, run_id = states.lake, new_run_id()
     with lake.files.lock(lake.path("collect/lock"), this_process(run_id, "collect")):
@@ -285,13 +285,13 @@ def write_down(taken: Sequence[PollResult], states: LastStates, names: Collectio
 def _polls(
     states: LastStates, taken: Sequence[PollResult], names: Collection[str] | None
 ) -> tuple[list[Landed], Iterable[ClusterReport], Mapping[str, tuple[Owner, State]]]:
-    """Return what is delivered, the reports, and the states of the clusters that answered."""
+    """Return the polls to deliver, the reports, and the states of the clusters that answered."""
     owners = states.owners()
     known = {owner.context: cluster_id for cluster_id, owner in owners.items()}
     answers = [(each.context, each.seen.cluster_id) for each in taken if not isinstance(each.seen, Failure)]
     claims = [Claim(of.name, id_, of.cluster_id == id_, frozenset(of.settings.bootstrap)) for of, id_ in answers]
     refused = refused_claims(owners, claims, names)
-    # Of several contexts for a cluster one is enough: its owner, if it is among them.
+    # One of several contexts for a cluster is enough: its owner, if it is among them.
     owned = [each for each in claims if each.cluster_id in owners and owners[each.cluster_id].context == each.context]
     first = {each.cluster_id: each.context for each in owned}
     now: dict[str, tuple[Owner, State]] = {}
@@ -345,14 +345,14 @@ _LISTS_GROUPS = 1
 async def poll_cluster(session: Session, known_topics: Callable[[str], Collection[str]]) -> Observation:
     """Read a cluster. known_topics: returns the topics of a cluster id at the last poll.
 
-    Parts that the cluster refuses are among what failed. So are topics that existed at the last poll and are not listed
-    any more, though the brokers do not call them unknown. Raises AdminError if the cluster can't be reached or the
+    `failed` has the parts that the cluster refuses. It also has topics that existed at the last poll and are no longer
+    listed, unless the brokers report them as unknown. Raises AdminError if the cluster can't be reached or the
     connection is lost, Refused if it is not the context's cluster.
     """
     failed: dict[tuple[str, str | None], Failure] = {}
     await session.read_cluster()
     await session.read_topics()
-    # One after the other: a broker answers a connection's requests in their order, and one may take very long.
+    # One after the other: a broker answers a connection's requests in order, and one of them may take long.
     for part in (Part.VERSIONS, Part.QUOTAS, Part.SCRAM, Part.ACLS):
         try:
             await session.read_whole(part)
@@ -369,7 +369,7 @@ async def poll_cluster(session: Session, known_topics: Callable[[str], Collectio
     brokers = [config.broker_resource(broker.id) for broker in snapshot.cluster.brokers]
     topics = [config.topic_resource(name) for name in snapshot.topics]
     await session.read_configs([*topics, *brokers, config.CLUSTER_DEFAULT, *named], at_once=True)
-    with suppress(RequestTimedOut, Disconnected, BadAnswer):  # replicas that moves add count until they are read then
+    with suppress(RequestTimedOut, Disconnected, BadAnswer):  # replicas that moves add count until this read
         await session.read_whole(Part.REASSIGNMENTS)
         if limits_copies(session.snapshot):
             await session.read_log_dirs()
@@ -388,8 +388,8 @@ def _unlisted(version: int | None) -> dict[codes.ResourceType, Failure]:
 
 
 async def _unsure(client: Client, names: list[str]) -> dict[str, Failure]:
-    """Return the missing topics that brokers do not call unknown: a listing silently omits topics without the right to
-    see them.
+    """Return the missing topics that brokers do not report as unknown: a listing silently omits topics that the
+    principal may not describe.
     """
     unsure: dict[str, Failure] = {}
     for start in range(0, len(names), BY_NAME):
@@ -400,16 +400,15 @@ async def _unsure(client: Client, names: list[str]) -> dict[str, Failure]:
     return unsure
 
 
-# -- as resources with values, and those as rows of `snapshot`. A resource has what is set on itself: a topic or group
-# its own overrides; a broker what is set on it at run time, else in its file; brokers' common defaults belong to
-# `broker <default>`. Inherited values are left out: a topic's depend on the broker that is asked. `:endpoints` is what
-# brokers report through the listener that they are asked by (*measured*, 3.9 and 4.3): poll a cluster through one
-# listener, not by turns through two.
+# -- resources with their own values, and their rows of `snapshot`. A topic or group has its own overrides; a broker the
+# values set on it at run time, else those in its file; the common defaults of brokers belong to `broker <default>`.
+# Inherited values are left out: a topic's depend on the broker that answers. `:endpoints` is the endpoint of the
+# listener that the client uses (*measured*, 3.9 and 4.3): poll a cluster always through the same listener.
 
 TYPES = ("topic", "broker", "group", "client-metrics", "quota", "acl", "scram", "feature")
 """The entity types that a poll reads."""
 _PARTS: Mapping[str, str] = {Part.QUOTAS: "quota", Part.ACLS: "acl", Part.VERSIONS: "feature"}
-"""Parts of a snapshot that are read in one request, and their entity types."""
+"""Parts of a snapshot that one request reads -> their entity types."""
 
 
 class Resource(NamedTuple):
@@ -420,7 +419,9 @@ class Resource(NamedTuple):
 
 
 class Value(NamedTuple):
-    """One value of a resource. value: None if it is sensitive. source: Kafka's name of where a config is set."""
+    """One value of a resource. value: None if it is sensitive. source: Kafka's name of the place where a config is
+    set.
+    """
 
     attr: str
     value: str | None
@@ -429,16 +430,16 @@ class Value(NamedTuple):
 
 
 State = Mapping[Resource, tuple[Value, ...]]
-"""The state of a cluster: each resource with its values, sorted by attribute. Every resource has at least one."""
+"""The state of a cluster: each resource with its values, sorted by attribute. Every resource has at least one value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
     """The result of one poll.
 
-    at: the time of the last answer. failed: the errors, by entity type and key; None: of all of the type. Of a resource
-    that is in `state` as well its configs could not be read; attributes with a colon are known. owned: the throttles
-    that running moves use, by resource: they come and go with the moves, and are not in `state`.
+    at: time of the last answer. failed: entity type and key -> error; the key None stands for the whole type. If a
+    resource is in both `failed` and `state`, its configs could not be read; its attributes with a colon are known.
+    owned: resource -> the throttles that running moves use. They come and go with the moves, and are not in `state`.
     """
 
     cluster_id: str
@@ -449,7 +450,7 @@ class Observation:
 
 
 class Row(NamedTuple):
-    """A row of the table, without the columns that all rows of a poll have in common."""
+    """A row of the table, without the columns that all rows of a poll share."""
 
     kind: str
     entity_type: str
@@ -461,7 +462,7 @@ class Row(NamedTuple):
 
 
 def observation(snapshot: Snapshot, at: datetime, unread: Mapping[tuple[str, str | None], Failure]) -> Observation:
-    """Return the result of a poll. unread: what is not in the snapshot without being among its failures."""
+    """Return the result of a poll. unread: errors that are not among the snapshot's failures."""
     failed: dict[tuple[str, str | None], str] = {}
     for each in snapshot.failures:
         if each.part == Part.SCRAM:
@@ -486,7 +487,7 @@ def observation(snapshot: Snapshot, at: datetime, unread: Mapping[tuple[str, str
 
 
 def _owned(snapshot: Snapshot) -> Mapping[Resource, frozenset[str]]:
-    """Return the throttles that belong to running moves, or may: where the moves could not be read."""
+    """Return the throttles that belong to running moves, or that may, if the moves could not be read."""
     found: dict[Resource, set[str]] = defaultdict(set)
     for resource, key in owned_by_moves(snapshot):
         if key in THROTTLES:
@@ -498,7 +499,7 @@ def _owned(snapshot: Snapshot) -> Mapping[Resource, frozenset[str]]:
 def _values(snapshot: Snapshot, failed: Collection[tuple[str, str | None]]) -> dict[Resource, list[Value]]:
     found: dict[Resource, list[Value]] = defaultdict(list)
     for name, topic in settled_topics(snapshot):
-        # Listed and not described, without an error: it was deleted in between.
+        # A topic that was listed but not described, without an error, was deleted in between.
         if config.topic_resource(name) in snapshot.configs or ("topic", name) in failed:
             found[Resource("topic", name)] = [
                 Value(":partitions", str(len(topic.partitions))),
@@ -529,9 +530,9 @@ def _values(snapshot: Snapshot, failed: Collection[tuple[str, str | None]]) -> d
         found[Resource("acl", upon)].append(Value(attr, entities.ACL_SET))
     for user, credentials in snapshot.scram.items():
         if ("scram", user) in failed:
-            continue  # what is known of it is of before
+            continue  # the known credentials are outdated
         found[Resource("scram", user)] += (Value(c.mechanism.label, scram_text(c.iterations)) for c in credentials)
-    # The levels that the brokers have from the controller; the highest, if a broker lags.
+    # All brokers have the levels from the controller; if a broker lags, the highest counts.
     levels = sorted(level for version in snapshot.versions.values() for level in version.finalized_features.items())
     for feature, level in levels:
         found[Resource("feature", feature)] = [Value(":level", str(level))]
@@ -542,9 +543,9 @@ _OF_A_BROKER = (config.own_source(config.broker_resource(0)), codes.STATIC_BROKE
 
 
 def _own_values(entity_type: str, resource: config.ConfigResource, configs: config.ConfigSet) -> Iterator[Value]:
-    """Yield the values that a resource sets itself. A broker's are set on it at run time, else in its file, even if the
-    default for all brokers overrides them; a synonym of another name (log.retention.hours below log.retention.ms) is an
-    entry of its own.
+    """Yield the values that a resource sets itself. For a broker these are the values set on it at run time, else those
+    in its file, even if the default for all brokers overrides them; a synonym of another name (log.retention.hours
+    below log.retention.ms) is an entry of its own.
     """
     on_broker = resource.type == codes.BROKER and not resource.is_cluster_default
     for entry in configs if on_broker else configs.overrides(resource):
@@ -558,12 +559,12 @@ def _own_values(entity_type: str, resource: config.ConfigResource, configs: conf
 
 
 def state_rows(state: State) -> list[Row]:
-    """Return the rows of all values."""
+    """Return a row for each value."""
     return [Row("state", type_, key, *value) for (type_, key), values in state.items() for value in values]
 
 
 def status_rows(seen: Observation) -> list[Row]:
-    """Return one heartbeat with the types that were read completely, by commas, and a row for each error."""
+    """Return one heartbeat with the types that were read completely, separated by commas, and a row for each error."""
     incomplete = {entity_type for entity_type, _ in seen.failed}
     complete = [each for each in TYPES if each not in incomplete]
     failures = [Row("failed", entity_type, key, value=why) for (entity_type, key), why in seen.failed.items()]
@@ -571,18 +572,19 @@ def status_rows(seen: Observation) -> list[Row]:
 
 
 def landed(rows: Sequence[Row], cluster_id: str, at: datetime) -> Landed:
-    """Return the rows of a poll as they are delivered."""
+    """Return the rows of a poll in the form of delivery."""
     return Landed(cluster_id, (at - EPOCH) // timedelta(microseconds=1), [*rows])
 
 
-# -- what a poll adds. Pure.
+# -- the rows of one poll. Pure.
 
 
 def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
     """Return the rows of the table `snapshot`, and the new state.
 
-    A known resource that is not listed was deleted only if all of its type could be listed; if that failed, or reading
-    its configs did, its state stays. What belongs to a running move stays as it was before the move.
+    A known resource that is not listed counts as deleted only if all resources of its type were listed; if the listing
+    failed, or the read of its configs did, its state stays. Values that belong to a running move stay as before the
+    move.
     """
     now = dict(seen.state)
     for entity, keys in seen.owned.items():
@@ -601,14 +603,14 @@ def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
     return [*state_rows(changed), *gone], now
 
 
-# -- the last states, and under which context each cluster was polled. They save rows of a poll: where one is missing,
-# all of a cluster is delivered again, which makes no change of it.
+# -- the last states, and the context of each cluster's last poll. They reduce the rows of a poll: if one is missing,
+# the whole cluster is delivered again, which adds no change.
 
 OWNERS = "collect/owners.json"
 
 
 class Owner(NamedTuple):
-    """The context under which a cluster was last polled. declares: whether it names the cluster's id itself."""
+    """The context of a cluster's last poll. declares: whether its configuration has the cluster's id."""
 
     context: str
     declares: bool
@@ -628,7 +630,7 @@ class LastStates:
         return self._known[cluster_id]
 
     def owners(self) -> Mapping[str, Owner]:
-        """Return the context of each cluster that was polled, by the cluster's id."""
+        """Return cluster id -> the context of its last poll."""
         text = self.lake.own_file(OWNERS)
         with suppress(ValueError, TypeError):
             return {of: Owner(*owner) for of, owner in json_of(text or "{}").items()}
@@ -656,5 +658,5 @@ class LastStates:
         try:
             rows = json_as(gzip.decompress(text), list[tuple[str, str, tuple[Value, ...]]])
         except (OSError, EOFError, zlib.error, ValueError):
-            return {}  # it is written again
+            return {}  # the next poll writes it again
         return {Resource(type_, key): values for type_, key, values in rows}

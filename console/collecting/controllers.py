@@ -1,8 +1,8 @@
 """The metadata log over the network, from the controllers' own listener, as a source of the lake's streams (KIP-595,
-KIP-630): needs all of kac where it runs, the driver and the executors, and the context by name there.
+KIP-630). The driver and the executors need all of kac, and the context by name.
 
-Controllers write an empty record twice a second (metadata.max.idle.interval.ms): what has no other records waits for
-`IDLE_SECONDS` at most.
+Controllers write an empty record twice a second (metadata.max.idle.interval.ms): a log with only such records is held
+back for at most `IDLE_SECONDS`.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from console.lake.plans import SOURCES, Offset, RecordSource, Settings
 from console.lake.transforms.change_event import tagged
 
 IDLE_SECONDS = 300.0
-"""How long records that change nothing wait to be written down."""
+"""Limit for the time in seconds for which records without a change are held back."""
 _IDLE = "NoOpRecord"
 _PART_BYTES = 64 << 20
-"""Of a log that is taken in at once."""
+"""Approximate bytes of a log that are read at once."""
 _MOST_BYTES = 512 << 20
-"""Of one transaction, which has to be read as a whole."""
+"""Limit for the bytes of one transaction, which has to be read as a whole."""
 
 
 class _Log(NamedTuple):
-    """A cluster's log, while it is read."""
+    """The open connection to a cluster's log."""
 
     loop: asyncio.AbstractEventLoop
     link: Link
@@ -46,7 +46,7 @@ class _Log(NamedTuple):
 
 
 class ControllerLogs(RecordSource):
-    """The metadata logs of `inputs.controllers`. Its offset has the log's own, by cluster."""
+    """The metadata logs of `inputs.controllers`. Its offset has the log's own offset, by cluster."""
 
     name = given = "controllers"
 
@@ -56,11 +56,11 @@ class ControllerLogs(RecordSource):
         self._idle_since = time.monotonic()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without connections, which is what tasks get."""
+        """Return the state for tasks, without connections."""
         return {**super().__getstate__(), "_open": {}}
 
     def newest(self, start: Offset) -> Offset:
-        """Return the offset behind the last ended transaction of each log."""
+        """Return the offset behind the last completed transaction of each log."""
         now = dict(start)
         for each in self._settings.inputs.controllers:
             at = int(start.get(each.cluster_id, 0))
@@ -72,7 +72,7 @@ class ControllerLogs(RecordSource):
         return now
 
     def _is_idle(self, plan: LogPlan) -> bool:
-        """Return whether nothing but empty records came, and not for long."""
+        """Return whether the log has only empty records, and `IDLE_SECONDS` have not passed."""
         if time.monotonic() > self._idle_since + IDLE_SECONDS:
             return False
         troubles = list(plan.troubles)
@@ -81,11 +81,11 @@ class ControllerLogs(RecordSource):
         return not troubles and types <= {_IDLE}
 
     def parts(self, start: Offset, end: Offset) -> Sequence[tuple[str, int, int]]:
-        """Return from where to where each log is read."""
+        """Return the range of each log to read."""
         return [(of, int(start.get(of, 0)), upto) for of, upto in end.items() if start.get(of) != upto]
 
     def most_rows(self, start: Offset, end: Offset) -> int:
-        """Return the offsets between, as of a log that is read from files."""
+        """Return the count of offsets, as for a log in files."""
         return sum(upto - since for _, since, upto in self.parts(start, end))
 
     def read(self, part: tuple[str, int, int]) -> Iterator[pa.RecordBatch]:
@@ -115,7 +115,7 @@ class ControllerLogs(RecordSource):
         self._open = {}
 
     def _fetch(self, of: Controllers, start: int, end: int | None = None) -> LogPlan:
-        """Return what follows an offset: see `_read`. UnreadableInput."""
+        """Return the plan of the log from an offset on: see `_read`. Raises UnreadableInput."""
         try:
             if of.cluster_id not in self._open:
                 context = resolve(load(os.environ, Path.home()), name=of.context, environ=os.environ)
@@ -141,8 +141,8 @@ async def _closed(link: Link, log: ControllerLog) -> None:
 
 
 async def _read(log: ControllerLog, cluster_id: str, start: int, end: int | None) -> LogPlan:
-    """Return what follows an offset, up to what is committed and before `end`, or to the end of `_PART_BYTES`; of an
-    open transaction all. Of a snapshot all, wherever it ends.
+    """Return the plan of the log from an offset on, up to the committed offset and before `end`, or to the end of
+    `_PART_BYTES`; an open transaction is read as a whole. A snapshot is also read as a whole, whatever its end.
     """
     found = await log.read(start)
     fetched = partial(plan_fetched, source=ControllerLogs.name, cluster_id=cluster_id, start=start)
@@ -154,7 +154,7 @@ async def _read(log: ControllerLog, cluster_id: str, start: int, end: int | None
             break
         more = await log.read(found.next)
         if isinstance(more, Snapshot):
-            break  # what was read is not there any more; the next round takes the snapshot
+            break  # the records were deleted meanwhile; the next round reads the snapshot
         data += more.data
         found = more
     return fetched(bytes(data), end=found.next if end is None else min(found.next, end), is_snapshot=False)

@@ -1,7 +1,7 @@
-"""`kac lake demo`: a lake with the records of a day of three clusters, which no update has read yet.
+"""`kac lake demo`: a lake with the records of a day of three clusters, before its first update.
 
 The day was recorded (`demo_day.tar.xz`, by `python -m tests.support.demo_day`): metadata logs, request logs, a journal,
-polls and states, as they lie in a lake. Here they are unpacked, and their times moved.
+polls and states, in the layout of a lake. Here they are unpacked, and their times shifted.
 """
 
 from __future__ import annotations
@@ -33,15 +33,17 @@ DAY = Path(__file__).with_name("demo_day.tar.xz")
 DAY_END = datetime(2026, 3, 4, 12, tzinfo=UTC)
 """The end of the recorded day."""
 FOLDER = "demo"
-"""In the lake: the clusters' logs, their states, the journals."""
+"""Folder in the lake: the clusters' logs, their states, the journals."""
 STATE = "clusters.json"
 _MARK = "made-by-kac-lake-demo"
 _TIME = re.compile(rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)([.,])(\d{3,6})")
-"""In request logs and journals."""
+"""Times in request logs and journals."""
 
 
 class Demo(NamedTuple):
-    """The result. state: the option ``--state`` of ``kac demo`` that restores the clusters. clusters: id by name."""
+    """A new demo. state: for the option ``--state`` of ``kac demo``, which restores the clusters. clusters: name ->
+    id.
+    """
 
     lake: Lake
     clusters: dict[str, str]
@@ -54,10 +56,10 @@ def cluster_id_of(name: str) -> str:
 
 
 def make(where: str, end: datetime, passed: Progress = lambda *_: None) -> Demo:
-    """Make a new lake with a day that ends at `end`; replaces a former demo.
+    """Create a lake with a day that ends at `end`; replace a former demo.
 
-    passed: gets the name of each file that is written. LakeError: another lake is there. OSError: the disk is full, no
-    permission.
+    passed: called with the name of each written file. Raises LakeError: another lake is there; OSError: the disk is
+    full, no permission.
     """
     lake = new_lake(where)
     root = Path(lake.where)
@@ -72,7 +74,7 @@ def make(where: str, end: datetime, passed: Progress = lambda *_: None) -> Demo:
                 deliver(lake, _moved_polls(content, end - DAY_END), FOLDER)
             else:
                 (root / entry.name).parent.mkdir(parents=True, exist_ok=True)
-                # The clusters' states hold credentials.
+                # The clusters' states contain credentials.
                 write_whole(root / entry.name, _moved(Path(entry.name), content, end - DAY_END), PRIVATE)
             passed(entry.name, done, len(entries))
     names = clusters_of("fleet", ClusterSpec())
@@ -80,7 +82,7 @@ def make(where: str, end: datetime, passed: Progress = lambda *_: None) -> Demo:
 
 
 def new_lake(where: str) -> Lake:
-    """Make an empty lake; deletes a former demo. LakeError: another lake is there, or a demo with more than demo
+    """Create an empty lake; delete a former demo. Raises LakeError: another lake is there, or a demo with further
     clusters.
     """
     with suppress(NoLake):
@@ -99,7 +101,7 @@ def new_lake(where: str) -> Lake:
     return Lake.create(where)
 
 
-# -- times that are moved ---------------------------------------------------------------------------------------------
+# -- shifted times ----------------------------------------------------------------------------------------------------
 
 
 def _moved(path: Path, content: bytes, by: timedelta) -> bytes:

@@ -1,4 +1,4 @@
-"""Checks what a lake needs on this machine, with a remedy for each problem. Does not start Spark."""
+"""Checks of a lake's requirements on this machine, with a remedy for each problem. Does not start Spark."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ from console.plan.amounts import size
 from console.present.names import plural
 
 TESTED = {"pyspark": "4.2.0"}
-"""Versions that are tested."""
+"""Package -> the tested version."""
 OF_EXECUTORS = ("pyarrow", "crc32c", "msgspec")
-"""What the zip for a cluster can't bring: C extensions."""
+"""C extensions, which the zip for a cluster can't include."""
 TESTED_JAVA = (17, 21, 25)
 _JARS_FOR = {Group.DELTA: "tables", Group.S3: "lakes in S3", Group.KAFKA: "topics"}
 MOST_FILES = 3
-"""Of those that are named in a line."""
+"""Limit for the files named in a line."""
 LEAST_ROOM = 5 * 1024 * MIB
 """Bytes for Spark's sorting on disk; with less, a day of a busy cluster may not fit."""
 
 
 def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
-    """Yield all checks. lake: its path, None to leave it out."""
+    """Yield all checks. lake: its path; None to leave it out."""
     python = f"{sys.version.split()[0]} ({sys.executable})"
     of_executors = f"executors of a cluster need 3.10 or newer, with {', '.join(OF_EXECUTORS)}"
     yield Check("Python", Health.OK, f"{python}; {of_executors}")
@@ -85,7 +85,7 @@ def _java(javas: list[Java]) -> Iterator[Check]:
         )
         yield Check("Java", Health.BAD, tried, remedy)
         return
-    for each in javas[: javas.index(taken)]:  # the user wanted these
+    for each in javas[: javas.index(taken)]:  # the user preferred these
         yield Check("Java", Health.NOTE, f"not taken: {each.place}: {each.problem}", "set it to Java 17 or newer")
     found = f"{taken.version} of {taken.place} ({taken.program})"
     if major(taken.version) in TESTED_JAVA:
@@ -95,8 +95,9 @@ def _java(javas: list[Java]) -> Iterator[Check]:
 
 
 def _jars(environ: Mapping[str, str], lake: str | None, javas: list[Java]) -> Iterator[Check]:
-    """Yield a check of the jars that the lake needs, and of others where they are in the cache. One that is missing is
-    fetched to try the way to it."""
+    """Yield a check of the jars that the lake needs, and of others if they are in the cache. If one is missing, it is
+    fetched as a test of the connection.
+    """
     java = next((each.program for each in javas if each.works), Path("java"))
     why: str | None = None
     needed = groups_of(lake or "", topics=False)
@@ -190,9 +191,9 @@ def _lake(where: str) -> Iterator[Check]:
 
 
 def _gone(lake: Lake) -> Iterator[Check]:
-    """Return what of request logs was deleted before it was read, by file and cluster."""
+    """Yield a check of the parts of request logs that were deleted before kac read them, by file and cluster."""
     lost: Counter[tuple[str, str]] = Counter()
-    # Without DuckDB, which has a line of its own, and of damaged files, which has, too.
+    # Missing DuckDB and damaged files are reported by checks of their own.
     with suppress(ModuleNotFoundError, LakeError), closing(Tables(lake.where, lake.files)) as tables:
         lost.update((each.file, each.cluster_id) for each in gone_lines(tables))
     if lost:

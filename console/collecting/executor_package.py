@@ -1,5 +1,6 @@
-"""What a Spark cluster needs of kac, as one zip: `console/lake`, what it imports of `console/model`, and a script that
-starts a job."""
+"""The zip of kac's code for a Spark cluster: `console/lake`, its imports from `console/model`, and a script that starts
+a job.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def write_package(file: Path) -> tuple[Path, Path]:
-    """Write the zip, completely or not at all, and the script beside it. The same kac makes the same bytes. OSError."""
+    """Write the zip, completely or not at all, and the script next to it. One version of kac always writes the same
+    bytes. Raises OSError.
+    """
     file = file.absolute()
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -40,7 +43,7 @@ def write_package(file: Path) -> tuple[Path, Path]:
 
 
 def members() -> Iterator[tuple[str, bytes]]:
-    """Yield names in the zip with their content: sorted, the script last."""
+    """Yield the names in the zip with their content: sorted, the script last."""
     room = (path for path in (_CONSOLE / "lake").rglob("*") if path.suffix in (".py", ".json", ".yaml"))
     packed: dict[Path, bytes] = {}
     left = sorted(room)
@@ -56,7 +59,7 @@ def members() -> Iterator[tuple[str, bytes]]:
 
 
 def _imported(source: bytes) -> Iterator[Path]:
-    """Yield the files of the modules of ours that a module imports, at whatever place in it, and of their packages."""
+    """Yield the files of kac's modules that a module imports, anywhere in it, and of their packages."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("console."):
             for name in (node.module, *(f"{node.module}.{each.name}" for each in node.names)):

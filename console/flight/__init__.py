@@ -1,1 +1,1 @@
-"""The flight record: what brokers answered, and when, so that the past can be shown as if it were live."""
+"""The flight record: the brokers' answers with their times, so that the past can be shown as if it were live."""

@@ -1,8 +1,8 @@
-"""Answers without names: known APIs are decoded, names replaced by stable pseudonyms, and the rest dropped.
+"""Answers without names: known APIs are decoded, names are replaced by stable pseudonyms, and the rest is dropped.
 
-What stays: numbers, ids of brokers and partitions, offsets, times, the words of Kafka itself, and values of configs
-that are numbers, booleans or such words. A pseudonym is a keyed hash, so that a name has the same one everywhere in a
-record, and another one in another record; the key is kept nowhere.
+These stay: numbers, ids of brokers and partitions, offsets, times, Kafka's own words, and config values that are
+numbers, booleans or such words. A pseudonym is a keyed hash, so that a name has the same one everywhere in a record,
+and another one in another record; the key is stored nowhere.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _BROKER, _BROKER_LOGGER = 4, 8
 _NUMBERS = frozenset({1, 3, 4, 5, 6})
 """Types of configs (ConfigType): BOOLEAN, INT, SHORT, LONG, DOUBLE."""
 _DROPPED = frozenset({"error_message", "documentation", "metadata"})
-"""Fields of free text that no rule reads."""
+"""Free-text fields that no rule reads."""
 
 _LISTENER = re.compile(r"(listener\.name\.)([^.]+)(\..*)?", re.DOTALL)
 _WORD_ENDS = re.compile(r"[._-]")
@@ -44,10 +44,10 @@ _THROTTLED = re.compile(r"[\d:,*]*")
 
 
 class Pseudonyms:
-    """Names for names. Equal ones get equal ones."""
+    """A map of names to pseudonyms. Equal names get equal pseudonyms."""
 
     def __init__(self, key: bytes | None = None) -> None:
-        """Hash names with a key; without one, with a new key."""
+        """Use this key for the hashes; None: a new key."""
         self._key = secrets.token_bytes(32) if key is None else key
 
     def _hash(self, name: bytes, size: int) -> bytes:
@@ -61,7 +61,7 @@ class Pseudonyms:
         """Return the pseudonym of a name; the empty name and Kafka's own words stay."""
         if not name or name in VALUES:
             return name
-        if other := next((each for each in NO_ONES if name.endswith(each)), None):  # what triage asks for of its own
+        if other := next((each for each in NO_ONES if name.endswith(each)), None):  # names that triage itself requests
             return self.name(name.removesuffix(other)) + other
         before, colon, after = name.partition(":")
         if colon and before in ("User", "Group") and after:  # a principal
@@ -69,12 +69,13 @@ class Pseudonyms:
         return "n" + self._hash(name.encode("utf-8", "surrogatepass"), 6).hex()
 
     def id(self, id_: UUID | None) -> UUID | None:
-        """Return a keyed hash of an id, in the form of an id; None and the id of all zeros stay."""
+        """Return a keyed hash of an id, in the form of an id; None and the zero id stay."""
         return id_ if id_ is None or not id_.int else UUID(bytes=self._hash(id_.bytes, 16))
 
     def config_key(self, name: str) -> str:
-        """Return a config's name. A listener's name in it gets a pseudonym, and so does a name with words that are not
-        Kafka's."""
+        """Return a config's name, with pseudonyms for a listener's name in it, and for a name with words other than
+        Kafka's.
+        """
         if found := _LISTENER.fullmatch(name):
             before, listener, after = found.groups()
             return f"{before}{self.name(listener)}{self.config_key(after) if after else ''}"
@@ -82,8 +83,9 @@ class Pseudonyms:
         return name if known else self.name(name)
 
     def config_value(self, key: str, value: str | None, type_: int) -> str | None:
-        """Return a config's value. Numbers, booleans and Kafka's own words stay; other items of a list get a pseudonym
-        each."""
+        """Return a config's value. Numbers, booleans and Kafka's own words stay; each other item of a list gets a
+        pseudonym.
+        """
         if not value:
             return value
         if type_ in _NUMBERS and _is_number(value):
@@ -102,9 +104,9 @@ def _is_number(text: str) -> bool:
 
 
 class Anonymous:
-    """A sink that takes the names out of answers before another sink gets them.
+    """A sink that removes the names from answers before it passes them to another sink.
 
-    dropped: answers that could not be read, and are not recorded.
+    dropped: count of answers that could not be decoded, and are not recorded.
     """
 
     def __init__(self, sink: Sink, names: Pseudonyms) -> None:
@@ -115,19 +117,19 @@ class Anonymous:
         self.dropped = 0
 
     def add(self, answer: flight_answer.Answer) -> None:
-        """Hand an answer without names to the other sink; drop one that can't be decoded. Raises OSError."""
+        """Pass an answer without names to the other sink; drop one that can't be decoded. Raises OSError."""
         if answer.api_key == flight_answer.HANDSHAKE:
             try:
                 self._sink.add(self._handshake(answer))
             except (msgspec.DecodeError, RecursionError):
                 self.dropped += 1
             return
-        # What is not known field by field may hold a name anywhere.
+        # An API without a schema may have a name in any field.
         kafka = messages(answer.api_key, answer.version)
         if kafka is None or kafka.proposed:
             self.dropped += 1
             return
-        # A connection is recorded without a request: there is nothing to decode.
+        # A connection is recorded without a request, so there is nothing to decode.
         is_connection = (answer.api_key, answer.version) == (_API_VERSIONS, flight_answer.CONNECTED)
         try:
             request = b"" if is_connection else self._without_names(kafka, answer.request, is_request=True)
@@ -135,13 +137,13 @@ class Anonymous:
         except (MalformedFrame, Unencodable, ValueError, TypeError):
             self.dropped += 1
             return
-        # Messages of brokers have names in their text; the error's own name is enough for triage.
+        # Brokers' messages contain names in their text; the error's own name is enough for triage.
         problem = answer.problem and flight_answer.Problem(answer.problem.kind, answer.problem.name, "", "")
         host = self._names.name(answer.host)
         self._sink.add(answer._replace(host=host, request=request, body=body, problem=problem))
 
     def flush_changed(self) -> None:
-        """Flush what changed of the other sink. Raises OSError."""
+        """Flush the changed answers of the other sink. Raises OSError."""
         self._sink.flush_changed()
 
     def close(self) -> None:
@@ -160,9 +162,10 @@ class Anonymous:
         return answer._replace(host=self._names.name(answer.host), request=request, body=body)
 
     def _without_names(self, kafka: Messages, data: bytes, *, is_request: bool) -> bytes:
-        """Return a message decoded, without names and encoded again; the last ones are cached. Raises MalformedFrame,
-        Unencodable and what kio raises."""
-        # A cluster says the same every two seconds: decoding and encoding again would take most of the time.
+        """Decode a message and encode it again without names; the last results are cached. Raises MalformedFrame,
+        Unencodable, and the errors of kio.
+        """
+        # A cluster sends the same answers every two seconds: without the cache, this would take most of the time.
         known = kafka.key, kafka.version, is_request, data
         made = self._done.pop(known, None)
         if made is None:
@@ -205,15 +208,16 @@ def _value(name: str, kind: str, value: Any, names: Pseudonyms) -> Any:
 
 @cache
 def _plan(entity: Any) -> tuple[tuple[str, str], ...]:
-    """Return the fields that may hold names, each with its type: string, uuid, bytes, or "" for a nested structure."""
+    """Return the fields that may contain names, each with its type: string, uuid, bytes, or "" for a nested
+    structure.
+    """
     kinds = {"string": "string", "uuid": "uuid", "bytes": "bytes", "records": "bytes", None: ""}
     found = ((each.name, each.metadata.get("kafka_type")) for each in fields(entity))
     return tuple((name, kinds[kind]) for name, kind in found if kind in kinds)
 
 
 def _resource_fields(entity: Any, names: Pseudonyms) -> dict[str, Any]:
-    """Return the changed fields of a resource of DescribeConfigs. Brokers are named by their ids there, and these
-    stay."""
+    """Return the changed fields of a resource of DescribeConfigs. Names of brokers are their ids there, and stay."""
     changes: dict[str, Any] = {}
     name = entity.resource_name
     if entity.resource_type in (_BROKER, _BROKER_LOGGER) and name.isascii() and name.isdigit():
@@ -247,7 +251,7 @@ def _config(entity: Any, names: Pseudonyms) -> Any:
 
 
 def _member(entity: Any, names: Pseudonyms) -> Any:
-    """Return the changed fields of a member of a classic group: who reads what is half of what is said of groups."""
+    """Return the changed fields of a member of a classic group. Its assignment keeps pseudonyms of topics."""
     partitions: dict[str, list[int]] = {}
     for topic, number in consumer_assignment(entity.member_assignment):
         partitions.setdefault(names.name(topic), []).append(number)

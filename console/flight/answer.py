@@ -1,4 +1,4 @@
-"""One answer of a broker as bytes, and what a record says about itself."""
+"""One answer of a broker as bytes, and the header of a record."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from typing import NamedTuple
 from msgspec import Struct
 
 BOOTSTRAP = -1
-"""The node of an address that is not known as a broker's."""
+"""The node of an address that is no known broker's."""
 CONNECTED = 0
-"""The version of ApiVersions as whose answer a new connection is recorded, with an empty request: the broker's API keys
-and versions, or why there is no connection."""
+"""The version of ApiVersions under which a new connection is recorded, with an empty request: the answer has the
+broker's API keys and versions, or the problem of the connection.
+"""
 HANDSHAKE = 1 << 15
-"""In place of an API's key, above all of Kafka's: a TLS handshake with a listener. Its request is the listener's name,
-UTF-8, its body a `Shown`."""
+"""Pseudo API key, above all of Kafka's, for a TLS handshake with a listener. Its request is the listener's name, UTF-8,
+its body a `Shown`.
+"""
 
 
 class Shown(NamedTuple):
-    """What a listener's certificate says. subject, issuer: distinguished names (RFC 4514); begins_ms, ends_ms: when it
-    is valid, milliseconds since 1970, UTC. In a record as a JSON array."""
+    """The content of a listener's certificate. subject, issuer: distinguished names (RFC 4514); begins_ms, ends_ms: its
+    validity, milliseconds since 1970, UTC. In a record as a JSON array.
+    """
 
     subject: str
     issuer: str
@@ -27,7 +30,9 @@ class Shown(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Why there is no answer. kind: the class of `console.admin.errors`. The others are its `Failure`'s."""
+    """The reason for a missing answer. kind: the class of `console.admin.errors`. The others are those of its
+    `Failure`.
+    """
 
     kind: str
     name: str
@@ -36,9 +41,9 @@ class Problem(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What was asked, and of whom: answers to the same are each other's predecessors.
+    """A question and its broker: answers with the same one precede each other.
 
-    node: broker id, `BOOTSTRAP` if the address is no known broker's. request: the body of the request, without header.
+    node: broker id; `BOOTSTRAP` if the address is no known broker's. request: the body of the request, without header.
     """
 
     node: int
@@ -50,9 +55,9 @@ class Asked(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer, or that none came.
+    """An answer, or the problem in its place.
 
-    at_ms: when it arrived (or was given up), milliseconds since 1970, UTC; never less than that of the answer before it
+    at_ms: time of arrival (or of giving up), milliseconds since 1970, UTC; never less than that of the answer before it
     in the same part of a record. took_ms: since the request was sent. node, host, port, api_key, version, request: as
     in `Asked`. body: the body of the response, without header; empty with a problem.
     """
@@ -70,24 +75,24 @@ class Answer(NamedTuple):
 
     @property
     def asked(self) -> Asked:
-        """What it answers."""
+        """The question of the answer."""
         return Asked(self.node, self.host, self.port, self.api_key, self.version, self.request)
 
 
 class Header(Struct, frozen=True):
-    """What a part of a record says about itself."""
+    """The header of a part of a record."""
 
     cluster_id: str = ""
     context: str = ""
-    """The name shown, not an address."""
+    """The context's display name, not an address."""
     began_ms: int = 0
     """Milliseconds since 1970, UTC."""
     kac: str = ""
     """The version that recorded it."""
     anonymous: bool = False
     left_off: int = 0
-    """Answers that are missing, since there was no room for them."""
+    """Count of answers that were dropped for lack of room."""
 
 
 class RecordError(ValueError):
-    """A file is no flight record, or one that can't be read. The text says why, for an operator."""
+    """A file is not a flight record, or is unreadable. The text has the reason, for an operator."""

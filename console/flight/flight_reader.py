@@ -1,8 +1,8 @@
-"""Reads a flight record: its answers in the order of time, from any time on, without decoding what comes before.
+"""A reader of flight records: answers in order of time, from any time on, without decoding earlier ones.
 
-A record may be anybody's. It is copied into a private folder first, so that nothing next to it is trusted, nothing is
-locked or written there, and what was there when it was opened stays; then it is read only if its tables are ours to the
-letter.
+A record is untrusted. It is copied into a private folder first, so that no file next to it is trusted, nothing is
+locked or written there, and its content stays as it was when it was opened; then it is read only if its tables are
+exactly ours.
 """
 
 from __future__ import annotations
@@ -29,32 +29,33 @@ from console.model.numbers import LAST_MS
 from console.safe_files import open_plain
 
 MOST_ANSWERS = 5_000_000
-"""A week of a large cluster, polled every 2 s."""
+"""Limit for the answers of a record: a week of a large cluster, polled every 2 s."""
 MOST_AT_ONCE = 1 << 16
-"""Answers of a cell of repeats."""
+"""Limit for the answers in a cell of repeats."""
 CACHED = 64 << 20
-"""Bytes of answers that are kept decoded, the last ones used."""
+"""Limit for the bytes of decoded answers in the cache, which drops the least recently used."""
 MOST_HELD = 512 << 20
-"""Bytes of memory for what else is kept of a file as long as it is open."""
+"""Limit for the memory in bytes of everything else that an open file needs."""
 _ANSWER_SIZE, _QUESTION_SIZE, _PROBLEM_SIZE = 96, 800, 600
-"""Bytes of memory for each of them, about."""
+"""Approximate memory of each in bytes."""
 _LONGEST_TABLE = 1 << 14
-"""Bytes of SQL: more than the text of a table has."""
+"""Limit for the bytes of an SQL text: more than the definition of a table has."""
 _HEAD = 105
-"""Bytes at a database's beginning: its header, and that of the page with the names of its tables."""
+"""Bytes at the beginning of a database: its header, and that of the page with the names of its tables."""
 _SALT = slice(16, 24)
-"""Of the file with a database's last pages: another one once it begins again."""
+"""The salt of the write-ahead log (the file with a database's last pages): it changes when the log begins again."""
 _TRIES = 5
 
 _UNREADABLE = (record_file.Damaged, sqlite3.Error, UnicodeDecodeError)
-"""SQLite's message about a damaged table has the table's bytes, which need not be UTF-8."""
+"""SQLite's message about a damaged table contains the table's bytes, which may be invalid UTF-8."""
 _DAMAGE = (*_UNREADABLE, msgspec.ValidationError)
 T = TypeVar("T")
 
 
 class _Said(NamedTuple):
-    """An answer as it stands in a record. given: a payload, or a problem; None: the same as the last time; an error: it
-    and those behind it can't be read."""
+    """An answer as stored in a record. given: a payload, or a problem; None: the same as the answer before; an error:
+    this answer and those behind it are unreadable.
+    """
 
     number: int
     at_ms: int
@@ -64,20 +65,20 @@ class _Said(NamedTuple):
 
 
 class FlightReader:
-    """An open record. Not for several threads at once.
+    """An open record. Not thread-safe.
 
-    headers: of its parts, in the order of the file. times: when each answer arrived, milliseconds since 1970, UTC,
-    never less than the one before it. damage: what could not be read, empty if the file is whole.
+    headers: of its parts, in the order of the file. times: arrival of each answer, milliseconds since 1970, UTC, never
+    decreasing. damage: description of the unreadable part; empty if the file is whole.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open a record, and index its answers; bodies are decompressed when they are asked for.
+        """Open a record, and index its answers; bodies are decompressed on demand.
 
-        Damage raises nothing: what comes before it can be read, and `damage` says why the rest can't.
+        Damage raises nothing: the answers before it are readable, and `damage` has the reason for the rest.
 
         Raises:
-            RecordError: the file is no flight record, has another format or no header, or is larger than MOST_FILE.
-            OSError: it can't be read, or not be copied into the folder for temporary files.
+            RecordError: the file is not a flight record, has another format or no header, or is larger than MOST_FILE.
+            OSError: it can't be read, or can't be copied into the folder for temporary files.
         """
         self._path = path
         self.headers: tuple[Header, ...] = ()
@@ -98,7 +99,7 @@ class FlightReader:
         self._index()
         if is_cut and not self.damage:
             self.damage = "cut off, and read up to there"
-        # While the index is read a cell of repeats is the longest; from now on payloads are.
+        # For the index, the limit is the size of a cell of repeats; from now on that of a payload.
         self._database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, record_file.MOST_CELL)
         self._of_key = [array("L") for _ in self._asked]
         for index, key in enumerate(self._keys):
@@ -106,12 +107,12 @@ class FlightReader:
 
     @property
     def header(self) -> Header:
-        """What the first part says about itself."""
+        """The header of the first part."""
         return self.headers[0]
 
     @property
     def left_off(self) -> int:
-        """How many answers are missing, since there was no room for them."""
+        """Count of answers that were dropped for lack of room."""
         return sum(header.left_off for header in self.headers)
 
     def require_whole(self) -> None:
@@ -124,7 +125,7 @@ class FlightReader:
         return len(self.times)
 
     def asked(self, index: int) -> Asked:
-        """Return the question to which an answer belongs; no body is decompressed.
+        """Return the question of an answer, without decompressing a body.
 
         Args:
             index: of the answer, from 0, in the order of time.
@@ -133,19 +134,20 @@ class FlightReader:
 
     def is_repeat(self, index: int) -> bool:
         """Return whether an answer has the same bytes, or the same problem, as the one before it to the same
-        question."""
+        question.
+        """
         before = self.before(index)
         return before is not None and self._given[before] == self._given[index]
 
     def before(self, index: int) -> int | None:
-        """Return the index of the previous answer to the same question, None if it is the first one."""
+        """Return the index of the previous answer to the same question; None for the first answer."""
         of_key = self._of_key[self._keys[index]]
-        # Of a question there may be a million answers: they are not counted one by one.
+        # A question may have a million answers, so the place is found by bisection.
         place = bisect_right(of_key, index) - 2
         return of_key[place] if place >= 0 else None
 
     def answer(self, index: int) -> Answer:
-        """Return an answer with its body; equal ones next to each other share the body's bytes.
+        """Return an answer with its body; consecutive equal answers share the body's bytes.
 
         Args:
             index: of the answer, from 0, in the order of time.
@@ -168,8 +170,8 @@ class FlightReader:
         """Return an iterator over the answers of a range, in the order of time.
 
         Args:
-            start: index of the first one.
-            stop: index behind the last one, None for the end of the record.
+            start: index of the first answer.
+            stop: index behind the last answer; None for the end of the record.
 
         Raises:
             RecordError: from the iterator, at a damaged answer.
@@ -199,8 +201,8 @@ class FlightReader:
         except _DAMAGE as error:
             self.damage = f"damaged, and read up to there: {error}"
         try:
-            # By their numbers: times may be equal, or of a clock that was set back.
-            # What comes after damage in one of them is not read in the other.
+            # In the order of their numbers: times may be equal, or from a clock that was set back. After damage in one
+            # of the two tables, the rest of the other is not read either.
             both = map(_until_damage, (self._changed(), self._repeated()))
             for said in heapq.merge(*both, key=itemgetter(0)):
                 self._take(said)
@@ -208,7 +210,7 @@ class FlightReader:
             self.damage = self.damage or f"damaged, and read up to there: {error}"
         if not self.headers:
             raise RecordError(f"{self._path} has no header: it is damaged, or nothing was recorded yet")
-        if any(before > after for before, after in pairwise(self.times)):  # parts of clocks that were set back
+        if any(before > after for before, after in pairwise(self.times)):  # parts from clocks that were set back
             order = sorted(range(len(self.times)), key=self.times.__getitem__)
             self.times, self._keys, self._took, self._given = (
                 array(column.typecode, map(column.__getitem__, order))
@@ -216,7 +218,7 @@ class FlightReader:
             )
 
     def _take_headers(self) -> None:
-        """Read what the parts say about themselves. Raises RecordError, Damaged and sqlite3.Error."""
+        """Read the headers of the parts. Raises RecordError, Damaged and sqlite3.Error."""
         for _, *row in self._database.execute("SELECT * FROM parts ORDER BY id"):
             said = dict(zip(Header.__struct_fields__, row, strict=True))
             try:
@@ -232,7 +234,7 @@ class FlightReader:
         """Yield the rows of a table, whose last column is their checksum, in the order of their numbers.
 
         Raises:
-            Damaged, sqlite3.Error, msgspec.ValidationError: one can't be read.
+            Damaged, sqlite3.Error, msgspec.ValidationError: a row can't be read.
         """
         before = 0
         for *row, crc in self._database.execute(query):
@@ -247,7 +249,7 @@ class FlightReader:
     def _take_question(self, row: record_file.Question) -> None:
         request = self._payload(row.request)
         self._hold(_QUESTION_SIZE + len(request) + len(row.host))
-        # A further part of the file asks the same again under another number.
+        # A further part of the file has the same question under another number.
         asked = Asked(row.node, row.host, row.port, row.api_key, row.version, request)
         key = self._questions[row.id] = self._numbers.setdefault(asked, len(self._asked))
         if key == len(self._asked):
@@ -300,7 +302,7 @@ class FlightReader:
         self._given.append(number)
 
     def _hold(self, size: int) -> None:
-        """Take so many bytes of the memory that a file may take as long as it is open. Raises Damaged."""
+        """Reserve bytes of the memory that an open file may use. Raises Damaged if the limit is exceeded."""
         self._left -= size
         if self._left < 0:
             raise record_file.Damaged(f"it takes more than {MOST_HELD >> 20} MiB of memory")
@@ -314,7 +316,7 @@ def _problem(text: str) -> Problem:
 
 
 def _until_damage(answers: Iterator[_Said]) -> Iterator[_Said]:
-    """Yield answers, and in place of an error an answer that has it."""
+    """Yield answers; an error becomes a last answer that contains it."""
     last = 0
     try:
         for each in answers:
@@ -326,7 +328,7 @@ def _until_damage(answers: Iterator[_Said]) -> Iterator[_Said]:
 
 
 def _repeats(first: int, at_ms: object, cell: object) -> record_file.Repeats:
-    """Return a cell of repeats. Raises Damaged."""
+    """Decode a cell of repeats. Raises Damaged."""
     try:
         if not isinstance(at_ms, int) or not isinstance(cell, bytes):
             raise record_file.Damaged("they are of another type")
@@ -341,15 +343,15 @@ def _repeats(first: int, at_ms: object, cell: object) -> record_file.Repeats:
     return said
 
 
-# -- opening a file that may be anybody's --------------------------------------------------------------------------
+# -- opening an untrusted file -----------------------------------------------------------------------------------------
 
 
 def _opened(path: Path) -> tuple[sqlite3.Connection, bool]:
-    """Return a private copy of a record's database, from which nothing but its own tables can be read, and whether its
-    end is missing.
+    """Return a private copy of a record's database, in which only its own tables are readable, and whether its end is
+    missing.
 
     Raises:
-        RecordError: it is no record of this format, or too large.
+        RecordError: it is not a record of this format, or is too large.
         OSError: it can't be read or copied.
     """
     with tempfile.TemporaryDirectory(prefix="kac-record-") as folder:
@@ -358,7 +360,7 @@ def _opened(path: Path) -> tuple[sqlite3.Connection, bool]:
             is_cut = _made_ours(path, copy)
             database = sqlite3.connect(copy, isolation_level=None, check_same_thread=False)
             _harden(database)
-            # Views, triggers and virtual tables would run what the file says.
+            # Views, triggers and virtual tables would run SQL from the file.
             tables = set(database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"))
         except _UNREADABLE as error:
             raise RecordError(f"{path} is damaged: {error}") from error
@@ -380,11 +382,12 @@ def _harden(database: sqlite3.Connection) -> None:
 
 
 def _made_ours(path: Path, copy: Path) -> bool:
-    """Have SQLite read what is there of a copy whose end is missing, and return whether that is so.
+    """Adjust the header of a copy whose end is missing, so that SQLite reads the rest; return whether the end is
+    missing.
 
     Raises:
-        RecordError: its head is not that of a record of this format. SQLite has not read it by then: the page with the
-            names of tables has as many of them as ours.
+        RecordError: the head is not that of a record of this format. It is checked before SQLite reads it: the page
+            with the names of tables has as many entries as ours.
     """
     with copy.open("rb") as file:
         head = file.read(_HEAD)
@@ -409,10 +412,10 @@ def _made_ours(path: Path, copy: Path) -> bool:
 
 
 def _copied(path: Path, folder: Path) -> Path:
-    """Copy a database, as it is now, into a folder. Returns the copy.
+    """Copy a database, in its present state, into a folder. Return the path of the copy.
 
-    While it is recorded into, and after a kill, its last pages stand in a file next to it. A salt there tells whether
-    pages went from there into the database meanwhile.
+    While a recorder writes to it, and after a kill, its last pages are in a file next to it (the write-ahead log). A
+    change of the salt there shows that pages moved from there into the database meanwhile.
 
     Raises:
         RecordError: it is larger than MOST_FILE, or changes faster than it can be copied.

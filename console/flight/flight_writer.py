@@ -1,4 +1,6 @@
-"""Writes a flight record into a file, a transaction a second, so that it can be read whenever the process ends."""
+"""The writer of a flight record into a file, with a transaction each second, so that the file is readable whenever the
+process ends.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +17,17 @@ from console.flight.store import Store, as_os_errors, create
 from console.safe_files import UntrustedPath, open_private, resolved
 
 SIDE_FILES = ("-wal", "-shm", "-journal")
-"""What SQLite keeps next to a database while it is written."""
+"""Suffixes of SQLite's files next to a database during writes."""
 _CHECKPOINT = 64
-"""Pages that wait in the file next to the record, about: with them it takes 256 KiB more."""
+"""Approximate limit for the pages in the write-ahead log next to the record: 256 KiB."""
 _BUSY_SECONDS = 10.0
 
 
 class FlightWriter(Store):
-    """An open file, for its owner alone. What was committed survives a killed process, and a power cut but for the last
-    seconds. Not for several threads at once.
+    """An open file that only its owner can read. Committed answers survive a killed process, and except for the last
+    seconds a power loss. Not thread-safe.
 
-    size: bytes of the file, once it is closed; from any thread.
+    size: bytes of the file once it is closed; thread-safe.
     """
 
     def __init__(self, path: Path, header: Header, append: bool = False) -> None:
@@ -37,14 +39,14 @@ class FlightWriter(Store):
 
         Raises:
             FileExistsError: the file exists, and `append` is False.
-            UntrustedPath: the file, a link to it, or what SQLite keeps next to it belongs to another user.
-            RecordError: the file to append to is no flight record, or is damaged.
-            OSError: it can't be opened or written.
+            UntrustedPath: the file, a link to it, or a file of SQLite next to it belongs to another user.
+            RecordError: the file to append to is not a flight record, or is damaged.
+            OSError: it can't be opened or written to.
         """
         self.size = 0
         file = open_private(path, os.O_RDWR | (0 if append else os.O_EXCL), in_own_folder=False)
         is_new = not os.fstat(file).st_size
-        os.close(file)  # before SQLite opens it: the locks of a process go with any of its descriptors
+        os.close(file)  # before SQLite opens it: a process loses its locks when any of its descriptors is closed
         target = resolved(path)
         _require_own_side_files(target)
         if not is_new:
@@ -57,13 +59,13 @@ class FlightWriter(Store):
                     database.execute("PRAGMA synchronous = OFF")  # nothing can be lost yet
                 create(database)
             with as_os_errors():
-                # What is committed is appended beside the file: a killed process leaves both whole, and who reads
-                # meanwhile stops no commit.
+                # Commits are appended to a file next to the record: a killed process leaves both whole, and a reader
+                # blocks no commit.
                 database.execute("PRAGMA journal_mode = WAL")
                 database.execute("PRAGMA synchronous = NORMAL")
                 database.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
                 (size,) = database.execute("PRAGMA page_size").fetchone()
-                database.execute(f"PRAGMA max_page_count = {MOST_FILE // size}")  # larger ones are not read
+                database.execute(f"PRAGMA max_page_count = {MOST_FILE // size}")  # the reader's own limit
             super().__init__(database, header)
         except BaseException:
             database.close()
@@ -82,14 +84,16 @@ class FlightWriter(Store):
         """
         try:
             self.flush()
-            with suppress(sqlite3.OperationalError):  # others have it open: they leave one file
+            with suppress(sqlite3.OperationalError):  # if others have it open, the last of them merges the files
                 self.database.execute("PRAGMA journal_mode = DELETE")
         finally:
             self.database.close()
 
 
 def _require_own_side_files(path: Path) -> None:
-    """Raise UntrustedPath where another user put something next to a record: SQLite would take it for a part of it."""
+    """Raise UntrustedPath if another user put a file next to a record: SQLite would treat it as a part of the
+    record.
+    """
     for each in SIDE_FILES:
         side = path.with_name(path.name + each)
         with suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""Words that are Kafka's own, and stay in a record without names."""
+"""Kafka's own words, which stay in an anonymous record."""
 
 from __future__ import annotations
 
@@ -43,4 +43,4 @@ topology total transaction transactional trustmanager truststore ttl two txn typ
 url validator verification version versions voters wait warmup watermark window write zookeeper zstd
 """
 CONFIG_WORDS = frozenset(_CONFIG_WORDS.split())
-"""What names of configs are made of, in 2.8 to 4.4, between dots, dashes and underscores."""
+"""The words of config names, from 2.8 to 4.4, between dots, dashes and underscores."""

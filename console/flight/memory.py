@@ -1,4 +1,4 @@
-"""The last half hour of answers, in memory: what is older is deleted, but for the last answer to each question."""
+"""The last half hour of answers, in memory: older ones are deleted, except for the last answer to each question."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from console.safe_files import PRIVATE, write_whole
 
 KEPT_MS = 30 * 60_000
 MOST_BYTES = 20 << 20
-"""Bytes of the database; with the answers that are held and what waits for them, it stays below 64 MiB."""
+"""Limit for the bytes of the database; with the answers kept decompressed and the queue before it, all stays below 64
+MiB.
+"""
 MOST_HELD = 28 << 20
-"""Bytes of answers that are held decompressed; of 40,000 partitions 6 MB change all the time."""
+"""Limit for the bytes of answers kept decompressed; with 40,000 partitions 6 MB change all the time."""
 PART_MS = 5 * 60_000
-"""How much more than the half hour is kept: so often the oldest goes."""
+"""Interval at which the oldest answers are deleted: so much more than the half hour is kept."""
 
 _FULL = MOST_BYTES * 3 // 4
-"""Bytes that are left where the oldest had to go because it was too much."""
+"""Size in bytes after a deletion for lack of room."""
 _DELETE_OLDER = (
     "DELETE FROM answers WHERE at_ms < ? AND id NOT IN (SELECT max(id) FROM answers WHERE at_ms < ? GROUP BY question)"
 )
@@ -38,31 +40,31 @@ _SIZES = (
 
 
 class Memory(Store):
-    """Keeps what was answered in the last half hour, in at most 64 MiB. Not for several threads."""
+    """The answers of the last half hour, in at most 64 MiB. Not thread-safe."""
 
     def __init__(self, header: Header) -> None:
         """Begin empty.
 
         Args:
-            header: of the files that are written; their times are filled in.
+            header: for the files that are written; their times are filled in.
         """
         database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         create(database)
         super().__init__(database, header, MOST_HELD)
         self.began_ms: int | None = None
-        """From when on all answers are there; None before the first."""
+        """The time from which on all answers are kept; None before the first answer."""
         self.left_off = 0
-        """Answers that are not kept, since the last ones alone take more than MOST_BYTES."""
+        """Count of dropped answers, since the last ones alone take more than MOST_BYTES."""
         self._too_large: dict[Asked, int] = {}
 
     @property
     def size(self) -> int:
-        """Bytes of the database that are in use."""
+        """Bytes in use in the database."""
         whole, free = self.sizes()
         return whole - free
 
     def add(self, answer: Answer) -> None:
-        """Keep an answer, and delete the oldest beyond KEPT_MS or MOST_BYTES."""
+        """Add an answer, and delete the oldest beyond KEPT_MS or MOST_BYTES."""
         if self._too_large and self._is_left_off(answer):
             return
         if self.began_ms is None:
@@ -72,7 +74,7 @@ class Memory(Store):
         if answer.at_ms - self.began_ms >= KEPT_MS + PART_MS:
             self.flush()
             self._delete_before(answer.at_ms - KEPT_MS)
-        # Most answers repeat the one before and write nothing: the size is not asked for after these.
+        # Most answers repeat the one before and write nothing, so their size needs no check.
         if self.database.total_changes > written and self.size > MOST_BYTES:
             self.flush()
             self._make_room(answer.at_ms)
@@ -82,21 +84,21 @@ class Memory(Store):
         self.database.close()
 
     def write(self, path: Path, cluster_id: str, kac: str = "") -> int:
-        """Write all that is kept into a file of mode 0600, whole or not at all.
+        """Write all kept answers into a file of mode 0600, whole or not at all.
 
         Args:
-            kac: its version, ``""`` where it is not said.
+            kac: its version; ``""`` if unknown.
 
         Returns:
-            The size of the file, bytes.
+            The size of the file in bytes.
 
         Raises:
-            OSError: it can't be written.
+            OSError: the file can't be written.
         """
         import tempfile
 
         self.flush()
-        # SQLite writes a file bit by bit, and readable by others: it is made in a folder of this user first.
+        # SQLite writes a file in steps, and readable by others, so it is created in a private folder first.
         with tempfile.TemporaryDirectory(prefix="kac-record-") as folder, as_os_errors():
             whole = Path(folder) / "record"
             said = cluster_id, kac, self.began_ms or 0, self.left_off
@@ -106,17 +108,18 @@ class Memory(Store):
         write_whole(path, data, PRIVATE)
         return len(data)
 
-    # -- what goes -------------------------------------------------------------------------------------------------
+    # -- deletion ------------------------------------------------------------------------------------------------------
 
     def _delete_before(self, at_ms: int) -> None:
-        """Delete the answers before a time, but for the last one to each question, which says what was known then; a
-        cell of repeats that ends later stays whole, with the answers since."""
+        """Delete the answers before a time, except for the last one to each question, which has the state at that time;
+        a cell of repeats that ends later stays whole, with the answers since its beginning.
+        """
         database = self.database
         with as_os_errors():
             straddling = "SELECT min(at_ms) FROM repeats WHERE at_ms < ? AND last_ms >= ?"
             (begins_ms,) = database.execute(straddling, (at_ms, at_ms)).fetchone()
             at_ms = at_ms if begins_ms is None else begins_ms
-            # Once the repeats are gone, the kept answer to a question stands where the last of them was.
+            # After the deletion of repeats, the kept answer to a question gets the time of the last of them.
             last = self._last_repeats(at_ms)
             database.execute("BEGIN")
             database.execute("DELETE FROM repeats WHERE last_ms < ?", (at_ms,))
@@ -133,7 +136,7 @@ class Memory(Store):
         self.began_ms = at_ms
 
     def _last_repeats(self, before_ms: int) -> dict[int, tuple[int, int]]:
-        """Return of the repeats that go when the last one to each question came, and how long it took."""
+        """Return question -> (time, duration) of the last repeat among those that will be deleted."""
         last: dict[int, tuple[int, int]] = {}
         found = self.database.execute("SELECT at_ms, zstd FROM repeats WHERE last_ms < ? ORDER BY id", (before_ms,))
         for at_ms, cell in found:
@@ -149,21 +152,22 @@ class Memory(Store):
         self.forget_missing()
 
     def _make_room(self, now_ms: int) -> None:
-        """Delete the oldest until three quarters are left; where the last answers alone take more, leave the largest of
-        them off for a while, those to questions that no client asks any more first."""
+        """Delete the oldest answers until three quarters of the limit are left. If the last answers alone take more,
+        drop the largest of them for a while, beginning with those to questions that no client asks any more.
+        """
         began = self.began_ms or now_ms
-        # Half of the time first, then ever more: a cluster that became busy has its bytes at the end.
+        # Half of the time first, then more: a cluster that became busy has most of its bytes at the end.
         for part in (2, 4, 8, 16):
             self._delete_before(now_ms - (now_ms - began) // part)
             if self.size <= _FULL:
                 return
         self._delete_before(now_ms + 1)
         self._too_large = {asked: at for asked, at in self._too_large.items() if now_ms - at < PART_MS}
-        # One answer to each question is left now, and that is too much.
+        # Only one answer to each question is left, and these still take too much.
         by_id = {known.id: (asked, known) for asked, known in self.known.items()}
         sizes = dict(self.database.execute(_SIZES).fetchall())
         order = sorted(sizes, key=lambda each: (_is_asked(by_id.get(each), now_ms), -sizes[each]), reverse=True)
-        # A payload goes only with the last answer that is based on it: the size is asked for again after each round.
+        # A payload is deleted only with the last answer based on it, so the size is computed again after each round.
         while order and (excess := self.size - _FULL) > 0:
             while order and excess > 0:
                 number = order.pop()
@@ -177,13 +181,13 @@ class Memory(Store):
                 self._delete_unused()
 
     def _is_left_off(self, answer: Answer) -> bool:
-        """Return whether an answer is one of those for which there was no room a few minutes ago, and count it."""
+        """Return whether an answer is among those dropped for lack of room a few minutes ago, and count it."""
         asked = key_of(answer.asked)
         since = self._too_large.get(asked)
         if since is None:
             return False
         if answer.at_ms - since >= PART_MS:
-            del self._too_large[asked]  # perhaps it is smaller now
+            del self._too_large[asked]  # it may be smaller now
             return False
         self.left_off += 1
         return True

@@ -1,6 +1,6 @@
-"""The form of a flight record: an SQLite database of the tables in `TABLES`, in which bytes of brokers are compressed
-with zstd. What is like something before it is compressed with that as zstd's prefix: of an answer of megabytes in which
-a few offsets grew that leaves a kilobyte.
+"""The format of a flight record: an SQLite database with the tables in `TABLES`, in which the bytes of brokers are
+compressed with zstd. Bytes that resemble earlier ones are compressed with these as zstd's prefix: an answer of several
+megabytes in which a few offsets grew takes a kilobyte.
 """
 
 from __future__ import annotations
@@ -19,24 +19,26 @@ else:
     from compression import zstd
 
 FORMAT = 1
-"""The version of the form, in the database's user_version."""
+"""Version of the format, in the database's user_version."""
 APPLICATION = int.from_bytes(b"kacf")
 """The database's application_id."""
 MOST_FILE = 2 << 30
-"""Bytes of a record's file."""
+"""Limit for the bytes of a record's file."""
 MOST_BYTES = 100 << 20
-"""Bytes of an answer: as many as are read from a broker."""
+"""Limit for the bytes of an answer: the same as for reads from a broker."""
 MOST_CELL = MOST_BYTES + (1 << 16)
 MOST_REPEATS = 8 << 20
-"""Bytes of a cell of `repeats`, decompressed."""
+"""Limit for the decompressed bytes of a cell of `repeats`."""
 CHAIN = 32
-"""Payloads in a row that are each based on the one before; the next one is based on the first of them again."""
+"""Limit for consecutive payloads that are each based on the one before; the next one is based on the first of them."""
 DEEPEST = 3 * CHAIN
-"""Payloads that one is based on, at most."""
+"""Limit for the payloads below one in its chain of bases."""
 MOST_MADE = 256 << 20
-"""Bytes of a payload, and of all that it is based on."""
+"""Limit for the bytes of a payload together with all its bases."""
 LARGEST_BASE = 32 << 20
-"""Bytes of a payload that is a base: with it, another stays in the window of 128 MiB that readers of zstd have."""
+"""Limit for the bytes of a base: with it, another payload still fits the window of 128 MiB that zstd's decoders
+accept.
+"""
 
 TABLES = {
     "meta": """CREATE TABLE meta (
@@ -93,7 +95,7 @@ TABLES = {
                                -- answers further than the one before it, how many ms later, how many ms it took
 )""",
 }
-"""The tables, by their names. Their text stands in each file, so that people can read it there."""
+"""Table name -> its definition. Each file contains the text, so that people can read it there."""
 META = (
     ("what", "a flight record of kac: what the brokers of an Apache Kafka cluster answered, and when"),
     ("opened by", "kac replay FILE, or kac triage --replay FILE"),
@@ -103,20 +105,22 @@ META = (
 )  # fmt: skip
 
 _LEVEL = 9
-"""zstd: of the prefix of a megabyte lower levels forget too much to find what is equal, higher ones find no more."""
+"""zstd level: lower levels forget too much of a prefix of a megabyte to find equal parts, higher ones find no more."""
 _LONG = 8 << 20
-"""Bytes of a prefix of which that level also forgets too much: what is equal is looked for at long distances there."""
+"""Size in bytes of a prefix from which on that level also forgets too much, so equal parts are searched at long
+distances.
+"""
 _SHORTEST_BASE = 8
-"""Bytes; zstd takes no shorter prefix."""
+"""Bytes; zstd accepts no shorter prefix."""
 _WINDOWS = range(10, 28)
-"""Logarithms of sizes."""
+"""Logarithms of window sizes."""
 
 
 class Damaged(ValueError):
     """A part of a record that can't be read."""
 
     number = 0
-    """The number of the first answer that can't be read for it; 0 if it is not known."""
+    """The number of the first answer that is unreadable because of it; 0 if it is unknown."""
 
 
 class Question(NamedTuple):
@@ -145,7 +149,7 @@ class Changed(NamedTuple):
 
 
 class Repeats(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A cell of `repeats`: columns of one length."""
+    """A cell of `repeats`: columns of equal length."""
 
     questions: list[int]
     further: list[int]
@@ -154,12 +158,12 @@ class Repeats(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
 
 
 def crc_of(row: tuple[object, ...]) -> int:
-    """Return the checksum of a row, in 23 bits: SQLite keeps these in three bytes."""
+    """Return the checksum of a row, in 23 bits: SQLite stores these in three bytes."""
     return zlib.crc32(msgspec.json.encode(row)) >> 9
 
 
 def is_base(size: int) -> bool:
-    """Return whether a payload of so many bytes can be the base of others."""
+    """Return whether a payload of this size can be the base of others."""
     return _SHORTEST_BASE <= size <= LARGEST_BASE
 
 
@@ -186,11 +190,11 @@ def unsqueezed(data: bytes, prefix: bytes = b"", most: int = MOST_BYTES) -> byte
     """Return the decompressed bytes.
 
     Args:
-        prefix: what they were compressed with.
-        most: bytes that they may be.
+        prefix: as for the compression.
+        most: limit for the result's size in bytes.
 
     Raises:
-        Damaged: it is no frame of zstd, more than one, or has more bytes.
+        Damaged: it is not a frame of zstd, more than one frame, or has more bytes.
     """
     try:
         known = zstd.ZstdDict(prefix, is_raw=True).as_prefix if prefix else None
@@ -206,14 +210,14 @@ def unsqueezed(data: bytes, prefix: bytes = b"", most: int = MOST_BYTES) -> byte
 
 
 def payload_of(database: sqlite3.Connection, number: int, known: Mapping[int, bytes]) -> bytes:
-    """Return a payload, decompressed with those that it is based on.
+    """Return a payload, decompressed with its bases.
 
     Args:
         number: its id.
-        known: payloads that are decompressed already, by their ids.
+        known: id -> payloads that are already decompressed.
 
     Raises:
-        Damaged: it is not there, can't be decompressed, or is made of too much.
+        Damaged: it does not exist, can't be decompressed, or exceeds a limit of its bases.
         sqlite3.Error: the database can't be read.
     """
     needed: list[tuple[int, bytes]] = []

@@ -1,4 +1,6 @@
-"""Takes answers from a client's thread and keeps them in a thread of its own, so that none waits for the record."""
+"""A queue that takes answers from a client's thread and stores them in a thread of its own, so that the client never
+waits for the record.
+"""
 
 from __future__ import annotations
 
@@ -15,38 +17,39 @@ from console.flight.answer import Answer
 T = TypeVar("T")
 
 PAUSE = 1.0
-"""Seconds between rounds of keeping: answers come in bursts, and a screen that starts goes first."""
+"""Seconds between rounds of storing: answers come in bursts, and a screen that starts goes first."""
 MOST_WAITING = 12 << 20
-"""Bytes of answers that wait to be kept, unless it is said otherwise; further ones are lost."""
+"""Default limit for the bytes of queued answers; further ones are lost."""
 
 log = logging.getLogger(__name__)
 
 
 class Sink(Protocol):
-    """Where answers are kept."""
+    """A store of answers."""
 
     def add(self, answer: Answer) -> None:
-        """Keep an answer. Raises OSError."""
+        """Store an answer. Raises OSError."""
 
     def flush_changed(self) -> None:
-        """Keep the waiting answers if any of them changed: for now no more come. Raises OSError."""
+        """Store the queued answers if any of them changed: no more come for now. Raises OSError."""
 
     def close(self) -> None:
-        """Keep the waiting answers, and close the sink. Raises OSError."""
+        """Store the queued answers, and close the sink. Raises OSError."""
 
 
 class Recorder:
-    """Keeps answers in a sink, on a thread that `begin` starts; what is taken before waits for it.
+    """A queue of answers for a sink, on a thread that `begin` starts; earlier answers wait for it.
 
-    lost: answers that came faster than they could be kept. problem: why nothing more is kept, None while all is well.
+    lost: count of answers that came faster than they could be stored. problem: the error after which nothing more is
+    stored; None if there was no error.
     """
 
     def __init__(self, most_waiting: int = MOST_WAITING) -> None:
-        """Begin with nothing kept. most_waiting: bytes of answers that may wait."""
+        """Begin with an empty queue. most_waiting: limit for the bytes of queued answers."""
         self.lost = 0
         self._most_waiting = most_waiting
         self.problem: OSError | None = None
-        # Without a limit of its own, so that the client's thread never waits: bytes are what is limited.
+        # Without a limit of its own, so that the client's thread never waits: only the bytes are limited.
         self._waiting: queue.SimpleQueue[Answer | Callable[[Sink], None] | None] = queue.SimpleQueue()
         self._waiting_bytes = 0
         self._counting = threading.Lock()
@@ -54,7 +57,7 @@ class Recorder:
         self._thread: threading.Thread | None = None
 
     def take(self, answer: Answer) -> None:
-        """Keep an answer soon. From any thread; never blocks."""
+        """Queue an answer. Thread-safe; never blocks."""
         with self._counting:
             if self._waiting_bytes > self._most_waiting:
                 self.lost += 1
@@ -70,15 +73,16 @@ class Recorder:
         self._thread.start()
 
     def run(self, work: Callable[[Any], T]) -> concurrent.futures.Future[T]:
-        """Run something with the sink that `begin` made, once the answers that were taken before are kept. Only after
-        `begin`."""
+        """Run a function with the sink that `begin` made, after the answers queued before are stored. Only after
+        `begin`.
+        """
         future: concurrent.futures.Future[T] = concurrent.futures.Future()
 
         def do(sink: Sink) -> None:
             if future.set_running_or_notify_cancel():
                 try:
                     future.set_result(work(sink))
-                except Exception as error:  # noqa: BLE001 - it is the caller's
+                except Exception as error:  # noqa: BLE001 - the caller gets it
                     future.set_exception(error)
 
         self._waiting.put(do)
@@ -86,7 +90,7 @@ class Recorder:
         return future
 
     def close(self) -> None:
-        """Keep what waits, and close the sink. Only after `begin`; may be called twice."""
+        """Store the queued answers, and close the sink. Only after `begin`; may be called twice."""
         if self._thread is not None:
             self._waiting.put(None)
             self._hurry.set()
@@ -109,7 +113,7 @@ class Recorder:
                 item = self._waiting.get_nowait()
             except queue.Empty:
                 self._try(sink.flush_changed)
-                # Before the next item comes: if that one hurries, the pause is cut short.
+                # Cleared before the next item comes, which may cut the pause short.
                 self._hurry.clear()
                 item = self._waiting.get()
                 self._hurry.wait(PAUSE)
@@ -119,7 +123,7 @@ class Recorder:
             self._fail(error)
 
     def _try(self, do: Callable[[], None]) -> None:
-        """Do something with the sink unless it has failed before: after a full disk nothing more is written."""
+        """Call a function unless the sink has failed before: after a full disk nothing more is written."""
         if self.problem is None:
             try:
                 do()

@@ -1,5 +1,6 @@
-"""Keeps answers in a record's database: unchanged ones are counted, changed ones are compressed with a former one as
-their base."""
+"""The writer of answers into a record's database: unchanged answers are counted, changed ones are compressed with a
+former one as dictionary.
+"""
 
 from __future__ import annotations
 
@@ -18,35 +19,38 @@ from console.flight.answer import HANDSHAKE, Answer, Asked, Header
 
 WAIT_MS = 1_000
 SAME_WAIT_MS = 10_000
-"""The longest that answers wait to be committed, and that unchanged ones do."""
+"""Limits for the time until answers are committed: changed ones, and unchanged ones."""
 MOST_ANSWERS = 1 << 12
-"""Answers that wait, and unchanged ones that stand in a cell."""
+"""Limit for the answers of a transaction, and for the unchanged ones in a cell."""
 CELL_MS = 60_000
-"""The time of the answers that stand in a cell of repeats, about: it is written again until then."""
+"""Approximate time span of a cell of repeats: until then it is rewritten with more answers."""
 MOST_KNOWN = 1 << 16
-"""Questions, and payloads, of which it is known what they are; those not met for longest go first."""
+"""Limit for the questions, and for the payloads, in the cache; the least recently used are dropped."""
 MOST_HELD = 48 << 20
-"""Bytes of answers that are held decompressed, because they change all the time."""
+"""Limit for the bytes of answers kept decompressed because they change often."""
 HASHED_FROM = 1 << 13
-"""Bytes of a request from which a question is known by its digest, not by its bytes."""
+"""Size in bytes of a request from which on its digest identifies the question."""
 
 _IN_BETWEEN = 1 << 32
-"""Numbers that are left out between two parts."""
+"""Gap between the numbers of two parts."""
 _LAST_NUMBERS = (
     "SELECT ifnull((SELECT max(id) FROM questions), 0),"
     " max(ifnull((SELECT max(id) FROM answers), 0), ifnull((SELECT max(id) FROM repeats), 0))"
 )
 _UNLIKE, _GAIN = 8, 1.1
-"""A payload that becomes less than so many times smaller with a base is also compressed alone, and stays so unless it
-is that much larger then."""
+"""If a payload with a base is not smaller by the first factor, it is also compressed alone, and stored so unless that
+is larger by the second factor.
+"""
 _SMALLER = 4
-"""A payload is based on none that is so many times smaller: the body of an error is no base of a list's."""
+"""Limit of the ratio to a smaller base: the body of an error is not a useful base of a list."""
 _NEAR = 4
-"""Payloads that are decompressed for one that is based on the last one; else the first of the chain is its base."""
+"""Payloads to decompress for one that is based on the last one; beyond that, the first of the chain is the base."""
 
 
 class _Payload(NamedTuple):
-    """A payload in the database. depth: how many others it is based on; made: the bytes of these, and its own."""
+    """A payload in the database. depth: number of payloads below it in its chain of bases; made: total bytes of these
+    and its own.
+    """
 
     id: int
     size: int
@@ -55,8 +59,9 @@ class _Payload(NamedTuple):
 
 
 class Known:
-    """What is known of a question. last: the payload that answered it last; first: the one that begins its chain.
-    problem: why there was no answer the last time; at_ms: when that was."""
+    """The cached state of a question. last: payload of the last answer; first: the payload that begins its chain.
+    problem: the problem of the last answer, if it had one; at_ms: time of the last answer.
+    """
 
     __slots__ = ("at_ms", "digest", "first", "id", "last", "problem")
 
@@ -70,18 +75,18 @@ class Known:
 
 
 class Store:
-    """The writing side of a record: a transaction for the answers of about a second. Not for several threads."""
+    """The writing side of a record: a transaction for the answers of about a second. Not thread-safe."""
 
     def __init__(self, database: sqlite3.Connection, header: Header, most_held: int = MOST_HELD) -> None:
         """Begin a part.
 
         Args:
-            database: has the tables, and is in no transaction.
-            header: what the part says about itself.
-            most_held: bytes of answers that are held decompressed.
+            database: has the tables, and no open transaction.
+            header: of the part.
+            most_held: limit for the bytes of answers kept decompressed.
 
         Raises:
-            OSError: it can't be written.
+            OSError: the database can't be written to.
         """
         self.database = database
         self.known: OrderedDict[Asked, Known] = OrderedDict()
@@ -97,7 +102,7 @@ class Store:
             )
             self.part = made.lastrowid or 0
             (self._questions, number) = database.execute(_LAST_NUMBERS).fetchone()
-        # The last cell of repeats says its first number alone.
+        # The last cell of repeats has only its first number in a column.
         self._number = number + _IN_BETWEEN if number else 0
         self._waiting = self._since = 0
         self._has_changes = self._has_repeats = False
@@ -109,7 +114,7 @@ class Store:
         self._first = self._last = self._first_ms = self._last_ms = 0
 
     def add(self, answer: Answer) -> None:
-        """Keep an answer. It is committed with those of the next WAIT_MS, or by `flush_changed`; an unchanged one may
+        """Add an answer. It is committed with those of the next WAIT_MS, or by `flush_changed`; an unchanged one may
         wait SAME_WAIT_MS.
 
         Raises:
@@ -122,7 +127,7 @@ class Store:
         with as_os_errors():
             if not self._waiting:
                 self._since = answer.at_ms
-                # Another writer is met here, before anything is in the transaction.
+                # A conflict with another writer shows here, before anything is in the transaction.
                 self.database.execute("BEGIN IMMEDIATE")
             self._waiting += 1
             self._number += 1
@@ -145,12 +150,12 @@ class Store:
             self.database.execute("COMMIT")
         self._waiting = 0
         self._has_changes = self._has_repeats = False
-        # A cell that is young is written again, longer: few large cells compress better than many small ones.
+        # A young cell is rewritten with more answers: few large cells compress better than many small ones.
         if self._last_ms - self._first_ms >= CELL_MS or len(self._repeats.questions) >= MOST_ANSWERS:
             self._begin_cell()
 
     def sizes(self) -> tuple[int, int]:
-        """Return the bytes of the database, and how many of them are free. Raises OSError."""
+        """Return the bytes of the database, and the free ones among them. Raises OSError."""
         with as_os_errors():
             pages, free, size = (
                 self.database.execute(f"PRAGMA {each}").fetchone()[0]
@@ -159,13 +164,13 @@ class Store:
         return pages * size, free * size
 
     def forget_missing(self) -> None:
-        """Forget what was deleted from the database; what comes goes into a new cell of repeats."""
+        """Drop cached entries that were deleted from the database, and begin a new cell of repeats."""
         self._begin_cell()
         questions = {number for (number,) in self.database.execute("SELECT id FROM questions")}
         payloads = {number for (number,) in self.database.execute("SELECT id FROM payloads")}
         for asked in [asked for asked, known in self.known.items() if known.id not in questions]:
             del self.known[asked]
-        # What follows is based on what is there: an answer whose payload went counts as one that differs.
+        # New payloads need bases that exist: an answer whose payload was deleted counts as a changed one.
         for known in self.known.values():
             known.first = known.first if known.first is not None and known.first.id in payloads else None
             if known.last is not None and known.last.id not in payloads:
@@ -176,12 +181,12 @@ class Store:
         for number in [number for number in self._raw if number not in payloads]:
             self._raw_size -= len(self._raw.pop(number))
 
-    # -- what an answer becomes ------------------------------------------------------------------------------------
+    # -- how answers are stored ----------------------------------------------------------------------------------------
 
     def _keep(self, answer: Answer) -> None:
         asked = key_of(answer.asked)
         known = self.known.pop(asked, None) or self._ask(answer)
-        self.known[asked] = known  # the question asked last comes last
+        self.known[asked] = known  # the cache is in the order of use
         if len(self.known) > MOST_KNOWN:
             self.known.popitem(last=False)
         known.at_ms = answer.at_ms
@@ -227,17 +232,17 @@ class Store:
         columns.took.append(max(0, answer.took_ms))
         self._last, self._last_ms = self._number, answer.at_ms
         self._has_repeats = True
-        self._release(known.last)  # most answers of a cluster stay as they are
+        self._release(known.last)  # most answers of a cluster stay unchanged
 
     def _change(self, known: Known, answer: Answer, digest: bytes) -> None:
         """Set a question's last payload to a new answer's body."""
         like = answer.api_key, answer.version, False
         payload = self._payloads.get(digest)
         if payload is None:
-            # The first answer to a question is like that of another broker, or to another list of names.
+            # The first answer to a question is similar to that of another broker, or to that for another list of names.
             payload = self._put(answer.body, [*self._bases(known), self._alike.get(like)])
             self._remember(digest, payload, like)
-            if known.last is not None:  # what is answered once, as configs, need not be held
+            if known.last is not None:  # answers that come once, such as configs, need no cache
                 self._hold(payload, answer.body)
         self._release(known.last)
         if not payload.depth or known.first is None:
@@ -264,7 +269,7 @@ class Store:
         if base is not None and len(cell) > len(data) // _UNLIKE:
             alone = record_file.squeezed(data)
             if len(alone) <= len(cell) * _GAIN:
-                base, cell = None, alone  # it needs no other to be there
+                base, cell = None, alone  # it depends on no other payload
         made = self.database.execute(
             "INSERT INTO payloads (base, size, zstd) VALUES (?, ?, ?)",
             (base.id if base is not None else None, len(data), cell),
@@ -276,7 +281,7 @@ class Store:
         self._payloads[digest] = payload
         if len(self._payloads) > MOST_KNOWN:
             self._payloads.popitem(last=False)
-        # One that needs no other: each chain of bases begins with it, and stays short.
+        # Only a payload without a base: each chain begins with one, and stays short.
         if not payload.depth:
             self._alike[like] = payload
 
@@ -292,7 +297,7 @@ class Store:
 
 
 def create(database: sqlite3.Connection) -> None:
-    """Make the tables of a record in an empty database. Raises OSError."""
+    """Create the tables of a record in an empty database. Raises OSError."""
     with as_os_errors():
         database.execute("BEGIN IMMEDIATE")
         database.execute(f"PRAGMA application_id = {record_file.APPLICATION}")
@@ -304,13 +309,15 @@ def create(database: sqlite3.Connection) -> None:
 
 
 def key_of(asked: Asked) -> Asked:
-    """Return what a question is known by: of a long request, as for the offsets of 4,000 partitions, its digest."""
+    """Return the cache key of a question: a long request, such as for the offsets of 4,000 partitions, becomes its
+    digest.
+    """
     return asked._replace(request=_digest(asked.request)) if len(asked.request) >= HASHED_FROM else asked
 
 
 @contextmanager
 def as_os_errors() -> Iterator[None]:
-    """Raise an error of the database as an OSError."""
+    """Convert errors of the database to OSError."""
     try:
         yield
     except (sqlite3.Error, record_file.Damaged) as error:
@@ -328,5 +335,5 @@ def _digest(data: bytes) -> bytes:
 
 
 def _text(text: str) -> str:
-    """Return the text as UTF-8 can encode it: each lone surrogate becomes a question mark."""
+    """Return a text that UTF-8 can encode: each lone surrogate becomes a question mark."""
     return text.encode("utf-8", "replace").decode()

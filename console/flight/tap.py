@@ -1,4 +1,4 @@
-"""Copies what a client was answered, and where it was not: the answers of an allow-list of APIs, and connections."""
+"""A tap on a client: copies of the responses of an allow-list of APIs, of missing responses, and of connections."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ RECORDED = frozenset(
         "streams_group_describe",
     }
 )
-"""kio's names of the APIs that are recorded: reads whose answers hold no record's bytes, credential or token. In their
-answers to DescribeConfigs brokers leave out what is sensitive (ConfigHelper)."""
+"""kio's names of the recorded APIs: reads whose responses contain no record's bytes, credential or token. Brokers leave
+sensitive values out of DescribeConfigs responses (ConfigHelper).
+"""
 
 Address = tuple[str, int]
 
@@ -53,42 +54,44 @@ class Sent(NamedTuple):
 
 
 class Tap:
-    """Makes an `Answer` of what one client is answered. For the thread of the client's loop."""
+    """Turn each answer to one client into an `Answer`. Not thread-safe: call it on the client's loop."""
 
     def __init__(self, keep: Callable[[answer.Answer], None]) -> None:
-        """Hand each answer to `keep` at once; it must not block."""
+        """Pass each answer to `keep` at once; it must not block."""
         self._keep = keep
         self._nodes: Mapping[Address, int] = {}
-        # Time goes on where the clock of the system is set back, and through suspension.
+        # This time continues when the system's clock is set back, and through suspension.
         self._zero_ms = time.time_ns() // 1_000_000 - _elapsed_ms()
 
     def name_nodes(self, brokers: Mapping[int, Address]) -> None:
-        """Set which broker has which address, for the answers that follow."""
+        """Set the brokers' addresses, for the answers that follow."""
         self._nodes = {address: node for node, address in brokers.items()}
 
     def answered(self, sent: Sent, body: bytes, took: float) -> None:
-        """Record an answer. took: seconds since the request."""
+        """Record a response. took: seconds since the request."""
         self._put(sent, body, took, None)
 
     def missed(self, sent: Sent, error: Exception, took: float) -> None:
-        """Record that a request was not answered. error: an AdminError. took: seconds since the request."""
+        """Record a request without response. error: an AdminError. took: seconds since the request."""
         self._put(sent, b"", took, problem_of(error))
 
     def connected(self, address: Address, versions: Mapping[int, tuple[int, int]], took: float) -> None:
         """Record a new connection. versions: API key -> (lowest, highest), from its exchange of ApiVersions. took:
-        seconds."""
-        # As ApiVersions has it in version 0, whatever version was spoken: one form for readers.
+        seconds.
+        """
+        # In the format of ApiVersions version 0, whatever version was used: one format for readers.
         body = struct.pack(">hi", 0, len(versions))
         body += b"".join(struct.pack(">hhh", key, *between) for key, between in versions.items())
         self._put(Sent(address, "api_versions", answer.CONNECTED, b""), body, took, None)
 
     def not_connected(self, address: Address, error: Exception, took: float) -> None:
-        """Record that no connection could be opened, or not in time. error: an AdminError. took: seconds."""
+        """Record a failed or timed-out connection. error: an AdminError. took: seconds."""
         self._put(Sent(address, "api_versions", answer.CONNECTED, b""), b"", took, problem_of(error))
 
     def shook_hands(self, node: int, address: Address, listener: str, shown: answer.Shown | None, took: float) -> None:
-        """Record a TLS handshake with a listener of a node. listener: its name, ``""`` if unknown. shown: what its
-        certificate says, None where the listener can't be reached or has no TLS. took: seconds."""
+        """Record a TLS handshake with a listener of a node. listener: its name, ``""`` if unknown. shown: content of
+        its certificate; None if the listener is unreachable or has no TLS. took: seconds.
+        """
         import msgspec
 
         body = msgspec.json.encode(shown) if shown is not None else b""
@@ -100,7 +103,7 @@ class Tap:
     def _put(self, sent: Sent, body: bytes, took: float, problem: answer.Problem | None) -> None:
         from console.wire.schemas import api_key
 
-        # An API that is not listed was not examined: its answers may hold secrets.
+        # An API that is not listed was not examined: its responses may contain secrets.
         if sent.api in RECORDED:
             node, at = self._nodes.get(sent.address, answer.BOOTSTRAP), self._zero_ms + _elapsed_ms()
             key = api_key(sent.api)
@@ -112,7 +115,7 @@ class Tap:
 
 
 def problem_of(error: Exception) -> answer.Problem:
-    """Return the problem of an AdminError, as it is recorded."""
+    """Return the recorded form of an AdminError."""
     failure = getattr(error, "failure", None) or Failure(type(error).__name__, str(error))
     return answer.Problem(type(error).__name__, failure.name, failure.message, failure.remedy)
 

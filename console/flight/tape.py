@@ -1,6 +1,6 @@
-"""A record as it stands at a time: the newest answer to each question, and to what was asked in other lists.
+"""A record's state at a time: the newest answer to each question, also to questions with other lists of names.
 
-A question that the record does not have is answered from parts of other answers, where they have all of it; never by a
+A question that is not in the record is answered from parts of other answers, if they contain all of it; never by a
 guess.
 """
 
@@ -21,18 +21,18 @@ Address = tuple[str, int]
 API_VERSIONS = 18
 CLOCK = -1
 LATER = -2
-"""In place of an API's key: CLOCK for the time itself, LATER where an answer came later."""
+"""Pseudo keys next to those of APIs: CLOCK for the time itself, LATER if an answer came only later."""
 MOST_TAKEN_APART = 128
-"""Answers that stay decoded."""
+"""Limit for the answers that stay decoded."""
 METADATA, DESCRIBE_CLUSTER = 3, 60
 _OF_ANY_BROKER = (DESCRIBE_CLUSTER, METADATA)
-"""DescribeCluster and Metadata are asked of any broker: who answered last is the one in use."""
+"""Any broker can answer DescribeCluster and Metadata: the one that answered last is the one in use."""
 
 
 class Entry(NamedTuple):
-    """An answer in a record. at_ms: when it came. new: whether it differs from the one before. read: reads all of it.
-
-    asked: whom, and what."""
+    """An answer in a record. asked: the broker and the question. at_ms: time of arrival. new: whether it differs from
+    the one before. read: decodes the whole answer.
+    """
 
     asked: Asked
     at_ms: int
@@ -41,15 +41,16 @@ class Entry(NamedTuple):
 
 
 class Used(NamedTuple):
-    """What was taken from a tape: the keys of APIs that were asked, and the tracks that answered. LATER is a key where
-    something was answered only later, CLOCK where the time itself counts."""
+    """The dependencies of an operation on a tape: the keys of the APIs that it read, and the tracks that answered. The
+    key LATER means that an answer came only later, CLOCK that the result depends on the time itself.
+    """
 
     keys: set[int]
     tracks: set[Track]
 
 
 USED: ContextVar[Used] = ContextVar("used")
-"""Where the present operation notes what it takes."""
+"""The record of dependencies of the present operation."""
 
 
 class Track:
@@ -63,37 +64,39 @@ class Track:
         self._changes: list[int] = []
 
     def add(self, entry: Entry) -> None:
-        """Add the next answer."""
+        """Append the next answer."""
         self._times.append(entry.at_ms)
         self._entries.append(entry)
         self._changes.append((self._changes[-1] if self._changes else 0) + entry.new)
 
     def newest(self, at_ms: int) -> Answer | None:
-        """Return the last answer by a time, None if there was none yet."""
+        """Return the last answer up to a time; None if there was none yet."""
         place = bisect_right(self._times, at_ms)
         return self._entries[place - 1].read() if place else None
 
     def time(self, at_ms: int) -> int:
-        """Return when the last answer by a time arrived, milliseconds since 1970; 0 if there was none yet."""
+        """Return the arrival of the last answer up to a time, milliseconds since 1970; 0 if there was none yet."""
         place = bisect_right(self._times, at_ms)
         return self._times[place - 1] if place else 0
 
     def changes(self, at_ms: int) -> int:
-        """Return how many answers by a time differ from the one before them."""
+        """Return the number of answers up to a time that differ from the one before them."""
         place = bisect_right(self._times, at_ms)
         return self._changes[place - 1] if place else 0
 
     def well(self, at_ms: int) -> Answer | None:
-        """Return the last answer by a time that is no problem, else the first such one after it, None if there is
-        none."""
+        """Return the last answer without a problem up to a time, else the first such one after it; None if all have a
+        problem.
+        """
         place = bisect_right(self._times, at_ms)
         found = (each.read() for each in (*reversed(self._entries[:place]), *self._entries[place:]))
         return next((answer for answer in found if answer.problem is None), None)
 
 
 class Tape:
-    """What is in force at `at_ms`, milliseconds since 1970; set it to go to another time. Entries come in the order of
-    their times."""
+    """The answers in force at `at_ms`, milliseconds since 1970; set it to move to another time. The entries are in the
+    order of their times.
+    """
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.at_ms = 0
@@ -128,7 +131,7 @@ class Tape:
         if asked.api_key == HANDSHAKE:
             self._handshakes.append(made)
             return made
-        # One broker may have had several ids, or none yet: its address is what an answer is asked of.
+        # One broker may have had several ids, or none yet, so its address identifies it.
         known = self._exact.setdefault((asked.api_key, asked.version, asked.request), {})
         if made.address in known:
             return known[made.address]
@@ -142,8 +145,9 @@ class Tape:
         return made
 
     def _sort(self) -> None:
-        """Split requests into parts, and index these. Done only once a request has no exact match, since long ones take
-        a while."""
+        """Split requests into parts, and index these. Done only once a request has no exact match, since it takes long
+        for large requests.
+        """
         for track in self._unsorted:
             key = track.asked.api_key, track.asked.version
             self._alike.setdefault(answer_parts.likeness(*key, track.asked.request), []).append(track)
@@ -156,14 +160,14 @@ class Tape:
 
     def beside(self) -> Tape:
         """Return the same record with a time of its own, for another thread."""
-        # The index is shared, and is complete before another thread reads it.
+        # The index is shared, so it is completed before another thread reads it.
         self._sort()
         made = copy(self)
         made._apart = OrderedDict()
         return made
 
     def addresses(self) -> list[Address]:
-        """Return the addresses that were connected to, then those that were only asked; each once."""
+        """Return the addresses with a connection, then those with only a question; each once."""
         asked = (address for known in self._exact.values() for address in known)
         return list(dict.fromkeys((*self._contacts, *asked)))
 
@@ -173,63 +177,64 @@ class Tape:
         return self.at_ms
 
     def changes(self, api_key: int) -> int:
-        """Return how many different answers of an API arrived by now: while the number is the same, so are the
-        answers."""
+        """Return the number of different answers of an API up to now: while it stays the same, so do the answers."""
         if api_key == CLOCK:
             return self.at_ms
         return bisect_right(self._changes.get(api_key, ()), self.at_ms)
 
     def arrivals(self, api_key: int) -> int:
-        """Return how many answers of an API arrived by now, equal ones included."""
+        """Return the number of answers of an API up to now, including equal ones."""
         return bisect_right(self._arrivals.get(api_key, ()), self.at_ms)
 
     def answered_since(self, api_key: int, since_ms: int) -> list[Track]:
-        """Return the tracks of an API that were answered after `since_ms` and by now, each once, in the order of
-        time."""
+        """Return the tracks of an API with answers after `since_ms` and up to now, each once, in the order of time."""
         times = self._arrivals.get(api_key, ())
         first, last = bisect_right(times, since_ms), bisect_right(times, self.at_ms)
         return list(dict.fromkeys(self._arrived[api_key][first:last])) if first < last else []
 
     def handshakes(self) -> list[Answer]:
-        """Return the last TLS handshake with each listener by now."""
+        """Return the last TLS handshake with each listener up to now."""
         found = (track.newest(self.at_ms) for track in self._handshakes)
         return [answer for answer in found if answer is not None]
 
     def versions(self, api_key: int) -> Iterable[int]:
-        """Return the versions in which an API was asked."""
+        """Return the versions of an API in the record's questions."""
         return self._versions.get(api_key, ())
 
     def topics_asked(self, since_ms: int) -> list[tuple[Address, tuple[str, ...], int]]:
-        """Return the requests for topics by name that were answered after `since_ms`: the address, the topics, and how
-        many different answers came by now."""
+        """Return the requests for topics by name with answers after `since_ms`: the address, the topics, and the number
+        of different answers up to now.
+        """
         asked = ((track, names, track.time(self.at_ms)) for track, names in self._named_topics)
         return [(track.address, names, track.changes(at)) for track, names, at in asked if since_ms < at]
 
     def refusal(self, address: Address) -> Problem | None:
-        """Return why there is no connection to an address now, None if there is one."""
+        """Return the problem of a failed connection to an address; None if the connection works."""
         found = self._contact(address)
         return found.problem if found is not None else None
 
     def greeting(self, address: Address | None = None) -> bytes | None:
-        """Return the body with which a broker answers ApiVersions on a new connection: the one at the address or, where
-        the record has none of that, any broker; None if it has none at all."""
-        # Also from a later time: a client that is not greeted asks nothing, and versions change only by an upgrade.
+        """Return the body of an ApiVersions response for a new connection: from the broker at the address or, if the
+        record has none from it, from any broker; None if it has none at all.
+        """
+        # Also from a later time: a client without that response sends no request, and versions change only by an
+        # upgrade.
         mine = [self._contacts[address]] if address in self._contacts else []
         found = (track.well(self.at_ms) for track in (*mine, *self._contacts.values()))
         return next((answer.body for answer in found if answer is not None), None)
 
     def answer(self, key: int, version: int, request: bytes, address: Address | None) -> bytes | Problem | None:
-        """Return the body of the last answer, the problem if there was no answer, None if the record has neither.
+        """Return the body of the last answer, its problem if it has one, or None if the record has neither.
 
         Args:
             key: of the API, by Kafka's number.
             request: its body, without header.
-            address: of the broker that has to answer, None for any.
+            address: of the broker that has to answer; None for any.
         """
         _note(key)
         same: Iterable[Track] = self._exact.get((key, version, request), {}).values()
         if not same:
-            # The same names in another order, as of sets.
+            # The same names in another order, as from sets.
             self._sort()
             same = self._alike.get(answer_parts.likeness(key, version, request), ())
         tracks = [track for track in same if address is None or track.address == address]
@@ -242,7 +247,9 @@ class Tape:
         return whole
 
     def in_use(self) -> Address | None:
-        """Return the address of the broker that is asked what any broker can answer, None before its first answer."""
+        """Return the address of the broker in use for questions that any broker can answer; None before its first
+        answer.
+        """
         for key in _OF_ANY_BROKER:
             found = self._best(self._of_any.get(key, ()))
             if found is not None and found.problem is None:
@@ -259,8 +266,9 @@ class Tape:
         return contact is not None and contact.problem is not None and contact.at_ms >= answer.at_ms
 
     def _best(self, tracks: Iterable[Track]) -> Answer | None:
-        """Return the answer that counts among those of several brokers: one without a problem before others, of a
-        broker that is connected before others, the newest of these."""
+        """Return the valid one among answers of several brokers: first those without a problem, among these those of
+        connected brokers, and among these the newest.
+        """
         answers = [(answer, track) for track in tracks if (answer := track.newest(self.at_ms)) is not None]
         if not answers:
             return None
@@ -287,7 +295,7 @@ class Tape:
                     _note(LATER)
                 return None
             answer, apart = held
-            # What stands once in an answer, as the controller's id, is taken from the newest.
+            # Fields outside of the parts, such as the controller's id, come from the newest answer.
             if envelope is None or answer.at_ms > envelope.at_ms:
                 envelope, around = answer, apart
             found.append(apart.parts[part])

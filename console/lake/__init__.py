@@ -1,5 +1,5 @@
-"""The history of clusters: an application on Spark that fills the tables of a lake, and readers of them without Spark.
+"""The history of clusters: an application on Spark that fills the tables of a lake, and readers that need no Spark.
 
-Spark's executors get this room whole, with what it imports of `console.model` (`console.collecting.executor_package`),
-and nothing else of kac: Python 3.10, PyArrow, crc32c, msgspec.
+Spark's executors get only this room and its imports from `console.model` (`console.collecting.executor_package`): they
+need Python 3.10, PyArrow, crc32c, msgspec.
 """

@@ -1,9 +1,9 @@
 """The lake's application on Spark: a stream from each source to bronze, and one from bronze to silver and gold. `take`
-takes what is there once, `go_on` goes on; both make the same batches.
+processes the present data once, `go_on` runs until it is stopped; both make the same batches.
 
-Each stream's checkpoint is in the lake. A batch is written to a table once, however often it is made: commits carry the
-checkpoint's id and the batch's number (Delta's transactions by application), and where the batch ends, so that a source
-whose checkpoint is lost goes on there. Gold follows from bronze: without its checkpoint all of it is made again.
+Each stream's checkpoint is in the lake. A batch is written to a table once, however often it is made: commits have the
+checkpoint's id and the batch's number (Delta's transactions by application), and the end offsets of the batch, at which
+a source that lost its checkpoint continues. Gold follows from bronze: without its checkpoint all of it is made again.
 """
 
 from __future__ import annotations
@@ -65,15 +65,16 @@ from console.model.foreign_json import json_as, json_of
 from console.model.numbers import decimal_number, json_text, natural_number, option
 
 MANY = 20_000
-"""Rows of a batch for which plans are worth to be compiled."""
+"""Rows of a batch from which on the compilation of query plans is worth its time."""
 _AGAIN = 10.0
-"""Seconds before a stream that failed is begun again."""
+"""Seconds before a failed stream is started again."""
 _CHANGE = [column.name for column in schema.JOURNAL.columns if column.name != "read_ts"]
 
 
 class Application:
-    """One application on a plan's lake, in a session. settings: of its sources. report: what it did is added to it.
-    is_alone: whether it still has the lake's lock."""
+    """The application on a plan's lake, in a Spark session. settings: of its sources. report: updated with its work.
+    is_alone: whether it still has the lake's lock.
+    """
 
     def __init__(
         self,
@@ -107,7 +108,7 @@ class Application:
     # -- streams -------------------------------------------------------------------------------------------------------
 
     def take(self, name: str) -> None:
-        """Read once what is new in a source, or make gold of what is new in bronze."""
+        """Process the new data of a source, or of bronze, once."""
         try:
             self._take(name)
         except Exception:
@@ -128,7 +129,9 @@ class Application:
         stop: threading.Event,
         now_and_then: Callable[[], None],
     ) -> None:
-        """Run all streams until `stop` is set. What fails is reported once, and started again. See `run`."""
+        """Run all streams until `stop` is set. A failure is reported once, and the stream is started again. See
+        `run`.
+        """
         self._told = told
         trigger = {"processingTime": f"{every:g} seconds"}
         streams = {name: self._begin(name, **trigger) for name in (*self._wanted, GOLD)}
@@ -197,7 +200,7 @@ class Application:
         return stream.trigger(**trigger).foreachBatch(each).start()
 
     def _check_lock(self) -> None:
-        """Raise LeaseLost: what paused for long must not write beside who took the lock meanwhile."""
+        """Raise LeaseLost if another run took the lock: after a long pause this one must not write at the same time."""
         if not self._is_alone():
             raise files.LeaseLost(
                 f"Another run took the lock of the lake at {self._lake.where} while this one paused; what it did until "
@@ -205,7 +208,7 @@ class Application:
             )
 
     def maintain(self) -> None:
-        """Keep the lake small, once a day. What is missed is done the next time."""
+        """Keep the lake small, once a day. Work that is left is done the next time."""
         path = self._lake.path("maintained.json")
         done = self._lake.own_file("maintained.json")
         if done is not None and time.time() - float(done) < EVERY.total_seconds():
@@ -247,7 +250,7 @@ class Application:
             counted = dict(zip(counts, found, strict=True))
             written = (note["version"] for note in self._lake.notes(table) if note.get("end") == end)
             version = next(written, self._lake.version(table) + 1)
-            lost = []  # what was lost until then is in the lake
+            lost = []  # the lake has the losses up to there
         if name == plans.RequestLogs.name and counted["first"] is not None:
             self._check(counted["first"], counted["last"], version - 1)
         mine = self._report.taken.setdefault(name, {"good": 0, "bad": 0})
@@ -266,14 +269,14 @@ class Application:
                 self._report.lost[place] = self._report.lost.get(place, 0) + each.offsets
             self._told(f"{name}: {said}")
 
-    # -- which topic it is that offsets are of -------------------------------------------------------------------------
+    # -- the identity of the topic that offsets belong to --------------------------------------------------------------
 
     def _of_topic(self, name: str) -> lake_streams.Identity | None:
-        """Return which topic a batch is of; None: of a source that is no topic.
+        """Return the identity of a batch's topic; None for a source that is not a topic.
 
         Raises:
-            LakeError: it is not the one that was read until now: nothing of the batch may be written. One that was
-                created again is read from its first record when the stream begins again.
+            LakeError: it is not the topic that was read until now: nothing of the batch may be written. A topic that
+                was created again is read from its first record when the stream starts again.
         """
         topic = self._topics.get(name)
         if topic is None:
@@ -295,8 +298,8 @@ class Application:
         return lake_streams.Identity(now.cluster or known.cluster, now.topic or known.topic)
 
     def _known_topic(self, name: str) -> lake_streams.Identity | None:
-        """Return which topic was read until now: by the file beside its checkpoint or, where that is lost, bronze's
-        commits. None: it is not known.
+        """Return the identity of the topic that was read until now: from the file next to its checkpoint or, if that is
+        lost, from bronze's commits. None if it is unknown.
         """
         kept = self._lake.own_file(f"checkpoints/{name}.topic")
         if kept is not None:
@@ -305,17 +308,19 @@ class Application:
         return self._noted(name)[1]
 
     def _noted(self, name: str) -> tuple[plans.Offset | None, lake_streams.Identity | None]:
-        """Return the end in bronze's commits of what was read of a topic, and which topic that was."""
+        """Return the end offsets of a topic in bronze's commits, and the topic's identity at that time."""
         note = next(ends(self._lake, name), {})
         return note.get("end"), msgspec.convert(note["topic"], lake_streams.Identity) if "topic" in note else None
 
     def _is_of_former(self, name: str, now: lake_streams.Identity | None) -> bool:
-        """Return whether the end in bronze's commits is that of a topic that was deleted, and created again."""
+        """Return whether the end offsets in bronze's commits are those of a topic that was deleted and created
+        again.
+        """
         noted = self._noted(name)[1]
         return name in self._made_again or (noted is not None and now is not None and noted.is_of_another(now))
 
     def _keep_topic(self, name: str, of: lake_streams.Identity) -> None:
-        """Write which topic it is that the checkpoint is of, before anything of it is in the lake."""
+        """Write the identity of a checkpoint's topic before any of its rows are in the lake."""
         if self._lake.own_file(f"checkpoints/{name}.topic") != (text := json_text(of).encode()):
             self._lake.files.replace(self._topic_file(name), text)
         self._made_again.pop(name, None)
@@ -324,7 +329,7 @@ class Application:
         return self._lake.path(f"checkpoints/{name}.topic")
 
     def _is_small(self, name: str, end: plans.Offset, number: int) -> bool:
-        """Return whether a batch of a source has few rows by its offsets: how many it has is known once they are
+        """Return whether a batch of a source has few rows. Its offsets give an upper bound; the exact count needs a
         read.
         """
         start = offsets(self._lake, name, number - 1)[0] if number else {}
@@ -340,9 +345,9 @@ class Application:
     def _lost(
         self, name: str, of: lake_streams.Identity, end: Mapping[str, Any], number: int
     ) -> list[lake_streams.Skipped]:
-        """Return what a topic deleted of what a batch is to read: from the end of the batch before, or, where its
-        checkpoint is new, the end in bronze's commits. Of a topic that was created again, what its former may have
-        had beyond what was read, too.
+        """Return the records that a topic deleted before the batch read them: from the end of the batch before or, for
+        a new checkpoint, from the end in bronze's commits. For a topic that was created again, also the unread records
+        that its former may have had.
         """
         topic = self._topics[name]
         start = offsets(self._lake, name, number - 1)[0] if number else self._noted(name)[0]
@@ -354,8 +359,9 @@ class Application:
         return lake_streams.lost_of(self._spark, topic, since, upto)
 
     def _check(self, first: datetime, last: datetime, before: int) -> None:
-        """Take a batch of request logs back, and its checkpoint, where a time zone is wrong. before: the version of the
-        table without it. Raises UnreadableInput."""
+        """Undo a batch of request logs, and its checkpoint, if a time zone is wrong. before: the version of the table
+        without the batch. Raises UnreadableInput.
+        """
         zones = {(log.cluster_id, log.broker_id): log.time_zone for log in owned(self._settings.inputs)}
         try:
             check_clocks(self.tables, first, last, zones)
@@ -368,16 +374,18 @@ class Application:
             raise
 
     def _forget(self, stream: str) -> None:
-        """Let a stream begin again from nothing: gold is made again, sources go on where bronze's commits say."""
+        """Delete a stream's checkpoint: then gold is made again, and sources continue at the end offsets in bronze's
+        commits.
+        """
         self._lake.files.remove(self._lake.path(f"checkpoints/{stream}"))
 
     def _make(self, _: str, keys: DataFrame, batch: Batch) -> None:
-        """Make silver and gold of a batch of keys that came to bronze."""
+        """Make silver and gold from a batch of keys of new bronze rows."""
         news = news_of(keys)
         if not news.clusters:
             return
         if batch.number == self._again:
-            # Some of it may be there: what was before it is not known any more.
+            # Some of its rows may have been written: the state before it is unknown.
             news = news._replace(whole=news.clusters)
         is_whole = bool(news.whole) or not self.tables.exists(schema.HISTORY)
         many = len(news.entities) > MANY or (
@@ -392,8 +400,9 @@ class Application:
             self._report.lag_ms = max(0, round(time.time() * 1000) - newest // 1000)
 
     def judge(self) -> None:
-        """Make what follows from all of `history`, where that is not as it was judged. Batches may come in between: the
-        version that was looked at first is noted, so what they bring is judged the next time."""
+        """Make the tables that follow from all of `history`, if it has changed since they were made. Batches may run in
+        between: the version at the start is noted, so the next call covers their rows.
+        """
         new = unjudged(self._lake)
         if new is None:
             return
@@ -404,7 +413,7 @@ class Application:
         }
         clusters = {each for each in there if each is not None and (new.clusters is None or each in new.clusters)}
         with self._between_batches():
-            # Two clusters are not compared with each other, and of most entities one is like no other.
+            # The comparison of clusters needs more than two, and most entities have no peer in their own cluster.
             if len(there) > A_PAIR or rules.baseline or new.rules or self._has_brokers(clusters):
                 compare(self.tables, rules.baseline, batch.noting(rules=rules.digests[schema.DRIFT.name]))
         with self._between_batches():
@@ -413,29 +422,29 @@ class Application:
 
     @contextmanager
     def _between_batches(self) -> Iterator[None]:
-        """Hold all batches back for the context; plans are for few rows."""
+        """Block all batches for the context; query plans are for few rows."""
         with self._alone:
             self.tables.spark = self._spark
             for_few_rows(self._spark)
             yield
 
     def _has_brokers(self, clusters: Iterable[str]) -> bool:
-        """Return whether there is anything to compare in clusters by themselves."""
+        """Return whether a cluster has brokers to compare with each other."""
         brokers = self.tables.read(schema.HISTORY, clusters).where("entity_type = 'broker' AND is_current")
         return bool(taken(brokers.select("cluster_id").limit(1), 1))
 
 
 _JUDGE = 20.0
-"""Seconds after which what changed is judged, while an application goes on."""
+"""Interval in seconds at which changes are judged while the application runs."""
 _TICK = 0.2
-"""Seconds between two checks whether the streams run."""
+"""Interval in seconds at which the streams are checked."""
 _ROWS = {"good": "count(*)", "bad": "count(quarantined)"}
 _LINES = {"good": "sum(lines)", "bad": "sum(damaged)"}
 _COUNTS = {
     **{schema.KRAFT_RECORD: _ROWS, schema.SNAPSHOT: {**_ROWS, "bad": "0"}, schema.JOURNAL: _ROWS},
     schema.REQUEST: {**_LINES, "first": "min(alter.end_ts)", "last": "max(alter.end_ts)"},
 }
-"""What is counted of the rows of a bronze table, as SQL: all, unreadable ones, and when changes were asked for."""
+"""Aggregates of the rows of a bronze table, as SQL: all rows, unreadable ones, and the times of change requests."""
 
 
 def _condition(query: StreamingQuery) -> str:
@@ -448,11 +457,13 @@ def _condition(query: StreamingQuery) -> str:
 # -- one run ----------------------------------------------------------------------------------------------------------
 
 Session = Callable[[], AbstractContextManager[SparkSession]]
-"""Starts Spark for a context."""
+"""A function that starts Spark for a context."""
 
 
 def update(plan: Plan, session: Session, progress: Listener = lambda _: None) -> Report:
-    """Read once what is new, and make what follows from it. LakeBusy; UnreadableInput, LakeError, OSError."""
+    """Process the new data once, and make everything that follows from it. Raises LakeBusy; UnreadableInput, LakeError,
+    OSError.
+    """
     report = Report(files.new_run_id(), "update", files.iso_now(), versions=versions())
     with settings_of(plan) as settings:
         wanted = news(plan.lake, settings) or ([GOLD] if plan.topics else [])
@@ -469,7 +480,7 @@ def update(plan: Plan, session: Session, progress: Listener = lambda _: None) ->
                 app.maintain()
                 with steps.step("rules"):
                     app.judge()
-            news(plan.lake, settings)  # what is in the lake is deleted where it was landed
+            news(plan.lake, settings)  # deletes the landed files that the lake now has
     return report
 
 
@@ -480,8 +491,8 @@ def run(
     stop: threading.Event,
     now_and_then: Callable[[], None] = lambda: None,
 ) -> Report:
-    """Run until `stop` is set. told: gets a line for what fails, and for each batch that wrote something. now_and_then:
-    called every some seconds, once what was done until then is kept. LakeBusy, LakeError.
+    """Run until `stop` is set. told: called with a line for each failure, and for each batch that wrote rows.
+    now_and_then: called at intervals of some seconds, after the report is saved. Raises LakeBusy, LakeError.
     """
     report = Report(files.new_run_id(), "run", files.iso_now(), versions=versions())
     with (
@@ -504,7 +515,7 @@ def run(
 def _application(
     plan: Plan, settings: plans.Settings, report: Report, session: Session, lock: files.Lock
 ) -> Iterator[tuple[Application, Callable[[], None]]]:
-    """Yield the application in a session of Spark, with what keeps its report while it runs."""
+    """Yield the application in a Spark session, and a function that saves its report meanwhile."""
     if lock.former is not None:
         report.notes.append(f"took over the lock of a run that died: {lock.former}")
     with recorded(plan.lake, report) as keep, session() as spark, in_words(), lake_streams.logged_in(spark, plan.login):
@@ -516,8 +527,8 @@ def _application(
 
 
 def files_of_s3a(spark: SparkSession, where: str) -> files.Filesystem:
-    """Return the files of a lake in a bucket, by the settings of Hadoop's S3A; without keys there obstore looks for
-    them. LakeError: obstore is not installed.
+    """Return the filesystem of a lake in a bucket, by the settings of Hadoop's S3A; if these have no keys, obstore
+    looks for them. Raises LakeError: obstore is not installed.
     """
     try:
         from console.lake.s3 import S3Files, S3Keys
@@ -541,7 +552,8 @@ def files_of_s3a(spark: SparkSession, where: str) -> files.Filesystem:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the application, as ``spark-submit … --py-files kac-lake.zip kac_lake.py update /mnt/lake inputs.json``, in
-    the existing session or a new one: what it did as JSON on standard output and 0, or 1 with why on standard error.
+    the existing session or a new one. Write the report as JSON to standard output and return 0, or the error to
+    standard error and return 1.
     """
     options = argparse.ArgumentParser(prog="kac_lake.py")
     options.add_argument("job", choices=("update", "run"), help="take in once what is new, or go on")
@@ -555,7 +567,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         inputs = json_as(text, Inputs)
     except (OSError, ValueError) as wrong:
         options.error(f"the inputs can't be read: {wrong}")
-    # Where the driver has it: Spark's sources are planned by a Python of their own there.
+    # The driver's path: Spark plans the sources in a Python process of its own there.
     zipped = str(Path(console.__file__).parents[1])
     with session({"spark.app.name": f"kac lake {given.job}", "spark.executorEnv.PYTHONPATH": zipped}) as spark:
         try:
@@ -570,7 +582,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 report = run(plan, lambda: nullcontext(spark), _say, stop)
         except Exception as wrong:
             if (said := message_of(wrong)) is None:
-                raise  # Spark's own: its page shows it whole
+                raise  # an error of Spark itself, whose page shows it whole
             sys.stderr.write(f"kac_lake.py {given.job}: {said}\n")
             return 1
     sys.stdout.write(json_text(asdict(report)) + "\n")

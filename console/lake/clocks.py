@@ -1,4 +1,4 @@
-"""Whether the times of request logs are those of the metadata log; a wrong time zone is refused with one that fits."""
+"""The check of request logs' times against the metadata log; a wrong time zone is refused, with one that fits."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from console.lake.transforms.kraft_changes import Placed, placed_facts
 from console.lake.transforms.rows import arrow_of, parted, rows_of
 
 MOST_ENTITIES = 1_000
-"""Of the requests' last."""
+"""Limit for the entities that are compared, the latest changed ones first."""
 MOST_ROWS = 100_000
 BUCKETS = 4
 _DAYS = 2
-"""In which a record may be of a request: zones are 26 hours apart at most."""
+"""Days around a request in which its record may be: zones are 26 hours apart at most."""
 _NAMED = 3
 _SLACK = timedelta(seconds=2)
-"""How far the clocks of brokers may be apart."""
+"""Limit for the difference between the clocks of brokers."""
 _SAMPLE = 500
 _STEPS = "cluster_id STRING, broker_id INT, step INT, end BIGINT, correlation_id BIGINT, client_id STRING"
 _SCHEMA = pa.schema(
@@ -36,18 +36,18 @@ _SCHEMA = pa.schema(
     ]
 )
 FURTHEST = 26 * 4
-"""Quarters between the zones that are furthest apart."""
+"""Quarters of an hour between the zones that are furthest apart."""
 LEAST_REQUESTS = 2
-"""Requests that have to agree that a zone is wrong."""
+"""Least count of requests that have to agree that a zone is wrong."""
 _MOST_ASKED_FOR = (
     "UTC",
     *("Europe/Berlin", "Europe/London", "Europe/Helsinki", "Europe/Moscow", "America/New_York", "America/Chicago"),
     *("America/Denver", "America/Los_Angeles", "America/Sao_Paulo", "Asia/Dubai", "Asia/Kolkata", "Asia/Singapore"),
     *("Asia/Shanghai", "Asia/Tokyo", "Australia/Sydney", "Pacific/Auckland"),
 )
-"""Which of several zones that fit are named first."""
+"""The zones that are named first if several fit."""
 Zones = Mapping[tuple[str, int], str]
-"""Of the logs that are read, by cluster and broker."""
+"""Time zones of the logs, by cluster and broker."""
 
 
 def check_clocks(tables: Tables, first: datetime, last: datetime, zones: Zones) -> None:
@@ -84,9 +84,8 @@ def check_clocks(tables: Tables, first: datetime, last: datetime, zones: Zones) 
 
 
 def _steps(rows: pa.Table) -> pa.Table:
-    """Return by how many quarters of an hour requests were made before their records. rows: of entities, what was
-    requested of them and what the log has. A change that fits several numbers of quarters, as one that is made each
-    hour, is left out.
+    """Return the quarters of an hour by which requests are before their records. rows: of entities, requests and
+    records of the log. A change that fits several shifts, such as an hourly one, is left out.
     """
     records, asked = parted(rows, "record", "alter")
     facts: dict[tuple[str, ...], list[Placed]] = defaultdict(list)
@@ -107,8 +106,8 @@ def _steps(rows: pa.Table) -> pa.Table:
 
 
 def _step(fact: Placed, op: str, value: str | None, start: int, end: int) -> int | None:
-    """Return by how many quarters of an hour a request has to be shifted to have made a fact; None: it has not made
-    it.
+    """Return the shift of a request, in quarters of an hour, with which it may have caused a fact; None if it can't
+    have.
     """
     unknown = value is None or fact.value is None or op in ("append", "subtract")
     if fact.is_set is (op == "delete") or not (op == "delete" or unknown or value == fact.value):
@@ -140,9 +139,9 @@ def _advice(zone: str, fitting: Sequence[str]) -> str:
 
 
 def wrong_steps(requests: Mapping[int, int]) -> int | None:
-    """Return by how many quarters of an hour a zone is wrong; None: nothing shows that it is. Pure.
+    """Return the quarters of an hour by which a zone is wrong; None if nothing shows that it is wrong. Pure.
 
-    requests: how many requests were made so many quarters before their records.
+    requests: shift in quarters before the records -> count of requests.
     """
     best = max(requests, key=lambda steps: (requests[steps], steps == 0), default=0)
     is_wrong = best != 0 and requests[best] >= LEAST_REQUESTS and requests[best] > 4 * requests.get(0, 0)
@@ -150,9 +149,9 @@ def wrong_steps(requests: Mapping[int, int]) -> int | None:
 
 
 def fitting_zones(zone: str, ends: Iterable[datetime], steps: int) -> list[str]:
-    """Return the zones in which the clock showed what the lines show, the most used first.
+    """Return the zones in which the clock showed the times of the lines, the most used first.
 
-    zone: what was given. ends: times in UTC that were made with it, `steps` quarters too early.
+    zone: the configured one. ends: times in UTC that were computed with it, `steps` quarters too early.
     """
     given = ZoneInfo(zone)
     moments = [(each.astimezone(given).replace(tzinfo=None), each + steps * QUARTER) for each in ends]

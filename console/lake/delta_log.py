@@ -1,9 +1,8 @@
-"""The log of a Delta table, read: the files of a version, and of files that were removed which may be deleted.
+"""A reader of the log of a Delta table: the files of a version, and the commits.
 
-The log is JSON lines of actions, a file for each version, and now and then a checkpoint: the actions that hold, as
-Parquet (Delta's PROTOCOL.md, "Actions", "Checkpoints"), which DuckDB reads. Only what the default protocol has is
-understood: a table with more (deletion vectors, mapped columns) is refused, since reading its files would give rows
-that were deleted.
+The log is JSON lines of actions, a file for each version, and sometimes a checkpoint: the actions in force, as Parquet
+(Delta's PROTOCOL.md, "Actions", "Checkpoints"), which DuckDB reads. Only the default protocol is supported: a table
+with more features (deletion vectors, mapped columns) is refused, since its files would give rows that were deleted.
 """
 
 from __future__ import annotations
@@ -35,21 +34,21 @@ if TYPE_CHECKING:
 
 
 def duckdb() -> ModuleType:
-    """Return DuckDB's module. LakeError: it is not installed."""
-    for name in ("_duckdb", "duckdb"):  # importing the package around it takes longer than most queries
+    """Return DuckDB's module. Raises LakeError: it is not installed."""
+    for name in ("_duckdb", "duckdb"):  # the import of the package around it takes longer than most queries
         with suppress(ImportError):
             return import_module(name)
     raise LakeError(f"Reading a lake needs DuckDB, which is not installed: {how_to_add('history')}")
 
 
 def connected() -> DuckDBPyConnection:
-    """Return a connection that fetches no extensions and writes no files. LakeError."""
+    """Return a connection that fetches no extensions and writes no files. Raises LakeError."""
     return _database(duckdb()).cursor()
 
 
 @cache
 def _database(module: ModuleType) -> DuckDBPyConnection:
-    """Return the process' database: to start one takes longer than to read a small file."""
+    """Return the database of the process. Its start takes longer than the read of a small file."""
     made: DuckDBPyConnection = module.connect(
         ":memory:",
         config={
@@ -64,14 +63,14 @@ def _database(module: ModuleType) -> DuckDBPyConnection:
 
 
 def _end(database: DuckDBPyConnection) -> None:
-    """Close the database before Python ends: DuckDB would write pages about what is not freed to standard error."""
+    """Close the database before Python ends: else DuckDB reports everything that was not freed to standard error."""
     database.close()
     _database.cache_clear()
 
 
 def rows(files: Filesystem, path: str, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """Return these columns of a small Parquet file. LakeError; FileNotFoundError; ValueError: it is no whole Parquet
-    file, or lacks one of these columns.
+    """Return these columns of a small Parquet file. Raises LakeError; FileNotFoundError; ValueError: it is not a whole
+    Parquet file, or lacks one of these columns.
     """
     try:
         with connected() as connection, _copied(files, path) as place:
@@ -83,7 +82,7 @@ def rows(files: Filesystem, path: str, columns: Sequence[str]) -> list[dict[str,
 
 @contextmanager
 def _copied(files: Filesystem, path: str) -> Iterator[str]:
-    """Yield a path at which DuckDB can read the file. FileNotFoundError, for which it has no error of its own."""
+    """Yield a local path of the file for DuckDB. Raises FileNotFoundError, for which DuckDB has no error of its own."""
     if "://" not in path:
         Path(path).stat()
         yield path
@@ -99,21 +98,21 @@ def _copied(files: Filesystem, path: str) -> Iterator[str]:
 
 LOG = "_delta_log"
 READER, WRITER = 1, 2
-"""The default protocol: the versions that a table needs which uses no features."""
+"""The default protocol: the versions that a table without features needs."""
 COMMIT, CHECKPOINT = "json", "checkpoint.parquet"
 _AT_ONCE = 8
-"""Files of a log that are read at a time."""
+"""Limit for concurrent reads of log files."""
 _NAME = re.compile(r"(\d{20})\.(json|checkpoint\.parquet)")
 _OTHER_CHECKPOINT = re.compile(r"\d{20}\.checkpoint\.(?!parquet\Z)")
 _MAPPING = "delta.columnMapping.mode"
 _INFO = b'{"commitInfo":'
-"""Begins what a commit says of itself, which changes nothing of the table: any program may write anything there."""
+"""Prefix of a commit's own metadata, which does not change the table: any program may write anything there."""
 
 
 @dataclass(frozen=True)
 class Listed:
-    """What is in a log: versions, ascending, of its commits and of its checkpoints in one file. others: names of
-    checkpoints of other forms: in several files, or of V2.
+    """The files of a log: ascending versions of its commits, and of its checkpoints in one file. others: names of
+    checkpoints in another format: in several files, or of V2.
     """
 
     commits: tuple[int, ...]
@@ -122,12 +121,12 @@ class Listed:
 
     @property
     def newest(self) -> int | None:
-        """The newest version; None: there is no table."""
+        """The newest version; None if there is no table."""
         return max((*self.commits[-1:], *self.checkpoints[-1:]), default=None)
 
 
 def listed(files: Filesystem, folder: str) -> Listed:
-    """Return the log of the table at that path."""
+    """List the log of the table at that path."""
     names = [entry.name for entry in files.entries(f"{folder}/{LOG}")]
     found = [match for name in names if (match := _NAME.fullmatch(name))]
     commits, checkpoints = (tuple(int(each[1]) for each in found if each[2] == kind) for kind in (COMMIT, CHECKPOINT))
@@ -135,8 +134,8 @@ def listed(files: Filesystem, folder: str) -> Listed:
 
 
 def is_newest(files: Filesystem, folder: str, version: int) -> bool:
-    """Return whether the table at that path has no version after this one; -1: whether there is none. Without a look at
-    the whole log: versions follow each other.
+    """Return whether the table at that path has no later version; for -1, whether it does not exist. Versions are
+    consecutive, so this does not list the whole log.
     """
     try:
         files.read(f"{folder}/{log_file(version + 1)}", 0, 1)
@@ -146,14 +145,15 @@ def is_newest(files: Filesystem, folder: str, version: int) -> bool:
 
 
 def log_file(version: int, kind: str = COMMIT) -> str:
-    """Return the file of a version's commit or checkpoint, relative to the table."""
+    """Return the path of a version's commit or checkpoint, relative to the table."""
     return f"{LOG}/{version:020}.{kind}"
 
 
 @dataclass(frozen=True)
 class DataFile:
-    """A Parquet file of a table. parts: the values of its partition. written: when, in milliseconds since 1970. stats:
-    as Delta's log has them (PROTOCOL.md, "Per-file Statistics"), JSON."""
+    """A Parquet file of a table. parts: its partition values. written: time, in milliseconds since 1970. stats: as in
+    Delta's log (PROTOCOL.md, "Per-file Statistics"), JSON.
+    """
 
     parts: Mapping[str, str | None]
     rows: int
@@ -164,7 +164,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class TableFiles:
-    """A version of a table, -1: there is none. columns: those of its schema. files: by path relative to the table."""
+    """A version of a table; -1 if it does not exist. columns: of its schema. files: by path relative to the table."""
 
     version: int = -1
     columns: tuple[str, ...] = ()
@@ -172,28 +172,28 @@ class TableFiles:
 
     @property
     def rows(self) -> int:
-        """Rows of all files."""
+        """Count of rows in all files."""
         return sum(file.rows for file in self.files.values())
 
     @property
     def bytes(self) -> int:
-        """Bytes of all files."""
+        """Size of all files in bytes."""
         return sum(file.bytes for file in self.files.values())
 
 
 class NotRead(ValueError):
-    """A table has what Delta knows, and kac does not read: which, and what to do."""
+    """A table uses a feature of Delta that kac does not support; the text has the feature and a remedy."""
 
 
 @dataclass
 class Replayed:
-    """A table after its actions up to a version. files: what is there, by path relative to the table."""
+    """The state of a table after its actions up to a version. files: present files, by path relative to the table."""
 
     columns: tuple[str, ...] = ()
     files: dict[str, DataFile] = field(default_factory=dict)
 
     def apply(self, action: Mapping[str, Any]) -> None:
-        """Apply one more action. ValueError: it is no action, or one that is not understood."""
+        """Apply one more action. Raises ValueError: it is not an action, or is unsupported."""
         if (protocol := action.get("protocol")) is not None and int(protocol["minReaderVersion"]) > READER:
             raise NotRead(_unusual(protocol))
         if (described := action.get("metaData")) is not None:
@@ -216,7 +216,7 @@ class Replayed:
             self.files.pop(_within(gone["path"]), None)
 
     def commit(self, text: bytes) -> None:
-        """Apply the actions of one more commit. ValueError: as `apply`."""
+        """Apply the actions of one more commit. Raises ValueError: as `apply`."""
         if not text.strip():
             raise ValueError("it is empty, as after a loss of power: delete it if it is the newest one there")
         for line in text.splitlines():
@@ -225,7 +225,7 @@ class Replayed:
 
 
 def _unusual(protocol: Mapping[str, Any]) -> str:
-    """Return what is not of the default protocol, in a line."""
+    """Return the features outside the default protocol, in one line."""
     versions = f"{protocol['minReaderVersion']}, {protocol['minWriterVersion']}"
     features = dict.fromkeys([*(protocol.get("readerFeatures") or ()), *(protocol.get("writerFeatures") or ())])
     named = f" ({', '.join(features)})" if features else ""
@@ -236,8 +236,8 @@ def _unusual(protocol: Mapping[str, Any]) -> str:
 
 
 def replayed(files: Filesystem, folder: str, version: int, known: Listed | None = None) -> Replayed:
-    """Return the table at that path in a version. known: its log, where it was listed already. DamagedLake: the log
-    lacks a part of it, can't be read, or has what is not understood.
+    """Return the state of a table at a version. known: its log, if it was already listed. Raises DamagedLake: a part of
+    the log is missing, unreadable or unsupported.
     """
     log = known or listed(files, folder)
     start = max((each for each in log.checkpoints if each <= version), default=None)
@@ -259,9 +259,7 @@ def replayed(files: Filesystem, folder: str, version: int, known: Listed | None 
 
 
 def _texts(files: Filesystem, folder: str, names: Sequence[str]) -> Iterator[Callable[[], bytes]]:
-    """Yield the files of a log, each read when it is called for; of what is not on this machine several are read at
-    once.
-    """
+    """Yield a function for each file of a log that reads it; for a remote log, several reads run concurrently."""
     if "://" not in folder:
         yield from (partial(files.read, f"{folder}/{name}") for name in names)
         return
@@ -270,7 +268,7 @@ def _texts(files: Filesystem, folder: str, names: Sequence[str]) -> Iterator[Cal
 
 
 def newer(files: Filesystem, folder: str, known: TableFiles) -> TableFiles:
-    """Return the newest version of a table, by the commits since a version that is known. DamagedLake."""
+    """Return the newest version of a table, by the commits since a known version. Raises DamagedLake."""
     made, version = Replayed(known.columns, files=dict(known.files)), known.version
     while True:
         try:
@@ -283,8 +281,8 @@ def newer(files: Filesystem, folder: str, known: TableFiles) -> TableFiles:
 
 
 def newest(files: Filesystem, folder: str, tries: int = 5) -> TableFiles:
-    """Return the table at that path in its newest version. DamagedLake. tries: how often it is listed again where a
-    version was deleted meanwhile, since newer ones were made.
+    """Return the newest version of the table at that path. Raises DamagedLake. tries: limit for listings of the log; it
+    is listed again if a version was deleted meanwhile because of newer ones.
     """
     log = listed(files, folder)
     if log.newest is None:
@@ -299,7 +297,7 @@ def newest(files: Filesystem, folder: str, tries: int = 5) -> TableFiles:
 
 
 def commits(files: Filesystem, folder: str) -> Iterator[Mapping[str, Any]]:
-    """Yield what the kept commits say of themselves (`commitInfo`), newest first, with `version`."""
+    """Yield the metadata (`commitInfo`) of the kept commits, newest first, with `version`."""
     for version in reversed(listed(files, folder).commits):
         with suppress(FileNotFoundError, ValueError):
             for action in _actions(files, folder, version):
@@ -308,7 +306,7 @@ def commits(files: Filesystem, folder: str) -> Iterator[Mapping[str, Any]]:
 
 
 def parts_since(files: Filesystem, folder: str, version: int) -> list[Mapping[str, str | None]] | None:
-    """Return the partitions that got files after a version; None: the log does not reach back so far."""
+    """Return the partitions with files added after a version; None if the log does not reach back that far."""
     log = listed(files, folder)
     later = [each for each in log.commits if each > version]
     if len(later) != (log.newest or 0) - version:
@@ -323,13 +321,13 @@ def parts_since(files: Filesystem, folder: str, version: int) -> list[Mapping[st
 
 
 def _actions(files: Filesystem, folder: str, version: int) -> list[dict[str, Any]]:
-    """Return the actions of a commit. FileNotFoundError, ValueError."""
+    """Return the actions of a commit. Raises FileNotFoundError, ValueError."""
     return [json_of(line, may_repeat=True) for line in files.read(f"{folder}/{log_file(version)}").splitlines()]
 
 
 @contextmanager
 def reading(folder: str, name: str) -> Iterator[None]:
-    """Raise DamagedLake in the context for what goes wrong with a file of a lake."""
+    """Convert errors in the context to DamagedLake, with the file of the lake."""
     try:
         yield
     except FileNotFoundError:
@@ -343,7 +341,7 @@ def reading(folder: str, name: str) -> Iterator[None]:
 
 
 def damaged(folder: str, name: str, why: object) -> DamagedLake:
-    """Return the error of a file of a lake. why: a `NotRead`, where the file is whole."""
+    """Return the error for a file of a lake. why: a `NotRead` if the file itself is whole."""
     if isinstance(why, NotRead):
         return DamagedLake(
             f"{folder}/{name} has what kac does not read: {why}. These tables are kac's own: make the lake again, or "
@@ -353,7 +351,7 @@ def damaged(folder: str, name: str, why: object) -> DamagedLake:
 
 
 def _within(path: str) -> str:
-    """Return a path of the log, decoded. ValueError: it leads out of the table."""
+    """Return a decoded path of the log. Raises ValueError: it is outside the table."""
     plain = unquote(path)
     if "://" in plain or any(part in ("", ".", "..") for part in plain.split("/")):
         raise ValueError(f"{plain!r} lies outside the table")

@@ -1,4 +1,4 @@
-"""The one spelling of what a row is about: entities, whichever source names them, and ids of clusters. Pure."""
+"""The one spelling of entities, whichever source names them, and of cluster ids. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from urllib.parse import unquote
 
 from console.model import codes
 
-# Ids of clusters: which ids the lake accepts, and the name of a cluster's folder. Pure.
+# The cluster ids that the lake accepts, and the name of a cluster's folder. Pure.
 #
 # Kafka generates an id from a random UUID (`Uuid.toString`: 22 characters of base64url, KIP-78), but accepts any id
-# that its storage is formatted with: `..`, `/etc` and 32 KB of text are ids that a cluster may answer with.
+# that its storage is formatted with: `..`, `/etc` and 32 KB of text are possible ids of a cluster.
 
 LONGEST = 120
 """Characters of an id. Names of files contain it: most filesystems allow 255 bytes, and an escape takes three."""
@@ -26,7 +26,7 @@ _RESERVED = "__HIVE_DEFAULT_PARTITION__"
 
 
 def id_problem(cluster_id: str) -> str:
-    """Return why this id is refused; empty text if it is accepted. Quotes at most 40 characters of it."""
+    """Return the reason why an id is refused; empty if it is accepted. Quotes at most 40 characters of it."""
     shown = ascii(cluster_id[:40]) + (" …" if len(cluster_id) > 40 else "")
     if not cluster_id.strip():
         return "the id of the cluster is empty"
@@ -51,7 +51,7 @@ def folder_of(cluster_id: str) -> str:
     return f"~{hashlib.sha256(cluster_id.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}"
 
 
-# The spelling of the entity that a row is about, the same for all sources.
+# The spelling of a row's entity, the same for all sources.
 #
 # ========== ============================================= ===================================================
 # type       key                                           attributes
@@ -78,21 +78,21 @@ DEFAULT = "<default>"
 CLUSTER = "cluster"
 """The type of an entity that is a whole cluster."""
 UNOBSERVED = ":unobserved"
-"""A cluster's attribute for time that no poll and no log covers."""
+"""A cluster's attribute for time that neither a poll nor the log covers."""
 FIRST_POLL = ":first_look"
-"""A cluster's attribute for all values that its first poll showed, where a timeline has them in one row."""
+"""A cluster's attribute for all values of its first poll, in a timeline with one row for them."""
 POLL_SOURCES = ("snapshot", "kraft_snapshot")
-"""The sources that report what is there, and not what changed."""
+"""The sources that report states, not changes."""
 CONFIG_TYPES: Mapping[int, str] = MappingProxyType(
     {number: name.lower().replace("_", "-") for number, name in codes.ResourceType.NAMES.items()}
 )
-"""The type of what a config belongs to (`topic`, `client-metrics` …), by Kafka's number (ConfigResource.Type)."""
+"""Kafka's number (ConfigResource.Type) -> the entity type of a config (`topic`, `client-metrics` …)."""
 CONFIG_OPS: Mapping[int, str] = MappingProxyType({number: name.lower() for number, name in codes.AlterOp.NAMES.items()})
-"""What is done to a config (`set`, `delete` …), by Kafka's number (AlterConfigOp.OpType)."""
+"""Kafka's number (AlterConfigOp.OpType) -> the operation on a config (`set`, `delete` …)."""
 MECHANISMS: Mapping[int, str] = MappingProxyType(
     {number: codes.ScramMechanism(number).label for number in codes.ScramMechanism.NAMES}
 )
-"""SCRAM mechanisms as Kafka's tools write them, by Kafka's number."""
+"""Kafka's number -> a SCRAM mechanism, as Kafka's tools write it."""
 ACL_SET = "set"
 """The value of an ACL that exists."""
 _PART_ORDER = ("user", "client-id", "ip")
@@ -100,7 +100,7 @@ _ESCAPED = re.compile(r"[%,=:<>\x00-\x1f\x7f]")
 
 
 def named(names: Mapping[int, str], code: int) -> str:
-    """Return a code's name; ``UNKNOWN(n)`` where it has none, as `console.model.codes` writes it."""
+    """Return a code's name; ``UNKNOWN(n)`` if it has no name, as in `console.model.codes`."""
     return names.get(code, f"UNKNOWN({code})")
 
 
@@ -115,7 +115,7 @@ def quota_value(value: float) -> str:
 
 
 def scram_value(iterations: int) -> str:
-    """Return the value of a SCRAM credential: the only part of it that is no secret."""
+    """Return the value of a SCRAM credential: the only part of it that is not secret."""
     return f"iterations={iterations}"
 
 
@@ -154,8 +154,8 @@ def acl_attr(permission: str, operation: str, principal: str, host: str) -> str:
 
 
 def acl_of(fields: Mapping[str, Any]) -> tuple[str, str]:
-    """Return key and attribute of an ACL, by the fields that Kafka's messages and records have of it. ValueError: a
-    code is no number.
+    """Return the key and the attribute of an ACL, by its fields in Kafka's messages and records. Raises ValueError: a
+    code is not a number.
     """
     upon = codes.AclResourceType(fields["resourceType"]).name, codes.PatternType(fields["patternType"]).name
     what = codes.Permission(fields["permissionType"]).name, codes.AclOperation(fields["operation"]).name

@@ -1,5 +1,6 @@
-"""What a lake needs of a filesystem, on this machine, and the right to write to it, for one application at a time;
-`s3.S3Files` has the same for the objects of a bucket."""
+"""The filesystem operations that a lake needs, for this machine's files, and the lock by which one application at a
+time writes to it; `s3.S3Files` has the same for the objects of a bucket.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +25,15 @@ from console.safe_files import PRIVATE, SHARED, create_whole, open_plain, write_
 
 
 class LakeError(Exception):
-    """A message about a lake for the operator: what is wrong with it, where, and what to do."""
+    """A message about a lake for the operator: the problem, its place, and a remedy."""
 
 
 class StoreError(LakeError):
-    """A store of objects that can't be reached, or refuses: why, and what to do."""
+    """An object store can't be reached, or refuses a request; the text has the reason and a remedy."""
 
 
 class DamagedLake(LakeError):
-    """A file that says what is in the lake is missing or can't be read."""
+    """A file with the lake's metadata is missing or unreadable."""
 
 
 # Times and run ids.
@@ -41,29 +42,29 @@ _RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
 
 
 def iso_now() -> str:
-    """Return the present time as ISO 8601 in UTC with microseconds: such texts sort as times do."""
+    """Return the present time as ISO 8601 in UTC with microseconds: such texts sort like times."""
     return datetime.now(timezone.utc).isoformat(timespec="microseconds")
 
 
 def new_run_id() -> str:
-    """Return an id as ``20261121T101500Z-3f9a1c``: the present time, its microsecond in the digits at its end, so that
-    ids sort as times.
+    """Return an id as ``20261121T101500Z-3f9a1c``: the present time, with its microsecond in the last digits, so that
+    ids sort like times.
     """
     now = datetime.now(timezone.utc)
     return f"{now:%Y%m%dT%H%M%SZ}-{now.microsecond * 16 + secrets.randbelow(16):06x}"
 
 
 def is_run_id(text: str) -> bool:
-    """Return whether it is such a name: what comes from a file is checked before it becomes a path."""
+    """Return whether a text is a run id: an id from a file is checked before it becomes a path."""
     return _RUN_ID.fullmatch(text) is not None
 
 
-# Who holds a lake's lock, as text in the lock's file.
+# The holder of a lake's lock, as text in the lock's file.
 
 
 @dataclass(frozen=True)
 class Holder:
-    """A run that writes. since, renewed: ISO 8601 in UTC; `renewed` counts for leases alone."""
+    """A run that writes. since, renewed: ISO 8601 in UTC; `renewed` is only for leases."""
 
     run_id: str
     job: str
@@ -78,7 +79,7 @@ class Holder:
 
     @property
     def text(self) -> bytes:
-        """As the lock's file holds it."""
+        """The content of the lock's file."""
         return json_text(asdict(self)).encode() + b"\n"
 
 
@@ -89,7 +90,7 @@ def this_process(run_id: str, job: str) -> Holder:
 
 
 def holder_of(text: bytes) -> Holder | None:
-    """Return who the lock's file names; None where it is empty, torn or none of ours."""
+    """Return the holder in the lock's file; None if the text is empty, incomplete, or not one of ours."""
     try:
         holder = Holder(**json_of(text))
     except (ValueError, TypeError):
@@ -100,7 +101,7 @@ def holder_of(text: bytes) -> Holder | None:
 
 
 LARGEST_HOLDER = 64 << 10
-"""Bytes of the lock's file; in a larger one there is no name."""
+"""Limit for the bytes of the lock's file; a larger file names no holder."""
 
 
 def _all_of(lock: BinaryIO) -> bytes:
@@ -109,11 +110,11 @@ def _all_of(lock: BinaryIO) -> bytes:
 
 
 def is_dead(holder: Holder) -> bool:
-    """Return whether its process is known to have ended: it ran on this host, and is not there."""
+    """Return whether the holder's process has surely ended: it ran on this host, and does not exist any more."""
     try:
         if holder.host == socket.gethostname():
             os.kill(holder.pid, 0)
-    except OSError as error:  # else it is another user's
+    except OSError as error:  # any other error: it is another user's process
         return isinstance(error, ProcessLookupError)
     return False
 
@@ -126,7 +127,7 @@ def _user() -> str:
 
 
 class LakeBusy(LakeError):
-    """Another run writes to the lake. holder: who, where the lock's file says so."""
+    """Another run writes to the lake. holder: that run, if the lock's file names it."""
 
     def __init__(self, lock: str, holder: Holder | None) -> None:
         self.holder = holder
@@ -136,12 +137,12 @@ class LakeBusy(LakeError):
 
 
 class LeaseLost(LakeError):
-    """Another took the lock while this run paused: it writes nothing more."""
+    """Another run took the lock while this one paused, which therefore stops writing."""
 
 
 @dataclass(frozen=True)
 class Lock:
-    """A lock that is held. former: who held it and died. is_held: asks whether it still is."""
+    """A lock that is held. former: its dead holder, if there was one. is_held: returns whether it is still held."""
 
     former: Holder | None
     is_held: Callable[[], bool]
@@ -151,7 +152,7 @@ class Lock:
 
 
 class Entry(NamedTuple):
-    """What lies in a folder: its name, and the bytes of a file. tag: of an object: changes whenever it is written."""
+    """An entry of a folder. bytes: size of a file. tag: of an object; changes with each write."""
 
     name: str
     is_folder: bool
@@ -160,16 +161,16 @@ class Entry(NamedTuple):
 
 
 LARGEST = 2 << 30
-"""Bytes of a file that is read at once: a segment of a metadata log has half of it."""
+"""Limit for the bytes of a file that is read at once: a segment of a metadata log has half of it."""
 NO_FILE = frozenset({errno.ENOENT, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.EFBIG})
-"""The errors by which `Filesystem.read` says that there is no such file, or something else in its place."""
+"""The errors of `Filesystem.read` for a file that does not exist, or another kind of file in its place."""
 
 
 class Filesystem:
-    """Read and write this machine's files by absolute path. `s3.S3Files` does the same with the objects of a bucket.
+    """Access to this machine's files by absolute path. `s3.S3Files` has the same for the objects of a bucket.
 
-    `create` and `replace` write a neighbour, fsync it, give it its name and fsync the folder: atomic, and kept over a
-    loss of power.
+    `create` and `replace` write a temporary file next to the target, fsync it, rename it and fsync the folder: the
+    write is atomic and survives a power loss.
     """
 
     def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
@@ -177,14 +178,14 @@ class Filesystem:
 
         Args:
             start: the first byte, from 0.
-            length: how many bytes at most; None: to the end.
+            length: limit for the bytes; None: to the end.
 
         Returns:
-            Fewer bytes than `length` where the file ends before.
+            Fewer bytes than `length` if the file ends before.
 
         Raises:
             FileNotFoundError: there is no such file.
-            OSError: it can't be read, is no plain file, or is larger than LARGEST.
+            OSError: it can't be read, is not a regular file, or is larger than LARGEST.
         """
         with open_plain(path) as file:
             if length is None and os.fstat(file.fileno()).st_size - start > LARGEST:
@@ -196,18 +197,16 @@ class Filesystem:
         """Write a new file, with its folders, whole or not at all.
 
         Args:
-            private: for its owner alone (0600), where the filesystem knows owners.
+            private: only for its owner (0600), if the filesystem has owners.
 
         Raises:
-            FileExistsError: there is one already; it is left as it is.
+            FileExistsError: the file exists; it is left unchanged.
         """
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         create_whole(Path(path), data, PRIVATE if private else SHARED)
 
     def replace(self, path: str, data: bytes) -> None:
-        """Write a file, new or instead of the former: a reader sees one of both, whole. It is kept over a loss of
-        power.
-        """
+        """Write a file, or replace it: a reader sees either version, whole. The write survives a power loss."""
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         write_whole(Path(path), data)
 
@@ -215,8 +214,8 @@ class Filesystem:
         """Return the direct contents of a folder.
 
         Returns:
-            Sorted by name, hidden files too, but for links that lead nowhere and what was deleted meanwhile; empty
-            where there is no such folder.
+            Sorted by name, with hidden files, without broken links and files deleted meanwhile; empty if the folder
+            does not exist.
         """
         listed = []
         with suppress(FileNotFoundError), os.scandir(folder) as found:
@@ -226,7 +225,7 @@ class Filesystem:
         return sorted(listed)
 
     def remove(self, path: str) -> None:
-        """Delete a file, or a folder with all that is in it; nothing happens where it does not exist."""
+        """Delete a file, or a folder with its contents; do nothing if it does not exist."""
         with suppress(FileNotFoundError):
             if Path(path).is_dir() and not Path(path).is_symlink():
                 shutil.rmtree(path)
@@ -234,27 +233,27 @@ class Filesystem:
                 Path(path).unlink()
 
     def here(self, paths: Sequence[str]) -> list[str]:
-        """Return paths by which DuckDB and Spark can read these files; copies where they are elsewhere.
+        """Return local paths of these files for DuckDB and Spark; remote files are copied.
 
         Returns:
             One path for each of `paths`, in their order.
 
         Raises:
-            FileNotFoundError: there is nothing to copy.
+            FileNotFoundError: a file to copy does not exist.
         """
         return list(paths)
 
     def spark_settings(self, *, is_local: bool) -> dict[str, str]:
-        """Return by which settings Spark reaches the same files, in its words; keys are among them.
+        """Return the Spark settings for access to the same files, including keys.
 
         Args:
-            is_local: Spark's tasks run in a Java of this machine, which has what `java_properties` names.
+            is_local: Spark's tasks run in a Java of this machine, which has the properties of `java_properties`.
         """
         del is_local
         return {}
 
     def java_properties(self, lent: str) -> dict[str, str]:
-        """Return the system properties by which Java reaches the same files; none of them is a secret.
+        """Return Java's system properties for access to the same files; they contain no secret.
 
         Args:
             lent: the file of `lent`.
@@ -264,8 +263,8 @@ class Filesystem:
 
     @contextmanager
     def lent(self) -> Iterator[str]:
-        """Yield the path of a file of this user alone, by which `plans.borrowed` reaches the same files in another
-        process; empty text: they are this machine's. It is deleted when the context ends.
+        """Yield the path of a file that only this user can read: with it, `plans.borrowed` has access to the same files
+        in another process. Empty for this machine's files. It is deleted at the end of the context.
         """
         yield ""
 
@@ -273,15 +272,15 @@ class Filesystem:
     def lock(self, path: str, holder: Holder) -> Iterator[Lock]:
         """Yield the lock at that path, held for the context: an flock on a file that names the holder.
 
-        The kernel frees it when its process ends, so a name that is left behind is that of a process that died. The
-        file stays: to remove it would let a third process lock another file of that name.
+        The kernel releases it when the process ends, so a name left in the file is that of a dead process. The file
+        stays: if it were removed, a third process could lock another file of that name.
 
         Args:
-            holder: what is written into the file, for others to report.
+            holder: written into the file, for other processes to report.
 
         Raises:
-            LakeBusy: another process holds it; its `holder` is what the file says.
-            LakeError: a link, a pipe or a file with another name stands in its place: it is left as it is.
+            LakeBusy: another process holds it; its `holder` is the one in the file.
+            LakeError: a link, a pipe or a file with another name is in its place: it is left unchanged.
         """
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         with _opened_lock(path) as file:
@@ -303,8 +302,9 @@ class Filesystem:
 
 
 def _opened_lock(path: str) -> BinaryIO:
-    """Open the file of a lock, made where it is missing. Its content is overwritten: so it is never behind a link, nor
-    a second name of another file. LakeError, OSError."""
+    """Open the file of a lock; create it if it is missing. Its content is overwritten, so a link, or a second name of
+    another file, is refused. Raises LakeError, OSError.
+    """
     try:
         file = open_plain(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, buffering=0)
         if os.fstat(file.fileno()).st_nlink > 1:

@@ -1,11 +1,11 @@
-"""Silver and gold: what is new in bronze is a stream of keys; a batch finds the entities that they are about, and makes
-their rows again from all that bronze has of them, in executors' tasks, a bucket of entities at a time.
+"""Silver and gold: the keys of new bronze rows are a stream; a batch finds their entities, and makes the rows of these
+again from all of their bronze rows, in executors' tasks, a bucket of entities at a time.
 
 The rows of an entity follow from all rows of that entity, and from little else of its cluster: the snapshots of its log
-(`Epochs`), the time that the log covers (`Covered`), and the times of polls. Where one of these differs for time that
-was seen before, all of the cluster is made again; where it goes on, what had changed in the time that it now reaches.
-Only what differs from the rows before is written, with a higher `made`. From `history` follow usage, ten minutes of a
-cluster at a time, and, with the operator's files, drift and violations of policies.
+(`Epochs`), the time that the log covers (`Covered`), and the times of polls. If one of these differs for a time already
+processed, the whole cluster is made again; if it only extends, just the entities that changed in the newly covered
+time. Only rows that differ from the former ones are written, with a higher `made`. Usage follows from `history`, ten
+minutes of a cluster at a time; so do drift and violations of policies, with the operator's files.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from console.lake.transforms.policy_violation import policy_violation
 from console.lake.transforms.rows import differing, holding, parted, rows_of
 
 Entity = tuple[str, str, str]
-"""By `ENTITY`'s columns."""
+"""The values of `ENTITY`'s columns."""
 
 MOST_ENTITIES = 2_000
-"""More are not named one by one: all of their clusters is made again."""
+"""Limit for the entities of a batch; with more, their whole clusters are made again."""
 MOST_KEYS = 20_000
-"""That come to the driver at once."""
+"""Limit for the keys collected in the driver at once."""
 MOST_CLUSTERS = 100_000
 BUCKETS = 16
-"""That the entities of a whole cluster are made in."""
+"""Buckets for the entities of a whole cluster."""
 IN_A_BUCKET = 200
-"""Entities that are named, of a bucket at least."""
+"""Least count of named entities for each bucket."""
 _ENTITIES = pa.schema([(name, pa.string()) for name in schema.ENTITY])
 
 
-# -- what is new -----------------------------------------------------------------------------------------------------
+# -- new keys --------------------------------------------------------------------------------------------------------
 
 _KEYS = {
     schema.KRAFT_RECORD: (
@@ -73,11 +73,11 @@ _KEYS = {
         ),
     ),
 }
-"""What is new of each bronze table, as SQL. at: when a poll was; hour: of requests, since 1970."""
+"""Bronze table -> the keys of a new row, as SQL. at: time of a poll; hour: of requests, since 1970."""
 
 
 def new_keys(tables: lake_tables.Tables) -> DataFrame:
-    """Return the keys of rows that come to bronze, as a stream."""
+    """Return the keys of rows that arrive in bronze, as a stream."""
     parts = (tables.stream(table).selectExpr(*_KEYS[table]) for table in schema.BRONZE)
     return reduce(_union, parts).where("of IS NOT NULL AND cluster_id IS NOT NULL")
 
@@ -87,9 +87,10 @@ def _union(one: DataFrame, other: DataFrame) -> DataFrame:
 
 
 class News(NamedTuple):
-    """What came. whole: clusters of which all is made again. entities: that rows are about. ids: of topics and ACLs
-    that have no name here, with their clusters. polls: of each cluster, by the types that were read, the first new poll
-    and how many are new. hours: of which requests came, with their clusters."""
+    """The content of a batch. whole: clusters to make again as a whole. entities: those with new rows. ids: of topics
+    and ACLs whose names the rows lack, with their clusters. polls: by cluster and the types that were read, the time of
+    the first new poll and the count of new polls. hours: hours with new requests, with their clusters.
+    """
 
     clusters: frozenset[str]
     whole: frozenset[str]
@@ -100,13 +101,13 @@ class News(NamedTuple):
 
 
 def news_of(keys: DataFrame) -> News:
-    """Return what a batch of `new_keys` reports."""
+    """Return the news of a batch of `new_keys`."""
     about = ("of", "cluster_id", "entity_type", "entity_key", "entity_id", "hour")
     counted = (F.bool_or("whole"), F.min("at"), F.count("*"))
     try:
         rows = lake_tables.taken(keys.groupBy(*about).agg(*counted), MOST_KEYS)
     except lake_tables.TooMany:
-        # Of polls the types are few, of requests the hours.
+        # There are few types of polls, and few hours of requests.
         of_polls = F.when(F.col("of") == "poll", F.col("entity_type")).alias("entity_type")
         none = (F.lit(None).cast("string").alias(name) for name in ("entity_key", "entity_id"))
         coarse = keys.groupBy("of", "cluster_id", of_polls, *none, "hour")
@@ -132,30 +133,31 @@ def news_of(keys: DataFrame) -> News:
     )
 
 
-# -- what is made again ------------------------------------------------------------------------------------------------
+# -- the entities to make again ----------------------------------------------------------------------------------------
 
 
 class Touched(NamedTuple):
-    """whole: clusters of which all is made. entities: of other clusters."""
+    """The entities to make again. whole: clusters as a whole. entities: of other clusters."""
 
     whole: frozenset[str] = frozenset()
     entities: frozenset[Entity] = frozenset()
 
     def more(self, whole: Iterable[str] = (), entities: Iterable[Entity] = ()) -> Touched:
-        """Return what is touched with these clusters added."""
+        """Return a copy with these clusters and entities added."""
         both = self.whole | frozenset(whole)
         named = frozenset(each for each in (*self.entities, *entities) if each[0] not in both)
         return Touched(both, named)
 
     @property
     def clusters(self) -> frozenset[str]:
-        """All of which anything is made."""
+        """All clusters that are touched."""
         return self.whole | {each[0] for each in self.entities}
 
 
 class PollTimes(NamedTuple):
-    """The polls of some entity types of a cluster. before: the last one before those that are new; sure: the last one
-    that the log reached before, None: none; after: how many there are since the first new one."""
+    """The polls of some entity types of a cluster. before: time of the last poll before the new ones; sure: of the last
+    poll that the log reached before, or None; after: count of polls since the first new one.
+    """
 
     types: str
     before: int | None
@@ -165,17 +167,17 @@ class PollTimes(NamedTuple):
 
     @property
     def is_late(self) -> bool:
-        """Whether some are of time in which polls were seen already, or are the first of their types."""
+        """Whether new polls are older than a known poll, or are the first of their types."""
         return self.new > 0 and (self.before is None or self.after > self.new)
 
 
 def reached(former: Covered | None, now: Covered | None, polls: Iterable[PollTimes]) -> int | None:
-    """Return since when events of a cluster may count otherwise, in microseconds; None: none does. Raises `All`: any
-    event may.
+    """Return the time from which events of a cluster may count differently, in microseconds; None if no event does.
+    Raises `All` if any event may.
 
-    A change is shown by the first poll after it, if the log does not cover that; it is sure up to the last poll that
-    the log reaches. So a new poll concerns what changed since the poll before it, a log that goes on what changed since
-    the last sure poll.
+    The first poll after a change shows it, if the log does not cover it; it is sure up to the last poll that the log
+    reaches. So a new poll affects the changes since the poll before it, and a log that extends affects the changes
+    since the last sure poll.
     """
     of_polls = list(polls)
     if any(each.is_late for each in of_polls):
@@ -192,10 +194,10 @@ def reached(former: Covered | None, now: Covered | None, polls: Iterable[PollTim
 
 
 class All(Exception):
-    """Everything of a cluster has to be made again."""
+    """Signal that a whole cluster has to be made again."""
 
 
-# -- frames of what a group is made of ---------------------------------------------------------------------------------
+# -- the frames of a group ---------------------------------------------------------------------------------------------
 
 _USED: Mapping[str, tuple[str, ...]] = {
     "record": ("log_offset", "in_snapshot", "record_ts", "record_type", "payload", "value_hmac"),
@@ -209,14 +211,14 @@ _USED: Mapping[str, tuple[str, ...]] = {
         *("is_forwarded", "error_code", "validate_only"),
     ),
 }
-"""The columns that change_event needs of each source, beside `ENTITY`."""
+"""Source -> the columns that change_event needs, in addition to `ENTITY`."""
 
 
 _OF = {"state": schema.SNAPSHOT, "journal": schema.JOURNAL, "alter": schema.REQUEST}
 
 
 class _Group(NamedTuple):
-    """Rows of one bucket, with what else of their cluster counts. `of` says what a row is of."""
+    """The rows of one bucket, with the cluster's polls and brokers. `of` is the source of a row."""
 
     rows: pa.Table
 
@@ -225,7 +227,7 @@ class _Group(NamedTuple):
         return self.rows.filter(pc.equal(self.rows["of"], what))
 
     def bronze(self) -> Bronze:
-        """Return the rows of bronze; of a table without rows its columns are missing."""
+        """Return the rows of bronze; a table without rows lacks its columns."""
         found = {of: self.of(of) for of in _USED}
         there = {of: rows for of, rows in found.items() if rows.num_rows}
         names = dict(zip(_USED, Bronze._fields, strict=True))
@@ -233,13 +235,13 @@ class _Group(NamedTuple):
 
     @property
     def cluster_id(self) -> str:
-        """Whose group it is."""
+        """The cluster of the group."""
         return str(self.rows["cluster_id"][0].as_py())
 
     @property
     def polls(self) -> Polls:
         """The polls of the cluster."""
-        if "times" not in self.rows.column_names:  # of a batch without polled clusters
+        if "times" not in self.rows.column_names:  # a batch without polled clusters
             return NEVER
         read = self.of("poll")
         brokers = rows_of(self.of("broker"), "entity_key")
@@ -248,12 +250,12 @@ class _Group(NamedTuple):
         )
 
     def holding(self, what: str, table: schema.Table) -> pa.Table:
-        """Return the valid rows of a table, of rows with `made`."""
+        """Return the valid rows of a table, from rows with `made`."""
         return holding(self.of(what), table)
 
 
 class Renewal:
-    """One batch's making of `change_event` and `history`. known: what the application knows of clusters."""
+    """The update of `change_event` and `history` in one batch. known: the application's cache of cluster state."""
 
     def __init__(self, tables: lake_tables.Tables, known: Known, batch: lake_tables.Batch) -> None:
         self._tables = tables
@@ -261,7 +263,7 @@ class Renewal:
         self._batch = batch
 
     def renew(self, news: News) -> Touched:
-        """Make again what the news may change. Returns what was made of `history`."""
+        """Make the rows that the news may change again. Return the entities whose `history` was made."""
         named = self._names(news)
         found = {*news.entities, *((cluster, type_, key) for (cluster, _), (type_, key) in named.items())}
         clusters = news.clusters
@@ -297,15 +299,15 @@ class Renewal:
         touched: Touched,
         gaps_of: frozenset[str] = frozenset(),
     ) -> DataFrame:
-        """Return the rows of what is touched, made by groups, that differ from the existing ones."""
+        """Return the new rows of the touched entities, made by group, that differ from the existing ones."""
         former = self._tables.read(table, touched.clusters | gaps_of)
         mine = former.select(*table.names, "made", F.lit("former").alias("of"))
         placed = self._placed(_union(rows, mine), touched, gaps_of)
         return placed.groupBy("cluster_id", "place").applyInArrow(make, table.ddl)
 
     def _placed(self, rows: DataFrame, touched: Touched, gaps_of: frozenset[str]) -> DataFrame:
-        """Return the rows that are about what is touched, in their buckets, with the polls of each cluster in each of
-        them. A cluster's own rows, those of gaps, are in the bucket -1.
+        """Return the rows of the touched entities with their buckets, and the polls of each cluster in each bucket. A
+        cluster's own rows, the gaps, are in the bucket -1.
         """
         count = max(1, min(BUCKETS, len(touched.entities) // IN_A_BUCKET)) if not touched.whole else BUCKETS
         of_bucket = F.pmod(F.xxhash64("entity_type", "entity_key"), F.lit(count)).cast("int")
@@ -323,7 +325,7 @@ class Renewal:
     # -- bronze ------------------------------------------------------------------------------------------------------
 
     def _bronze(self, touched: Touched) -> DataFrame:
-        """Return what bronze has of the clusters: by the columns `of` and those of `_USED`."""
+        """Return the clusters' rows in bronze, with the columns `of` and those of `_USED`."""
         clusters = touched.clusters
         keys = sorted({each[2] for each in touched.entities})
         records = self._tables.read(schema.KRAFT_RECORD, clusters).where("entity_type IS NOT NULL")
@@ -357,8 +359,8 @@ class Renewal:
         return reduce(_union, parts)
 
     def _polls(self, clusters: Iterable[str]) -> DataFrame:
-        """Return the times of the polls of clusters, a row for each list of entity types; and the brokers that any poll
-        saw.
+        """Return the times of the polls of clusters, a row for each list of entity types; and the brokers seen by any
+        poll.
         """
         rows = self._tables.read(schema.SNAPSHOT).where(F.col("cluster_id").isin(sorted(clusters)))
         beats = rows.where("kind = 'heartbeat'").groupBy("cluster_id", "entity_type")
@@ -367,7 +369,7 @@ class Renewal:
         return _union(times.withColumn("of", F.lit("poll")), brokers.withColumn("of", F.lit("broker")))
 
     def _names(self, news: News) -> Mapping[tuple[str, str], tuple[str, str]]:
-        """Return types and keys of what the new rows name by ids."""
+        """Return type and key of the entities that new rows name by id."""
         if not news.ids:
             return {}
         naming = self._tables.read(schema.KRAFT_RECORD, {cluster for cluster, _ in news.ids})
@@ -378,7 +380,7 @@ class Renewal:
         )
         return {(cluster, id_): (type_, key) for cluster, id_, type_, key in rows}
 
-    # -- what polls and the log now reach ------------------------------------------------------------------------------
+    # -- the reach of polls and the log --------------------------------------------------------------------------------
 
     def _spread(
         self,
@@ -387,7 +389,7 @@ class Renewal:
         times: Mapping[str, Iterable[PollTimes]],
         before: Mapping[str, Covered | None],
     ) -> Touched:
-        """Return what is touched, with what follows from further polls and a log that goes on."""
+        """Return the touched entities, with those that further polls and a longer log affect."""
         since: list[tuple[str, int]] = []
         for cluster in sorted(clusters - touched.whole):
             try:
@@ -395,7 +397,7 @@ class Renewal:
             except All:
                 touched = touched.more([cluster])
                 continue
-            # Without polls the log's own changes count the same, whatever else it reaches.
+            # Without polls the log's own changes count the same, however far it reaches.
             if at is not None and (times.get(cluster) or self._known.last_told.get(cluster, 0) > at - TOLERANCE):
                 since.append((cluster, at - TOLERANCE))
             if before[cluster] != self._known.covers.get(cluster):
@@ -416,7 +418,7 @@ class Renewal:
         return touched
 
     def _events(self, touched: Touched) -> DataFrame:
-        """Return the changes of what is touched."""
+        """Return the changes of the touched clusters."""
         rows = self._tables.read(schema.CHANGE_EVENT, touched.clusters)
         return rows.select(*schema.CHANGE_EVENT.names, "made", F.lit("event").alias("of"))
 
@@ -426,7 +428,7 @@ _SINCE = pa.schema([("cluster_id", pa.string()), ("since", pa.int64())])
 
 
 def _made_events(epochs: Mapping[str, Epochs], touched: Touched) -> Callable[[pa.Table], pa.Table]:
-    """Return the function that makes the rows of `change_event` of a group."""
+    """Return the function that makes a group's rows of `change_event`."""
     mine = {each: epochs[each] for each in touched.clusters if each in epochs}
     wanted = frozenset(touched.entities)
 
@@ -440,9 +442,7 @@ def _made_events(epochs: Mapping[str, Epochs], touched: Touched) -> Callable[[pa
 
 
 def _made_history(covers: Mapping[str, Covered | None], touched: Touched, until: int) -> Callable[[pa.Table], pa.Table]:
-    """Return the function that makes the rows of `history` of a group. until: when the latest poll of any cluster
-    was.
-    """
+    """Return the function that makes a group's rows of `history`. until: time of the latest poll of any cluster."""
     wanted = frozenset(touched.entities)
 
     def make(rows: pa.Table) -> pa.Table:
@@ -462,21 +462,21 @@ def _made_history(covers: Mapping[str, Covered | None], touched: Touched, until:
 
 
 def _only(rows: pa.Table, wanted: frozenset[Entity] | None) -> pa.Table:
-    """Return the rows that are about these entities; None: all."""
+    """Return the rows of these entities; None: all rows."""
     if wanted is None:
         return rows
     return rows.filter(pa.array((each in wanted for each in rows_of(rows, *schema.ENTITY)), pa.bool_()))
 
 
-# -- what holds for whole clusters -------------------------------------------------------------------------------------
+# -- the state of whole clusters ---------------------------------------------------------------------------------------
 
 
 class Known:
-    """What the application knows of clusters: it follows from the tables, is read once, and goes on with the batches.
+    """The application's cache of cluster state. It is derived from the tables, read once, and updated by each batch.
 
-    epochs: of each cluster's log. covers: the time that the log covers. last_told: when others than the log told of a
-    change last. polled: the clusters of which there are polls. last_poll: the latest of any cluster. with_events: the
-    clusters that `change_event` has rows of. Times are in microseconds.
+    epochs: of each cluster's log. covers: the time that the log covers. last_told: time of the last change from a
+    source other than the log. polled: the clusters with polls. last_poll: time of the latest poll of any cluster.
+    with_events: the clusters with rows in `change_event`. Times are in microseconds.
     """
 
     def __init__(self, tables: lake_tables.Tables) -> None:
@@ -491,12 +491,12 @@ class Known:
 
     @property
     def newest(self) -> int | None:
-        """When the newest change or poll was, in microseconds; None: there is none."""
+        """Time of the newest change or poll, in microseconds; None if the lake has neither."""
         ends = (*(each.last for each in self.covers.values()), *self.last_told.values(), self.last_poll)
         return max(ends) or None
 
     def learn(self, clusters: frozenset[str], whole: frozenset[str]) -> None:
-        """Read what is not known of clusters. whole: of these the log has something of time before."""
+        """Read the missing state of clusters. whole: clusters whose log has new rows of an earlier time."""
         if wanted := {each for each in clusters if each not in self.epochs or each in whole}:
             records = self._tables.read(schema.KRAFT_RECORD, wanted).where("log_offset IS NOT NULL")
             ends = F.when(F.col("in_snapshot"), F.col("log_offset")).alias("ends")
@@ -513,8 +513,8 @@ class Known:
             self._read_covers(unread)
 
     def cover(self, touched: Touched, seen: Mapping[str, Any] | None) -> None:
-        """Extend the covered time by what was just made. Changes of some entities only add to it: a log that goes on
-        takes none of its changes back. seen: what `SEEN` has of the rows that were appended.
+        """Extend the covered time by the rows just made. Changes of some entities only add to it: a log that extends
+        revokes none of its changes. seen: the `SEEN` aggregates of the appended rows; None: read them from the table.
         """
         self._read_covers(touched.whole)
         some = touched.clusters - touched.whole
@@ -541,7 +541,7 @@ class Known:
             )
 
     def _told(self, marks: Iterable[tuple[Any, ...]]) -> dict[str, Covered]:
-        """Learn from rows of `_marks`. Returns the time that they say the log covers, by cluster."""
+        """Update the cache from rows of `_marks`. Return the time that the log covers, by cluster."""
         marks_of: dict[str, list[tuple[int | None, int | None, int, int]]] = defaultdict(list)
         for cluster, at, uncertainty, first, last, told in marks:
             self.with_events.add(cluster)
@@ -551,7 +551,7 @@ class Known:
         return {cluster: _covered(found) for cluster, found in marks_of.items()}
 
     def poll_times(self, news: News) -> dict[str, list[PollTimes]]:
-        """Return the polls of clusters that have news, as far as `reached` needs them."""
+        """Return the polls of the clusters in the news, in the form that `reached` needs."""
         if self._tables.is_empty(schema.SNAPSHOT):
             return {}
         beats = self._tables.read(schema.SNAPSHOT).where("kind = 'heartbeat'")
@@ -583,13 +583,13 @@ _LOGGED = f"CASE WHEN source IN {LOG} THEN unix_micros(event_ts) END"
 _TOLD = f"CASE WHEN source NOT IN {LOG} THEN unix_micros(event_ts) END"
 _ENDS = {"first": f"min({_LOGGED})", "last": f"max({_LOGGED})", "told": f"max({_TOLD})"}
 SEEN = {"rows": "count(source)", "of_snapshots": "count_if(source = 'kraft_snapshot')", **_ENDS}
-"""What changes of one cluster say of the time that its log covers, as SQL."""
+"""Aggregates, as SQL, of the changes of one cluster: they determine the time that its log covers."""
 _BOUNDS = pa.schema([("cluster_id", pa.string()), ("first", pa.int64()), ("bound", pa.int64())])
 
 
 def _marks(changes: DataFrame) -> list[tuple[Any, ...]]:
-    """Return `_ENDS` of each cluster, and of each time at which its snapshots report changes, with how long before it
-    they may have been: None of the others.
+    """Return `_ENDS` by cluster, and by the time and uncertainty of the snapshots that report changes; both are None
+    for changes from the log.
     """
     of_snapshot = F.col("source") == "kraft_snapshot"
     marks = (F.when(of_snapshot, F.col(name)).alias(name) for name in ("event_ts", "ts_uncertainty_ms"))
@@ -598,8 +598,8 @@ def _marks(changes: DataFrame) -> list[tuple[Any, ...]]:
 
 
 def _covered(marks: Iterable[tuple[int | None, int | None, int, int]]) -> Covered:
-    """Return what a cluster's log covers. marks: for each time at which snapshots report changes, and how long before
-    it they may have been (None: of changes of the log), the first and the last event.
+    """Return the time that a cluster's log covers. marks: by time and uncertainty of the snapshots that report changes
+    (None for changes of the log), the first and the last event.
     """
     return reduce(Covered.merged, (_shown_by(*mark) for mark in marks))
 
@@ -619,11 +619,11 @@ _HOURS = pa.schema([("cluster_id", pa.string()), ("hour", pa.int64())])
 def make_usage(
     tables: lake_tables.Tables, hours: Iterable[tuple[str, int]], whole: frozenset[str], batch: lake_tables.Batch
 ) -> None:
-    """Make the minutes of these hours (clusters, and hours since 1970), and those of all hours of whole clusters, whose
-    limits differ; and what all minutes of their clusters suggest.
+    """Make the minutes of usage of these hours (clusters, and hours since 1970), and those of all hours of whole
+    clusters, whose limits differ; then the suggestions from all minutes of these clusters.
     """
     wanted = set(hours)
-    # A rate reaches back ten seconds: out of the hour after.
+    # A rate reaches back ten seconds: so the next hour is also made again.
     wanted |= {(cluster, hour + 1) for cluster, hour in wanted}
     clusters = whole | {cluster for cluster, _ in wanted}
     seconds = tables.read(schema.REQUEST, clusters).where("second IS NOT NULL").select("second.*")
@@ -637,7 +637,7 @@ def make_usage(
     )
     by_part = by_part.where(F.col("cluster_id").isin(sorted(whole))).unionByName(of_some).drop("hour")
     history = tables.newest(schema.HISTORY, lake_tables.of_clusters(clusters))
-    # A column more is one more in each row of seconds, too.
+    # Each additional column here is also one in every row of seconds.
     quotas = history.where("entity_type = 'quota'").select(
         "cluster_id", *quota_usage.LIMITING, F.lit("quota").alias("of")
     )
@@ -645,7 +645,7 @@ def make_usage(
     limits = quotas.unionByName(first, allowMissingColumns=True)
     of_part = by_part.select("cluster_id", "part").distinct().join(limits, "cluster_id")
     rows = by_part.withColumn("of", F.lit("second")).unionByName(of_part, allowMissingColumns=True)
-    # Groups are made by sorting: it takes no more of the processor to have each in order, what has no second first.
+    # Grouping sorts anyway, so ordering each group is free; rows without a second come first.
     ordered = rows.repartition("cluster_id", "part").sortWithinPartitions("cluster_id", "part", "second")
     made = ordered.groupBy("cluster_id", "part").applyInArrow(_minutes, schema.QUOTA_USAGE.ddl)
     tables.append(made, schema.QUOTA_USAGE, batch)
@@ -658,7 +658,7 @@ def make_usage(
 
 
 def _first_polls(history: DataFrame, name: str) -> DataFrame:
-    """Return when a poll, or a snapshot of the log, first showed something of each cluster, in a column of that
+    """Return the time at which a poll, or a snapshot of the log, first showed each cluster, in a column of that
     name.
     """
     polls = history.where(F.col("source").isin(*POLL_SOURCES)).groupBy("cluster_id")
@@ -670,8 +670,8 @@ def _part(seconds: Column) -> Column:
 
 
 def _minutes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the minutes of one part of an hour of a cluster. batches: what limits its users and clients, and then its
-    seconds, by time: most of the rows, which are never held at once.
+    """Yield the minutes of one part of an hour of a cluster. batches: first the limits of its users and clients, then
+    its seconds, by time. The seconds are most of the rows, and are never held at once.
     """
     rows = (pa.Table.from_batches([batch]) for batch in batches)
     head = []
@@ -697,13 +697,13 @@ def _suggested(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 # -- policies and drift ------------------------------------------------------------------------------------------------
 
 COMPARED_IN = 64
-"""Buckets of entities, those of one name in one of them."""
+"""Buckets of entities; all entities of one name are in the same bucket."""
 
 
 def judge(
     tables: lake_tables.Tables, clusters: Iterable[str], policies: Sequence[Policy], batch: lake_tables.Batch
 ) -> None:
-    """Make the violations of policies in these clusters again: a policy may depend on all of a cluster."""
+    """Make the violations of policies in these clusters again: a policy may depend on the whole cluster."""
     wanted = frozenset(clusters)
     history = tables.newest(schema.HISTORY, lake_tables.of_clusters(wanted)).where(F.col("entity_type") != CLUSTER)
     history = history.withColumn("of", F.lit("history"))
@@ -724,9 +724,9 @@ def _violations(policies: Sequence[Policy]) -> Callable[[pa.Table], pa.Table]:
 
 
 def compare(tables: lake_tables.Tables, baseline: Sequence[Wanted], batch: lake_tables.Batch) -> None:
-    """Make all of `drift` again: what one cluster changes may be odd in another."""
+    """Make all of `drift` again: a change in one cluster may make another one differ."""
     history = tables.newest(schema.HISTORY, F.lit(True))
-    # Of the cluster itself too: what was not observed says when a first poll was.
+    # The clusters' own rows are included: unobserved time shows when a first poll was.
     first = _first_polls(history, "first_poll")
     current = (
         history.where("is_current")

@@ -1,4 +1,4 @@
-"""What a lake reads, from where, and of which clusters that is; without Spark."""
+"""The inputs of a lake, and their clusters; without Spark."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ class _Input(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MetadataLog(_Input, frozen=True):
-    """A folder ``__cluster_metadata-0`` of a controller, with segments and snapshots. cluster_id: None: that of the
-    ``meta.properties`` in the folder above."""
+    """A folder ``__cluster_metadata-0`` of a controller, with segments and snapshots. cluster_id: None for that of the
+    ``meta.properties`` in the folder above.
+    """
 
     path: str
     cluster_id: str | None = None
 
 
 class RequestLog(_Input, frozen=True):
-    """The request log of one broker. paths: files or patterns as of a shell, rotated and gzip ones too. time_zone: of
-    the times in its lines, as ``Europe/Berlin``; lines do not say."""
+    """The request log of one broker. paths: files or shell patterns, also of rotated and gzip files. time_zone: of the
+    times in its lines, as ``Europe/Berlin``; lines do not have it.
+    """
 
     paths: tuple[str, ...]
     cluster_id: str
@@ -42,7 +44,9 @@ class Journals(_Input, frozen=True):
 
 
 class Controllers(_Input, frozen=True):
-    """The controllers' listener of a cluster. context: by whose settings it is reached; None: the current one."""
+    """The controllers' listener of a cluster. context: the context whose settings the connection uses; None: the
+    current one.
+    """
 
     cluster_id: str
     addresses: tuple[str, ...]
@@ -50,8 +54,9 @@ class Controllers(_Input, frozen=True):
 
 
 class RequestTopic(_Input, frozen=True):
-    """A topic that request logs are shipped to: a line a record, its key the id of the broker that wrote it. context:
-    of the cluster that the topic is on, which may be another."""
+    """A topic that request logs are shipped to: a line in each record, whose key is the id of the broker that wrote it.
+    context: of the topic's cluster, which may be another.
+    """
 
     topic: str
     cluster_id: str
@@ -60,8 +65,7 @@ class RequestTopic(_Input, frozen=True):
 
 
 class Topic(NamedTuple):
-    """A topic. options: of Spark's Kafka source, no secret among them. cluster_id, zone: whose lines they are, and of
-    the times in them."""
+    """A topic. options: of Spark's Kafka source, without secrets. cluster_id, zone: of the lines in it."""
 
     topic: str
     options: Mapping[str, str]
@@ -75,7 +79,7 @@ class Topic(NamedTuple):
 
 
 class Inputs(_Input, frozen=True):
-    """All that a lake reads, beside what is delivered to it."""
+    """All inputs of a lake, except for deliveries."""
 
     metadata_logs: tuple[MetadataLog, ...] = ()
     request_logs: tuple[RequestLog, ...] = ()
@@ -90,16 +94,16 @@ class Inputs(_Input, frozen=True):
         return (*(log.path for log in self.metadata_logs), *requests, *(journal.path for journal in self.journals))
 
 
-# Whose metadata logs are.
+# The clusters of metadata logs and of request logs.
 
 
 class UnreadableInput(LakeError):
-    """An input is not what it should be: what, and what to do."""
+    """An input is invalid; the text has the reason and a remedy."""
 
 
 def folders_of(logs: Sequence[MetadataLog]) -> dict[str, list[str]]:
-    """Return the folders by cluster. NoMetadataLogError, OSError; UnreadableInput: two folders are of one cluster by
-    their own meta.properties, as those of a controller that was cloned.
+    """Return the folders by cluster. Raises NoMetadataLogError, OSError; UnreadableInput: by their own meta.properties
+    two folders are of one cluster, as after the clone of a controller.
     """
     made: dict[str, list[MetadataLog]] = {}
     for log in logs:
@@ -117,8 +121,8 @@ def folders_of(logs: Sequence[MetadataLog]) -> dict[str, list[str]]:
 
 
 def owned(inputs: Inputs) -> list[RequestLog]:
-    """Return the request logs, each with its cluster: one that names none is of the cluster whose metadata log is read.
-    UnreadableInput: there is none, or more than one; an id can't be kept.
+    """Return the request logs, each with its cluster: by default the cluster of the only metadata log. Raises
+    UnreadableInput: there is no such cluster, or more than one; an id is refused.
     """
     for log in inputs.request_logs:
         if log.cluster_id and (problem := id_problem(log.cluster_id)):

@@ -1,8 +1,8 @@
-"""Reads kac's journals as rows of the table `journal`: what each edit sets, as entities and attributes (docs/trust.md),
-and how it ended.
+"""A reader of kac's journals as rows of the table `journal`: the settings of each edit, as entities and attributes
+(docs/trust.md), and its outcome.
 
-A change's end may be written long after its beginning, and into another segment: a journal in which anything is new is
-read from its beginning.
+A change's end may be written long after its beginning, and into another segment: a journal with new lines is read from
+its beginning.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from console.model.entity_types import BY_NUMBER
 from console.model.numbers import EPOCH
 from console.safe_files import open_plain
 
-# -- what an edit sets ------------------------------------------------------------------------------------------------
+# -- the settings of an edit ------------------------------------------------------------------------------------------
 
 
 class Setting(NamedTuple):
-    """One attribute that an edit changes. op: set, delete, append, subtract. value, old_value: None if empty or
-    hidden."""
+    """An attribute that an edit changes. op: set, delete, append, subtract. value, old_value: None if empty or
+    hidden.
+    """
 
     entity_type: str
     entity_key: str
@@ -47,7 +48,7 @@ _WITHOUT_SETTINGS = frozenset(
     | {"cancel-move", "move-replica-dir", "trim-log", "remove-registration", "commit-offset", "delete-offset"}
     | {"delete-group", "join-quorum", "leave-quorum"}
 )
-"""Edits that leave no attribute, or are of what is no setting."""
+"""Edits that leave no attribute, or concern no setting."""
 _OWN_SOURCES: Mapping[str, tuple[str, ...]] = {
     **{each.kafka_word: (each.own_source_name,) for each in BY_NUMBER.values()},
     "broker": ("DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG", "STATIC_BROKER_CONFIG"),
@@ -62,7 +63,7 @@ def settings_of(edit: Mapping[str, Any], was: Any) -> tuple[Setting, ...]:
         was: the journal's record of the former value.
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError, IndexError: the JSON is no edit.
+        KeyError, TypeError, ValueError, AttributeError, IndexError: the JSON is not an edit.
     """
     kind = edit["op"]
     known = None if was == "unread" else was
@@ -154,21 +155,21 @@ _UNKNOWN_PRINCIPALS = frozenset({"", "certificate", "OAUTHBEARER", "GSSAPI"})
 
 
 def principal_of(name: str) -> str | None:
-    """Return the principal as brokers write it: `User:alice`."""
+    """Return the principal in the form of brokers, `User:alice`; None if it is unknown."""
     if name in _UNKNOWN_PRINCIPALS:
         return None
     return name if ":" in name else f"User:{name}"
 
 
 Note = journal_lines.Sending | journal_lines.OutcomeLine | journal_lines.Settled | journal_lines.Decided
-"""Lines that report how a change ended."""
+"""Lines that report the outcome of a change."""
 
 
-# -- how edits ended, as rows -----------------------------------------------------------------------------------------
+# -- outcomes of edits, as rows ----------------------------------------------------------------------------------------
 
 
 class Ending(NamedTuple):
-    """How an edit ended. at: when that became known. error, message: from the brokers."""
+    """The outcome of an edit. at: the time at which it became known. error, message: from the brokers."""
 
     status: str
     at: datetime | None = None
@@ -177,7 +178,7 @@ class Ending(NamedTuple):
 
 
 def endings(intent: journal_lines.IntentLine, notes: Iterable[Note]) -> Iterator[Ending]:
-    """Return how each edit ended, in their order (`console.model.journal_lines.final_status`)."""
+    """Yield the outcome of each edit, in order (`console.model.journal_lines.final_status`)."""
     answered: dict[int, Ending] = {}
     found: dict[int, Ending] = {}
     sent: set[int] = set()
@@ -203,7 +204,7 @@ def endings(intent: journal_lines.IntentLine, notes: Iterable[Note]) -> Iterator
 
 
 def _change_rows(cluster_id: str, change: _Change) -> Iterator[dict[str, Any]]:
-    """Yield the change as rows of the table `journal` without `run_id`. The brokers' message is left out where a secret
+    """Yield the change as rows of the table `journal` without `run_id`. The brokers' message is left out if a secret
     was set: it may quote the secret.
     """
     intent, who = change.intent, change.intent.who
@@ -233,8 +234,9 @@ def _change_rows(cluster_id: str, change: _Change) -> Iterator[dict[str, Any]]:
 
 
 def journals_at(paths: Iterable[Path]) -> list[Path]:
-    """Return the journals at these paths: ``CLUSTER-ID.jsonl``, or folders of such files. A missing one is left out,
-    also a link that leads nowhere."""
+    """Return the journals at these paths: ``CLUSTER-ID.jsonl``, or folders of such files. Missing files and broken
+    links are left out.
+    """
     found: list[Path] = []
     for each in paths:
         found += sorted(each.glob(f"*{journal_lines.SUFFIX}")) if each.is_dir() else [each]
@@ -242,16 +244,16 @@ def journals_at(paths: Iterable[Path]) -> list[Path]:
 
 
 def journal_stats(path: Path) -> list[list[int]]:
-    """Return bytes and time of the last change of each segment of a journal, for JSON. OSError."""
+    """Return size and modification time of each segment of a journal, for JSON. Raises OSError."""
     return [[stat.st_size, stat.st_mtime_ns] for stat in (segment.stat() for segment in segments_of(path))]
 
 
 def read_journal(path: Path, at: int, copy_of: str = "") -> pa.Table:
-    """Return the rows of `journal` of all changes in a journal, with its further segments beside it; none if it is
+    """Return the rows of `journal` for all changes in a journal, with its further segments next to it; none if it is
     gone.
 
-    at: when it was read, in microseconds since 1970. copy_of: what to name in its place. Raises OSError where it can't
-    be read.
+    at: time of the read, in microseconds since 1970. copy_of: name to use in place of the path. Raises OSError if it
+    can't be read.
     """
     reading = _Reading(journal_lines.cluster_of(path), copy_of if copy_of != str(path) else "")
     with suppress(FileNotFoundError):
@@ -263,7 +265,7 @@ def read_journal(path: Path, at: int, copy_of: str = "") -> pa.Table:
 
 
 def segments_of(first: Path) -> list[Path]:
-    """Return the files of a journal, in their order."""
+    """Return the files of a journal, in order."""
     others = (
         journal_lines.segment_folder(first).glob(f"*{journal_lines.SUFFIX}")
         if first.name.endswith(journal_lines.SUFFIX)
@@ -284,7 +286,7 @@ class _Change(NamedTuple):
 
 
 class _Reading:
-    """One journal, while it is read."""
+    """The state of a read of one journal."""
 
     def __init__(self, cluster_id: str, copy_of: str) -> None:
         self.cluster_id = cluster_id
@@ -293,8 +295,8 @@ class _Reading:
         self.bad: list[dict[str, Any]] = []
 
     def read(self, segments: Sequence[Path]) -> None:
-        """Fill `changes` and `bad`. The last line may be one that is being written: it is left out, and read when the
-        journal has changed again.
+        """Fill `changes` and `bad`. The last line may be incomplete while kac writes it: it is left out, and read once
+        the journal has changed again.
         """
         with open_plain(segments[-1]) as last:
             alone = _locked(last)
@@ -308,12 +310,12 @@ class _Reading:
                             if self._take(line.whole) and bad_until == line.at:
                                 self.bad[-1]["reason"] = "it was cut short, and ended by hand"
                         except journal_lines.BadLine as error:
-                            # Of one that is too long its beginning stands for it.
+                            # The beginning of an overlong line stands for it.
                             self._bad(path, line.at, line.data.removesuffix(b"\n"), str(error))
                             bad_until = line.at + line.size
 
     def _take(self, line: bytes) -> bool:
-        """Process a line; returns whether it reports that the line before was cut. Raises BadLine."""
+        """Process a line; return whether it reports that the line before was cut. Raises BadLine."""
         found, settings = journal_lines.read_line(line, _decoded)
         if isinstance(found, journal_lines.IntentLine):
             if found.change in self.changes:
@@ -340,8 +342,8 @@ def _decoded(data: journal_lines.Json) -> tuple[journal_lines.Line, tuple[tuple[
 
 
 def _locked(file: BinaryIO) -> bool:
-    """Take the journal's lock, shared, until the file is closed; returns whether it was free, so that no line is half
-    written.
+    """Take a shared lock on the journal until the file is closed; return whether it was free, so that no line is
+    incomplete.
     """
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,5 +1,5 @@
-"""The metadata log `__cluster_metadata-0`, on disk or fetched, as rows: its files, which bytes of them are read, whole
-batches and the damage between them, and records of every type, without secrets.
+"""The metadata log `__cluster_metadata-0`, on disk or fetched, as rows: its files, the byte ranges to read, whole
+batches and the damage between them, and records of every type without secrets.
 """
 
 from __future__ import annotations
@@ -33,13 +33,15 @@ _SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
 
 class NoMetadataLogError(ValueError):
-    """There is no metadata log, or the id of its cluster is unknown; the text says what to do."""
+    """There is no metadata log, or the id of its cluster is unknown; the text has a remedy."""
 
 
 @dataclass(frozen=True, order=True)
 class LogFile:
-    """A segment or a snapshot. offset: of a segment its first record's, of a snapshot the one that it ends at. then:
-    where the next segment of its folder begins; None: it is the last. data: of what is in memory and in no file."""
+    """A segment or a snapshot. offset: the first offset of a segment; the end offset of a snapshot. then: the first
+    offset of the next segment in the folder; None for the last one. data: the content, if it is in memory and not in a
+    file.
+    """
 
     offset: int
     path: str
@@ -49,15 +51,15 @@ class LogFile:
     data: bytes | None = field(default=None, repr=False, compare=False)
 
     def opened(self) -> BinaryIO:
-        """Open the file's bytes. FileNotFoundError, OSError."""
+        """Open the file for reading. Raises FileNotFoundError, OSError."""
         return Path(self.path).open("rb") if self.data is None else BytesIO(self.data)
 
 
 def log_files(folders: Iterable[str], cluster_id: str | None) -> list[LogFile]:
     """Return the files of one or several folders `__cluster_metadata-0`, or of log directories that contain one.
 
-    cluster_id: None reads it from `meta.properties` beside. Raises NoMetadataLogError; OSError for an unreadable
-    folder.
+    cluster_id: None reads it from `meta.properties` next to the folder. Raises NoMetadataLogError; OSError for an
+    unreadable folder.
     """
     return [file for folder in folders for file in _files_in(Path(folder), cluster_id)]
 
@@ -86,7 +88,7 @@ def _files_in(folder: Path, cluster_id: str | None) -> list[LogFile]:
 
 
 _LARGEST_PROPERTIES = 64 << 10
-"""Bytes that are read of meta.properties."""
+"""Limit for the bytes read from meta.properties."""
 
 
 def _cluster_id(folder: Path) -> str:
@@ -108,14 +110,14 @@ def _cluster_id(folder: Path) -> str:
 # -- which bytes are read: each record once, without damaged ones and those that do not count ------------------------
 
 SPLIT_BYTES = 16 << 20
-"""Approximate bytes that are read at once, and by one task."""
+"""Approximate bytes that one read, and one task, processes."""
 
 _ALL = 1 << 62
 
 
 @dataclass(frozen=True)
 class Split:
-    """Whole batches of a file that follow one another.
+    """Consecutive whole batches of a file.
 
     first, last: their offsets. dropped: offsets that are left out.
     """
@@ -130,8 +132,9 @@ class Split:
 
 @dataclass(frozen=True)
 class LogPlan:
-    """What is read of a log. next_offset: where the next run begins. open_at: where an unfinished transaction begins:
-    the next run reads from there. troubles: damaged batches."""
+    """The parts of a log to read. next_offset: start of the next run. open_at: first offset of an unfinished
+    transaction, from which the next run reads. troubles: damaged batches.
+    """
 
     splits: tuple[Split, ...]
     next_offset: int
@@ -147,16 +150,16 @@ def plan_log(
     end_offset: int | None = None,
     split_bytes: int = SPLIT_BYTES,
 ) -> LogPlan:
-    """Scan the files of a cluster's folders `__cluster_metadata-0`: headers and checksums alone.
+    """Scan the files of a cluster's folders `__cluster_metadata-0`: only headers and checksums.
 
-    start_offset: the first offset that is read. end_offset: the first that is not; None: to the end of the whole
-    batches. Damage between them is reported. No file says what is committed (`quorum-state` has only the leader and its
-    epoch, a snapshot only its own end): give the high watermark, as DescribeQuorum reports it, as `end_offset` if the
-    log is of a controller that may yet lose its last records. With one controller, or in a copy that is a minute old,
-    everything is committed.
+    start_offset: the first offset to read. end_offset: the offset after the last one; None: the end of the whole
+    batches. Damage between them is reported. No file has the committed offset (`quorum-state` has only the leader and
+    its epoch, a snapshot only its own end): pass the high watermark, as DescribeQuorum reports it, as `end_offset` if
+    the controller may still lose its last records. With one controller, or in a copy that is a minute old, everything
+    is committed.
 
-    Snapshots are read if they end behind `start_offset`. An incomplete one is left out: whatever it lacks would seem
-    deleted. Raises NoMetadataLogError, OSError.
+    Snapshots are read if they end behind `start_offset`. An incomplete one is left out: every entity that it lacks
+    would seem deleted. Raises NoMetadataLogError, OSError.
     """
     files = log_files(folders, cluster_id)
     clusters = sorted({file.cluster_id for file in files})
@@ -166,18 +169,18 @@ def plan_log(
 
 
 def plan_fetched(data: bytes, source: str, cluster_id: str, start: int, end: int, *, is_snapshot: bool) -> LogPlan:
-    """Plan bytes that were fetched for the offset `start`: whole batches, all of them committed, up to the offset
-    `end`, the first of which may begin before; or a whole snapshot that ends there. source: of which listener, for
-    messages and for the column `file`.
+    """Plan bytes that were fetched for the offset `start`: either whole, committed batches up to the offset `end`, the
+    first of which may begin before `start`; or a whole snapshot that ends there. source: the listener, for messages and
+    for the column `file`.
     """
     offset = end if is_snapshot else int.from_bytes(data[:8], "big", signed=True)
     plan = _Plan(start, end, SPLIT_BYTES).of([LogFile(offset, source, cluster_id, is_snapshot, data=data)])
-    # What is damaged there is so the next time, too: it is reported once, and what follows it is read.
+    # A later fetch would return the same damage: it is reported once, and the read goes on behind it.
     return replace(plan, next_offset=end if plan.open_at is None else max(start, min(plan.open_at, end)))
 
 
 class _Plan:
-    """The plan of a cluster's files, of one folder or of several controllers'."""
+    """The plan of one cluster's files, from one folder or from those of several controllers."""
 
     def __init__(self, start: int, end: int, split_bytes: int) -> None:
         self._start, self._end = start, end
@@ -189,7 +192,7 @@ class _Plan:
         self._first_seen = _ALL
 
     def of(self, files: list[LogFile]) -> LogPlan:
-        """Return the plan, by a pass through all files."""
+        """Scan all files and return the plan."""
         for segment in sorted(file for file in files if not file.is_snapshot):
             if segment.then is None or segment.then > self._start:
                 self._segment(segment)
@@ -230,7 +233,7 @@ class _Plan:
             return  # the broker has deleted it since: a snapshot has its records
 
     def _cover(self, first: int, last: int) -> bool:
-        """Note these offsets as covered; returns whether they were not before, by another controller's file."""
+        """Mark these offsets as covered; return whether no other controller's file covered them before."""
         at = bisect_right(self._covered, (first, _ALL))
         begun, end = self._covered[at - 1] if at else (first, -1)
         if end >= first:
@@ -248,7 +251,7 @@ class _Plan:
         self._splits += _splits(file, wanted, self._split_bytes)
 
     def _snapshot(self, file: LogFile) -> list[Split]:
-        """Return the splits of a snapshot that is whole from its header to its footer; none of any other."""
+        """Return the splits of a snapshot that is whole from its header to its footer; an empty list for any other."""
         batches: list[Batch] = []
         is_complete = False
         try:
@@ -272,7 +275,7 @@ class _Plan:
 
 
 def _splits(file: LogFile, batches: list[Batch], size: int) -> list[Split]:
-    """Return batches as splits of about a size, cut where batches do not follow one another too."""
+    """Return splits of about a size. A split also ends at a gap between batches."""
     made: list[Split] = []
     first = 0
     for at, batch in enumerate(batches):
@@ -285,7 +288,7 @@ def _splits(file: LogFile, batches: list[Batch], size: int) -> list[Split]:
 
 
 def _without(split: Split, dropped: list[Range]) -> Split | None:
-    """Return the split without these ranges of offsets, None if nothing is left of it."""
+    """Return the split without these ranges of offsets; None if nothing is left."""
     inside = tuple(each for each in dropped if each[0] <= split.last and each[1] >= split.first)
     if any(first <= split.first and split.last <= last for first, last in inside):
         return None
@@ -299,36 +302,37 @@ _MARKER = re.compile(rb"\x01.{1,2}\x01[\x17\x18\x19]\x00", re.DOTALL)
 """BeginTransactionRecord, EndTransactionRecord and AbortTransactionRecord: no key, the value's size, the version of its
 frame, the number and the version of its type."""
 Marker = tuple[int, int]
-"""Where a transaction begins or ends: the offset, and the number of the record's type."""
+"""A transaction's begin or end: the record's offset and the number of its type."""
 
 
 @dataclass(frozen=True)
 class Settled:
-    """Records that do not count. aborted: in order. open_at: where an unfinished transaction begins."""
+    """The records to leave out. aborted: in order. open_at: the first offset of an unfinished transaction."""
 
     aborted: tuple[Range, ...]
     open_at: int | None
 
 
 def markers(window: Window) -> Iterator[Marker]:
-    """Yield the beginnings and ends of transactions in whole batches. Batches that can have none are not decoded."""
+    """Yield the transaction markers in whole batches. Batches that can't contain one are not decoded."""
     starts = [batch.at - window.at for batch in window.batches]
     matches = _MARKER.finditer(window.data, starts[0], window.batches[-1].end - window.at)
     suspects = sorted({bisect_right(starts, found.start()) - 1 for found in matches})
     if suspects:
-        decoder = Decoder(None, lambda _: None)  # what is unreadable is reported when it is read
+        decoder = Decoder(None, lambda _: None)  # the later read reports unreadable records
         for rows in decoder.rows(b"".join(window.of(window.batches[each]) for each in suspects), Origin("", "")):
             types = zip(rows["log_offset"].to_pylist(), rows["api_key"].to_pylist(), strict=True)
             yield from (each for each in types if _BEGIN <= each[1] <= _ABORT)
 
 
 def settle(found: Iterable[Marker], first_offset: int) -> Settled:
-    """Return which records do not count, by the markers of a log. first_offset: the first offset that the log still
-    has.
+    """Return the records to leave out, by a log's transaction markers. first_offset: the first offset that the log
+    still has.
 
-    Records between a BeginTransactionRecord and an AbortTransactionRecord never counted; those behind a
-    BeginTransactionRecord without an end do not count yet. Of a transaction whose beginning the broker has deleted only
-    the end is left. Of one whose end is damaged only the beginning is: nothing proves that it counts, so it does not.
+    Records between a BeginTransactionRecord and an AbortTransactionRecord never take effect; those behind a
+    BeginTransactionRecord without an end do not yet. If the broker has deleted the beginning of a transaction, only its
+    end is left. If the end of one is damaged, only its beginning is left; nothing proves that it counts, so it is left
+    out.
     """
     aborted: list[Range] = []
     begun: int | None = None
@@ -351,8 +355,8 @@ def settle(found: Iterable[Marker], first_offset: int) -> Settled:
 
 
 def read_splits(splits: Iterable[Split], key: bytes | None, report: Report) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of some splits, by one decoder, which remembers recurring values. key: for the HMAC of secrets,
-    None: no HMAC. report: gets unreadable data. Raises ChangedWhileReadError, OSError.
+    """Yield the rows of splits, by one decoder, which caches recurring values. key: for the HMAC of secrets; None: no
+    HMAC. report: called with unreadable data. Raises ChangedWhileReadError, OSError.
     """
     decoder = Decoder(key, report)
     for split in splits:
@@ -380,7 +384,7 @@ def _bytes_of(split: Split) -> bytes:
 
 # -- record batches of format v2 (KIP-98): headers, checksums, and damage ----------------------------------------------
 
-# Of the metadata log no batch is compressed: its leader, which alone writes batches, has no setting for that
+# The batches of a metadata log are never compressed: only its leader writes them, and it has no setting for compression
 # (KafkaRaftClient, RecordsSnapshotWriter).
 
 HEADER_BYTES = 61
@@ -401,7 +405,7 @@ _unpack_header = struct.Struct(">qiiBIhiqq14xi").unpack_from
 
 
 class Header(NamedTuple):
-    """A batch's header. length: bytes after the first twelve. Timestamps in milliseconds."""
+    """The header of a batch. length: bytes after the first twelve. Timestamps in milliseconds."""
 
     base_offset: int
     length: int
@@ -416,19 +420,19 @@ class Header(NamedTuple):
 
 
 def is_whole(data: bytes | memoryview, at: int, end: int, crc: int) -> bool:
-    """Return whether the checksum of the batch at these bytes is right."""
+    """Return whether the checksum of the batch in these bytes matches."""
     return bool(crc32c(memoryview(data)[at + CRC_FROM : end]) == crc)
 
 
 def header_at(data: bytes, at: int) -> Header | None:
-    """Return the header that begins at a byte; None if it is incomplete."""
+    """Return the header at a position; None if it is incomplete."""
     return Header._make(_unpack_header(data, at)) if at + HEADER_BYTES <= len(data) else None
 
 
 # -- the batches of a file, and damage between them ------------------------------------------------------------------
 
 WINDOW = 8 << 20
-"""Bytes that are held at once, besides a batch that is larger."""
+"""Bytes held in memory at once; a larger batch is held whole."""
 
 _SHORT = "the file ends within it"
 _LENGTH = "wrong length"
@@ -438,7 +442,7 @@ _COMPRESSED = "compressed, as no batch of a metadata log is"
 
 
 class Batch(NamedTuple):
-    """A whole batch: its first and last byte in the file (`end`: behind it), its first and last offset."""
+    """A whole batch: its first byte in the file and the one behind it (`end`), its first and last offset."""
 
     at: int
     end: int
@@ -449,21 +453,22 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Window:
-    """Whole batches that follow one another. data: the bytes of the file from `at` on, which contain them all."""
+    """Consecutive whole batches. data: the bytes of the file from `at` on, which contain them all."""
 
     at: int
     data: bytes
     batches: list[Batch]
 
     def of(self, batch: Batch) -> bytes:
-        """Return the bytes of one of its batches."""
+        """Return the bytes of a batch in the window."""
         return self.data[batch.at - self.at : batch.end - self.at]
 
 
 @dataclass(frozen=True)
 class Damage:
-    """Bytes of the file that are no batch. offset: the least offset of the record that belongs there. reason: None if
-    the file ends within its last batch, as it does while it is written; data is that batch's header then."""
+    """Bytes of the file that are not a batch. offset: the least possible offset of the missing record. reason: None if
+    the file ends within its last batch, as it does during a write; data is then the header of that batch.
+    """
 
     at: int
     data: bytes
@@ -472,10 +477,10 @@ class Damage:
 
 
 def walk(file: BinaryIO, first_offset: int) -> Iterator[Window | Damage]:
-    """Yield the parts of a file, from its beginning. first_offset: that of its first batch.
+    """Yield the parts of a file, from its beginning. first_offset: the offset of its first batch.
 
-    A checksum covers neither a batch's offset nor its epoch. But the log has no holes and epochs only grow, so both
-    have to fit the batches around them.
+    A checksum covers neither the offset nor the epoch of a batch. But the log has no holes and epochs only grow, so
+    both have to fit the batches around them.
     """
     return _Walk(file, first_offset).parts()
 
@@ -486,7 +491,7 @@ class _Walk:
         self._size = file.seek(0, 2)
         self._expected = first_offset
         self._epoch = -(1 << 31)
-        self._is_certain = True  # whether `_expected` is the next offset, or only the least possible one
+        self._is_certain = True  # whether `_expected` is the exact next offset, or only the least possible one
 
     def parts(self) -> Iterator[Window | Damage]:
         at = 0
@@ -509,8 +514,8 @@ class _Walk:
             at = end
 
     def _window(self, start: int) -> tuple[Window, str | None]:
-        """Return the whole batches from a byte on, as many as are held at once; and why the next one is damaged, if it
-        is.
+        """Return the whole batches from a position on, up to `WINDOW` bytes; and the reason if the next one is damaged,
+        else None.
         """
         data = self._read(start, WINDOW)
         batches: list[Batch] = []
@@ -543,9 +548,7 @@ class _Walk:
         return Window(start, data, batches), None
 
     def _misfit(self, head: Header, following: Header | None) -> str | None:
-        """Return why the parts of a header that no checksum covers do not fit the batches around it; None if they
-        do.
-        """
+        """Return a reason if header fields that no checksum covers do not fit the batches around them; else None."""
         base, epoch = head.base_offset, head.leader_epoch
         if base < self._expected or (self._is_certain and base > self._expected) or head.last_delta < 0:
             return f"offset {base} instead of {self._expected}"
@@ -556,8 +559,8 @@ class _Walk:
         return None
 
     def _next(self, at: int) -> int | None:
-        """Return where the next batch after a damaged one begins: by its length, else wherever a whole one is
-        recognized.
+        """Return the position of the next batch after a damaged one: by the damaged one's length, else by a search for
+        a whole batch.
         """
         head = self._header(at)
         if head is None:
@@ -578,7 +581,7 @@ class _Walk:
         return None
 
     def _may_follow(self, found: int, damaged: int) -> Header | None:
-        """Return the header at a byte, if it may follow a damaged batch: a record takes at least a byte."""
+        """Return the header at a position if it may follow a damaged batch: each record takes at least a byte."""
         head = self._header(found)
         fits = head is not None and _is_plausible(head) and 0 <= head.base_offset - self._expected <= found - damaged
         return head if fits else None
@@ -600,23 +603,24 @@ def _is_plausible(head: Header) -> bool:
 
 
 _FOOTER = slice(HEADER_BYTES + 7, HEADER_BYTES + 9)
-"""Where a control batch has the type of its record: in the key, behind its version and five numbers of a byte each."""
+"""Position of the record type in a control batch: in the key, behind its version and five numbers of a byte each."""
 _SNAPSHOT_FOOTER = b"\0\4"
 
 
 def _is_footer(window: Window, batch: Batch) -> bool:
-    """Return whether it is the control batch that ends a snapshot."""
+    """Return whether a batch is the control batch that ends a snapshot."""
     return batch.is_control and window.of(batch)[_FOOTER] == _SNAPSHOT_FOOTER
 
 
-# -- decoding: whole batches as Arrow batches of rows, by the schemas that Kafka ships. Of each version of a record a
-# reader is made once, out of those of its fields. Secrets are replaced here.
+# -- decoding: whole batches as Arrow batches of rows, by the schemas that Kafka ships. Each version of a record has one
+# reader, composed of those of its fields. Secrets are replaced here.
 
 
 @dataclass(frozen=True)
 class Field:
-    """A field in one version of its record. name: as in Kafka's JSON. type: Kafka's name of it, of an array its
-    elements' (`is_array`). tag: None for a field without one. fields: of a struct."""
+    """A field in one version of its record. name: as in Kafka's JSON. type: Kafka's name of the type; of the elements
+    if `is_array`. tag: None for an untagged field. fields: of a struct.
+    """
 
     name: str
     type: str
@@ -638,15 +642,15 @@ class RecordSchema:
 
 @cache
 def known_schemas() -> Mapping[tuple[int, int], RecordSchema]:
-    """Return every version of every record type, by its number and version, of the newest release that is known. It has
-    all that older ones have, too.
+    """Return every version of every record type, by number and version, of the newest known release. It includes those
+    of all older releases.
     """
     # pkgutil, since executors import this from a zip. `tests/support/record_metadata_schemas.py` writes the data.
     return schemas_of(json.loads(pkgutil.get_data(__package__, "kraft_records.json") or ""))
 
 
 def schemas_of(records: Iterable[Mapping[str, Any]]) -> dict[tuple[int, int], RecordSchema]:
-    """Return the schemas of these record types, by number and version. records: each as Kafka's JSON has it."""
+    """Return the schemas of record types, by number and version. records: each as in Kafka's JSON."""
     return {
         (record["apiKey"], version): RecordSchema(
             record["name"], record["apiKey"], version, _fields(record["fields"], version)
@@ -672,7 +676,7 @@ def _fields(raw: Iterable[Mapping[str, Any]], version: int) -> tuple[Field, ...]
 
 
 def _versions(text: str | None) -> range:
-    """Return the versions that ``2+``, ``1-3`` or ``4`` includes; None includes none."""
+    """Return the versions that ``2+``, ``1-3`` or ``4`` includes; None includes no version."""
     if text is None:
         return range(0)
     first, _, last = text.rstrip("+").partition("-")
@@ -682,12 +686,13 @@ def _versions(text: str | None) -> range:
 # -- values, as Kafka's own JSON converters write them ----------------------------------------------------------------
 
 NUMBERS = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q"}
-"""Kafka's whole numbers, by their letters in `struct`."""
+"""Kafka's integer types -> their letters in `struct`."""
 _LETTERS = NUMBERS | {"bool": "?", "float64": "d", "uuid": "16s"}
 
 Read = Callable[[bytes, int], tuple[Any, int]]
-"""Gets a record's bytes and where in them a value begins; returns it, and where it ends: behind the record, if it is
-cut short. Raises MalformedRecordError, IndexError, struct.error."""
+"""A function that takes a record's bytes and the position of a value; returns the value and its end, which is behind
+the record if the value is cut short. Raises MalformedRecordError, IndexError, struct.error.
+"""
 
 
 class MalformedRecordError(ValueError):
@@ -695,7 +700,7 @@ class MalformedRecordError(ValueError):
 
 
 def uvarint(data: bytes, at: int) -> tuple[int, int]:
-    """Return an unsigned varint of up to 64 bits, and where it ends. Raises MalformedRecordError, IndexError."""
+    """Return an unsigned varint of up to 64 bits, and its end. Raises MalformedRecordError, IndexError."""
     value = data[at]
     at += 1
     if value < 0x80:
@@ -714,13 +719,13 @@ def uvarint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _text(raw: bytes) -> str:
-    """Return bytes as text; invalid ones become U+FFFD, as in Java. Nothing is remembered: it may be a secret."""
+    """Decode bytes as UTF-8; invalid ones become U+FFFD, as in Java. Not cached: the text may be a secret."""
     return raw.decode("utf-8", "replace")
 
 
 @lru_cache(1 << 15)
 def _uuid(raw: bytes) -> str:
-    """Return 16 bytes as Kafka writes uuids: base64 for URLs without its padding."""
+    """Encode 16 bytes as Kafka writes uuids: URL-safe base64 without padding."""
     return urlsafe_b64encode(raw).decode()[:-2]
 
 
@@ -732,13 +737,13 @@ def _real(number: float) -> float | str:
 
 
 _SIZED: Mapping[str, Callable[[bytes], str]] = {"string": _text, "bytes": lambda raw: b64encode(raw).decode()}
-"""What is made of bytes that follow their size."""
+"""Type -> the converter of its bytes, which follow their size."""
 _SHOWN: Mapping[str, Callable[[Any], Any]] = {"uuid": _uuid, "float64": _real}
-"""What is made of values of a fixed size that are not written as they are."""
+"""Type of fixed size -> the converter of its unpacked value, if it needs one."""
 
 
 def _struct(fields: Sequence[Field]) -> Read:
-    """Return a function that reads a struct as a dict: its fields in order, then those with tags."""
+    """Return a function that reads a struct as a dict: its untagged fields in order, then the tagged ones."""
     placed = [(field.name, _reader(field)) for field in fields if field.tag is None]
     tagged = {field.tag: (field.name, _reader(field)) for field in fields if field.tag is not None}
 
@@ -772,7 +777,7 @@ def _reader(field: Field) -> Read:
     def read(data: bytes, at: int) -> tuple[list[Any] | None, int]:
         count, at = _size(field, data, at)
         made = []
-        for _ in range(count):  # each takes a byte at least, so that too many end with the record
+        for _ in range(count):  # each takes a byte at least, so an excessive count ends with the record
             value, at = element(data, at)
             made.append(value)
         return (None if count < 0 else made), at
@@ -781,7 +786,7 @@ def _reader(field: Field) -> Read:
 
 
 def _of_size(field: Field) -> Read:
-    """Return a function that reads a value of a fixed size."""
+    """Return a function that reads a value of fixed size."""
     form, shown = struct.Struct(f">{_LETTERS[field.type]}"), _SHOWN.get(field.type)
     unpack, size = form.unpack_from, form.size
 
@@ -793,7 +798,7 @@ def _of_size(field: Field) -> Read:
 
 
 def _sized(field: Field, shown: Callable[[bytes], str]) -> Read:
-    """Return a function that reads bytes that follow their size."""
+    """Return a function that reads bytes prefixed with their size."""
 
     def read(data: bytes, at: int) -> tuple[str | None, int]:
         size, at = _size(field, data, at)
@@ -803,7 +808,7 @@ def _sized(field: Field, shown: Callable[[bytes], str]) -> Read:
 
 
 def _numbers(field: Field) -> Read:
-    """Return a function that reads an array of whole numbers."""
+    """Return a function that reads an array of integers."""
     letter, width = NUMBERS[field.type], struct.calcsize(f">{NUMBERS[field.type]}")
 
     def read(data: bytes, at: int) -> tuple[Sequence[int] | None, int]:
@@ -814,7 +819,7 @@ def _numbers(field: Field) -> Read:
 
 
 def _size(field: Field, data: bytes, at: int) -> tuple[int, int]:
-    """Return how many bytes or elements follow, and where; -1: none, the value is null."""
+    """Return the count of bytes or elements that follow, and their position; -1 for a null value."""
     size, at = (data[at], at + 1) if data[at] < 0x80 else uvarint(data, at)
     if not size and not field.nullable:
         raise MalformedRecordError(f"{field.name} must not be null")
@@ -824,20 +829,21 @@ def _size(field: Field, data: bytes, at: int) -> tuple[int, int]:
 # -- records, without secrets ------------------------------------------------------------------------------------------
 
 HIDDEN_FIELDS = {"ConfigRecord": ("value",), "UserScramCredentialRecord": ("salt", "storedKey", "serverKey")}
-"""By record, the fields that are secret; of a config, if its name is. Of delegation tokens the log has only ids, which
-authenticate no one without the brokers' own secret."""
+"""Record type -> its secret fields; the value of a config counts only if its name is sensitive. The log has only the
+ids of delegation tokens, which authenticate no one without the brokers' own secret.
+"""
 _encode = msgspec.json.Encoder().encode
 
 
 @cache
 def _readers() -> Mapping[bytes, tuple[RecordSchema, Read]]:
-    """Return the functions that read the fields of each version of a record, by the bytes that it begins with."""
+    """Return the reader of each version of a record, by the record's first bytes."""
     schemas = known_schemas().values()
     return {bytes((FRAME_VERSION, each.api_key, each.version)): (each, _struct(each.fields)) for each in schemas}
 
 
 def _decoded(schema: RecordSchema, read: Read, data: bytes) -> tuple[bytes, list[str]]:
-    """Return a record's fields as a JSON object, bytes in base64; and the secrets in whose place it has `HIDDEN`."""
+    """Return a record's fields as a JSON object, with bytes in base64; and the secrets that `HIDDEN` replaces in it."""
     fields, end = read(data, 0)
     if end != len(data):  # a cut value may be the beginning of a secret
         raise MalformedRecordError(f"its fields end at byte {end}, the record at byte {len(data)}")
@@ -856,7 +862,7 @@ ROWS = 1 << 15
 """Approximate rows in an Arrow batch."""
 
 ROW_SCHEMA: pa.Schema = pa.schema([arrow_schema(KRAFT_RECORD).field(name) for name in RECORD_COLUMNS])
-"""The columns of `kraft_record` that follow from a record's bytes."""
+"""The columns of `kraft_record` that a record's bytes determine."""
 
 FRAME_VERSION = 1
 _MOST_MS = 1 << 50
@@ -868,8 +874,9 @@ class ChangedWhileReadError(RuntimeError):
 
 @dataclass(frozen=True)
 class Origin:
-    """Where bytes are from. path: of a file, or a name in its place. snapshot_end: the offset that a snapshot ends
-    at, None for the log. byte_pos: where in the file the bytes begin."""
+    """The source of bytes. path: of a file, or a name in its place. snapshot_end: the end offset of a snapshot; None
+    for the log. byte_pos: position of the bytes in the file.
+    """
 
     cluster_id: str
     path: str
@@ -878,7 +885,7 @@ class Origin:
 
 
 class Trouble(NamedTuple):
-    """Unreadable data: `redact.Damaged`, and where it is."""
+    """Unreadable data: `redact.Damaged`, with its cluster and file."""
 
     cluster_id: str
     file: str
@@ -889,7 +896,7 @@ class Trouble(NamedTuple):
 
     @staticmethod
     def of(cluster_id: str, file: str, byte_pos: int, reason: str, data: bytes) -> Trouble:
-        """Return the trouble of unreadable bytes, of which only their mask and their hash are kept."""
+        """Return the trouble of unreadable bytes; it keeps only their mask and their hash."""
         return Trouble(cluster_id, file, *Damaged.of(byte_pos, data, reason))
 
 
@@ -899,9 +906,11 @@ Range = tuple[int, int]
 
 
 class Decoder:
-    """Makes rows of batches. key: for the HMAC of secrets; None leaves `value_hmac` empty. report: called for
-    unreadable records; of a file's records of a newer version only for the first. They become rows of the type
-    ``UNKNOWN(n)`` with the payload ``{}``; n is -1 if not even the type can be read, as for the rest of a batch."""
+    """A decoder of batches into rows. key: for the HMAC of secrets; None leaves `value_hmac` empty. report: called for
+    unreadable records; for records of a newer version only for the first in a file. Unreadable records become rows of
+    the type ``UNKNOWN(n)`` with the payload ``{}``; n is -1 if the type itself is unreadable, as for the rest of a
+    damaged batch.
+    """
 
     def __init__(self, key: bytes | None, report: Report) -> None:
         self._report = report
@@ -920,9 +929,9 @@ class Decoder:
         }
 
     def rows(self, data: bytes, origin: Origin, dropped: Sequence[Range] = ()) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of whole batches that follow one another. dropped: offsets that are left out.
+        """Yield the rows of consecutive whole batches. dropped: offsets that are left out.
 
-        Raises ChangedWhileReadError if they are not whole.
+        Raises ChangedWhileReadError if a batch is not whole.
         """
         at, size = 0, len(data)
         while at < size:
@@ -943,10 +952,10 @@ class Decoder:
             yield self._flush(origin, dropped)
 
     def _batch(self, d: bytes, p: int, end: int, header: Header, origin: Origin, batch_at: int) -> None:
-        """Decode records between two bytes; short names, since this runs for every record."""
+        """Decode the records between two positions. Names are short, since this runs for every record."""
         heads = self._heads
         base, last_delta = header.base_offset, header.last_delta
-        # A time that no column can hold is Kafka's unknown time.
+        # A timestamp out of the column's range becomes Kafka's unknown time, -1.
         stamp = header.base_ts if -1 <= header.base_ts < _MOST_MS else -1
         payloads, codes, offsets, stamps = self._payloads, self._codes, self._offsets, self._stamps
         count = header.records
@@ -991,12 +1000,12 @@ class Decoder:
             self._nothing_of(-1, -1)
 
     def _unreadable(self, d: bytes, p: int, end: int, origin: Origin, batch_at: int, reason: str) -> None:
-        """Add a row that only reports that a record was there."""
+        """Add a row without content for an unreadable record."""
         try:
             api_key, version = _type(d, p, end)
         except (MalformedRecordError, IndexError):
             api_key = version = -1
-        # A number that does not fit the column is no type.
+        # A number that does not fit the column is not a type.
         api_key, version = (each if each < 1 << 15 else -1 for each in (api_key, version))
         newer = (origin.path, api_key, version)
         if newer not in self._newer_told:
@@ -1047,7 +1056,7 @@ class Decoder:
 
 
 def _newer(d: bytes, p: int, end: int) -> str:
-    """Return the message of a record whose type or version is in no known release."""
+    """Return the message for a record whose type or version no known release has."""
     api_key, version = _type(d, p, end)
     name = next((schema.name for known, schema in known_schemas().items() if known[0] == api_key), None)
     form = f"version {version} of {name}" if name else f"record type {api_key} (version {version})"
@@ -1055,7 +1064,7 @@ def _newer(d: bytes, p: int, end: int) -> str:
 
 
 def _type(d: bytes, p: int, end: int) -> tuple[int, int]:
-    """Return the number and version of the type of a record's value."""
+    """Return the number and version of a record's type."""
     frame, at = uvarint(d, p)
     if frame != FRAME_VERSION:
         raise MalformedRecordError(f"unknown frame version {frame}")

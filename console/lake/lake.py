@@ -1,13 +1,13 @@
-"""A lake: a folder, or a place in a bucket.
+"""A lake: a folder, or a prefix in a bucket.
 
 ```
-lake.json                       format, id, since when
+lake.json                       format, id, time of creation
 data/<table>/                   Delta tables, written by Spark
-checkpoints/<stream>/           Spark's: how far each stream is; <stream>.topic: of which topic that is
-landing/polls, landing/journal  what hosts delivered, until it is taken in
-collect/<cluster>.json.gz       what the last poll of a cluster saw
-runs/<run>.json                 what the last runs did, also those that failed
-lock, hmac.key                  who writes; the key of HMACs
+checkpoints/<stream>/           Spark's progress of each stream; <stream>.topic: the identity of its topic
+landing/polls, landing/journal  deliveries of hosts, until the application has processed them
+collect/<cluster>.json.gz       the state of a cluster at its last poll
+runs/<run>.json                 reports of the last runs, also of failed ones
+lock, hmac.key                  the holder of the lock; the key of HMACs
 sources.yaml, policies.yaml, baseline.yaml    the operator's
 ```
 """
@@ -33,18 +33,18 @@ from console.safe_files import why_unread
 
 FORMAT = 1
 KEY_FILE = "KAC_LAKE_KEY_FILE"
-"""Names a file with the key of HMACs, where it shall not lie in the lake."""
+"""The environment variable for a file with the key of HMACs, to keep it outside of the lake."""
 KEPT_RUNS = 50
 _BEFORE_A_LAKE = frozenset({"hmac.key", "sources.yaml", "policies.yaml", "baseline.yaml", "landing"})
-"""What may be there before a lake is: what the user has put there, and what a creation that was killed has left."""
+"""Files that may exist before a lake is created: the user's own, and leftovers of a creation that was killed."""
 
 
 class NoLake(LakeError):
-    """There is no lake."""
+    """There is no lake at the location."""
 
 
 class Lake:
-    """A lake at a local path or a URI. where: as a reader of its files needs it."""
+    """A lake at a local path or a URI. where: in the form that readers of its files use."""
 
     def __init__(self, where: str, files: Filesystem) -> None:
         self.where = where
@@ -56,12 +56,12 @@ class Lake:
 
         Args:
             where: a path or a URI.
-            files: of URIs that are no local files.
+            files: the filesystem, for URIs of remote files.
 
         Raises:
-            NoLake: there is none.
+            NoLake: there is no lake.
             DamagedLake: lake.json can't be read.
-            LakeError: it is a lake of a newer kac, or on no filesystem that kac reaches.
+            LakeError: it is a lake of a newer kac, or on an unsupported filesystem.
         """
         lake = Lake.at_path(where, files)
         if (found := lake.about().get("format")) != FORMAT:
@@ -72,14 +72,14 @@ class Lake:
 
     @staticmethod
     def create(where: str, files: Filesystem | None = None) -> Lake:
-        """Open the lake at a location, or make a new one with a key of its own.
+        """Open the lake at a location, or create one with a key of its own.
 
         Args:
-            where: as for `open`; a folder that is not a lake has to be empty but for the operator's files.
+            where: as for `open`; a folder that is not a lake has to be empty except for the operator's files.
 
         Raises:
             DamagedLake: lake.json can't be read.
-            LakeError: it is a lake of another kac, or something else is there.
+            LakeError: it is a lake of another kac, or the folder has other content.
         """
         lake = Lake.at_path(where, files)
         with suppress(NoLake):
@@ -90,7 +90,7 @@ class Lake:
         with suppress(FileExistsError):
             if KEY_FILE not in os.environ:
                 lake.files.create(lake.path("hmac.key"), secrets.token_bytes(32), private=True)
-        lake.key()  # a lake whose key is torn is of no use
+        lake.key()  # a lake with an incomplete key is useless
         about = {"format": FORMAT, "lake_id": str(uuid.uuid4()), "created": iso_now()}
         lake.files.replace(lake.path("lake.json"), json_text(about).encode() + b"\n")
         return lake
@@ -100,7 +100,7 @@ class Lake:
         """Return a lake at a location, whether or not it can be read.
 
         Raises:
-            LakeError: it is on no filesystem that kac reaches.
+            LakeError: it is on an unsupported filesystem.
         """
         parsed = urlsplit(where)
         if files is not None:
@@ -112,22 +112,22 @@ class Lake:
         return Lake(str(Path(where).expanduser().absolute()), Filesystem())
 
     def path(self, relative: str) -> str:
-        """Return the absolute path of something in the lake. LakeError: `relative` leads out of the lake, or is the
-        lake itself.
+        """Return the absolute path of a file in the lake. Raises LakeError: `relative` is outside of the lake, or is
+        the lake itself.
         """
         if any(part in ("", ".", "..") for part in relative.split("/")):
             raise LakeError(f"{relative!r} is no path within the lake at {self.where}; nothing was read or written.")
         return f"{self.where}/{relative}"
 
     def about(self) -> dict[str, Any]:
-        """Return what lake.json says.
+        """Return the content of lake.json.
 
         Returns:
             format, lake_id, and created as ISO 8601 in UTC.
 
         Raises:
             NoLake: the file is missing.
-            DamagedLake: it is no JSON object.
+            DamagedLake: it is not a JSON object.
             LakeError: it can't be read.
         """
         try:
@@ -146,8 +146,9 @@ class Lake:
             return {**json_of(text)}
 
     def own_file(self, name: str) -> bytes | None:
-        """Return the content of a file that kac or the operator has put into the lake; None: there is none. Raises
-        LakeError where it can't be read."""
+        """Return the content of a file that kac or the operator wrote into the lake; None if it does not exist. Raises
+        LakeError if it can't be read.
+        """
         try:
             return self.files.read(self.path(name))
         except FileNotFoundError:
@@ -164,11 +165,11 @@ class Lake:
     # -- tables --------------------------------------------------------------------------------------------------------
 
     def table(self, table: Table) -> TableFiles:
-        """Return a table in its newest version: its files, relative to `folder`. DamagedLake."""
+        """Return the newest version of a table: its files, relative to `folder`. Raises DamagedLake."""
         return delta_log.newest(self.files, self.folder(table))
 
     def version(self, table: Table) -> int:
-        """Return the newest version of a table; -1: there is none."""
+        """Return the newest version of a table; -1 if it does not exist."""
         found = delta_log.listed(self.files, self.folder(table)).newest
         return -1 if found is None else found
 
@@ -177,23 +178,23 @@ class Lake:
         return self.path(f"data/{table.name}")
 
     def notes(self, table: Table) -> Iterator[dict[str, Any]]:
-        """Yield what the application wrote into the commits of a table, newest first, with `version`."""
+        """Yield the application's notes in the commits of a table, newest first, with `version`."""
         for each in self.commits(table):
             with suppress(ValueError, TypeError, KeyError):
                 yield {**json_of(each["userMetadata"], may_repeat=True), "version": each["version"]}
 
     def commits(self, table: Table) -> Iterator[Mapping[str, Any]]:
-        """Return what Delta says of the commits of a table (`commitInfo`), newest first, with `version`."""
+        """Return Delta's own metadata of a table's commits (`commitInfo`), newest first, with `version`."""
         return delta_log.commits(self.files, self.folder(table))
 
-    # -- the right to write, the key, the runs -----------------------------------------------------------------------
+    # -- the lock, the key, the runs -----------------------------------------------------------------------------------
 
     @contextmanager
     def alone(self, run_id: str, job: str) -> Iterator[Lock]:
-        """Yield the lake's lock: for the context no other application writes to the lake.
+        """Hold the lake's lock for the context, in which no other application writes to the lake.
 
         Raises:
-            LakeBusy: another one does.
+            LakeBusy: another application has it.
         """
         with self.files.lock(self.path("lock"), this_process(run_id, job)) as lock:
             yield lock
@@ -223,13 +224,13 @@ class Lake:
         return key
 
     def put_run(self, run_id: str, about: Mapping[str, Any]) -> None:
-        """Write what a run did, in place of what it had said; the oldest go."""
+        """Write the report of a run, replacing its former one; delete the oldest reports."""
         self.files.replace(self.path(f"runs/{run_id}.json"), json_text(about).encode() + b"\n")
         for name in self._run_names()[KEPT_RUNS:]:
             self.files.remove(self.path(f"runs/{name}"))
 
     def runs(self) -> Iterator[dict[str, Any]]:
-        """Yield what the last runs did, newest first. LakeError: the record of one can't be read."""
+        """Yield the reports of the last runs, newest first. Raises LakeError: one can't be read."""
         for name in self._run_names():
             try:
                 found = {**json_of(self.files.read(self.path(f"runs/{name}")))}

@@ -1,5 +1,6 @@
-"""The folder `landing/` of a lake: what hosts deliver without Spark, each file written whole, and taken from there by
-the streams. Files of other users, links and what is no plain file are not followed: others may write to that folder."""
+"""The folder `landing/` of a lake: hosts deliver files into it without Spark, each written whole, and the streams read
+them. Files of other users, links and other kinds of files are refused: others may write to that folder.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +30,17 @@ from console.model.journal_lines import segment_folder, segment_number
 POLLS, JOURNAL = "landing/polls", "landing/journal"
 SUFFIX = ".json.gz"
 MOST_BYTES = 1 << 30
-"""Of a file, unpacked: the states of the largest clusters, many times."""
+"""Limit for the decompressed bytes of a file: many times the states of the largest clusters."""
 MOST_LINE = 256 << 20
 _KINDS = ("state", "absent", "heartbeat", "failed")
 _ABOUT = {"state": 2, "absent": 1}
-"""How many of entity_key and attr a row of this kind has to have."""
+"""Kind of a row -> how many of entity_key and attr it requires."""
 _Row = tuple[str, str, str | None, str | None, str | None, str | None, bool]
 """kind, entity_type, entity_key, attr, value, source, is_sensitive."""
 
 
 class Landed(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What one poll of a cluster read: a line of a file. at: microseconds since 1970."""
+    """The rows from one poll of a cluster: a line of a file. at: microseconds since 1970."""
 
     cluster_id: str
     at: Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_000_000)]
@@ -47,12 +48,13 @@ class Landed(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
 
 
 class BadLanding(ValueError):
-    """A landed file is not what it should be; the text says why, and what to do."""
+    """A landed file is invalid; the text has the reason and a remedy."""
 
 
 def deliver(lake: Lake, polls: Iterable[Landed], name: str) -> str:
-    """Write polls as one file, whole, into a lake's folder of polls. name: begins its name. Returns its path. OSError,
-    LakeError."""
+    """Write polls as one file, whole, into a lake's folder of polls. name: prefix of its name. Return its path. Raises
+    OSError, LakeError.
+    """
     packer = zlib.compressobj(wbits=31)
     encode = msgspec.json.encode
     whole = b"".join((*(packer.compress(encode(each) + b"\n") for each in polls), packer.flush()))
@@ -62,19 +64,19 @@ def deliver(lake: Lake, polls: Iterable[Landed], name: str) -> str:
 
 
 def landed_files(folder: Path, suffix: str = SUFFIX) -> list[Path]:
-    """Return the files that are whole and this user's own, by name."""
+    """Return the files that are whole and owned by this user, by name."""
     own = []
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as found:
         for each in found:
             if each.name.endswith(suffix) and not each.name.startswith(".") and each.name.isprintable():
-                with suppress(FileNotFoundError):  # another run has taken it in
+                with suppress(FileNotFoundError):  # another run has processed it
                     own += [folder / each.name] if _is_own(each.stat(follow_symlinks=False)) else []
     return sorted(own)
 
 
 def delivered(files: Filesystem, folder: str, suffix: str = SUFFIX) -> list[str]:
-    """Return the paths of what was delivered into a folder, whole. A bucket has no users: a client that may write there
-    may write the lake itself.
+    """Return the paths of the whole files in a delivery folder. A bucket has no users: a client that may write there
+    may also write the lake itself.
     """
     if "://" not in folder:
         return [str(path) for path in landed_files(Path(folder), suffix)]
@@ -83,7 +85,7 @@ def delivered(files: Filesystem, folder: str, suffix: str = SUFFIX) -> list[str]
 
 
 def journal_tags(files: Filesystem, folder: str) -> dict[str, list[list[Any]]]:
-    """Return the journals that were delivered into a folder, each with what changes whenever it or its segments do."""
+    """Return the journals in a delivery folder, each with tags that change with it or its segments."""
     if "://" not in folder:
         return {str(path): journal_stats(path) for path in landed_files(Path(folder), JOURNAL_SUFFIX)}
     found = {each.name: each for each in files.entries(folder)}
@@ -97,7 +99,7 @@ def journal_tags(files: Filesystem, folder: str) -> dict[str, list[list[Any]]]:
 
 
 def delete(files: Filesystem, path: str) -> None:
-    """Delete what was delivered, once it is in the lake."""
+    """Delete a delivered file, once the lake has it."""
     if "://" in path:
         files.remove(path)
     else:
@@ -106,8 +108,8 @@ def delete(files: Filesystem, path: str) -> None:
 
 @contextmanager
 def brought(files: Filesystem, path: str) -> Iterator[Path]:
-    """Yield a path at which a delivered journal can be read with its segments: in a bucket, a copy for the context.
-    Nothing is there if the journal is gone.
+    """Yield a local path of a delivered journal and its segments: for a bucket, a copy during the context. The path
+    does not exist if the journal is gone.
     """
     if "://" not in path:
         yield Path(path)
@@ -130,7 +132,7 @@ def _is_own(found: os.stat_result) -> bool:
 
 
 def opened_own(path: Path) -> IO[bytes]:
-    """Open a file that is landed; FileNotFoundError. BadLanding: it is a link, or another user's."""
+    """Open a landed file. Raises FileNotFoundError; BadLanding: it is a link, or another user's."""
     try:
         number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as wrong:
@@ -144,7 +146,9 @@ def opened_own(path: Path) -> IO[bytes]:
 
 
 def read_polls(path: Path | str, files: Filesystem | None = None) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of `snapshot` in a landed file; none if it is gone. files: of one in a bucket. BadLanding."""
+    """Yield the rows of `snapshot` in a landed file; none if it is gone. files: for one in a bucket. Raises
+    BadLanding.
+    """
     try:
         with opened_own(Path(path)) if files is None else BytesIO(files.read(str(path))) as file:
             for line in _lines(file, path):

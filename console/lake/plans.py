@@ -1,5 +1,6 @@
-"""What is new in each source of a lake, and how a part of it is read; without Spark, so that whether anything is new is
-found out before Java is started."""
+"""The new data of each source of a lake, and the reads of its parts. Needs no Spark, so that kac knows if there is
+anything new before it starts Java.
+"""
 
 from __future__ import annotations
 
@@ -49,18 +50,19 @@ from console.lake.schema import KRAFT_RECORD, LOST, arrow_schema
 from console.lake.transforms.change_event import tagged
 
 Offset = dict[str, Any]
-"""How far a source was read, as JSON."""
+"""The position up to which a source was read, as JSON."""
 MAX_BAD_RATIO = 0.01
-"""How much of a part may be unreadable by default."""
+"""Default limit for the share of a part that may be unreadable."""
 LEAST_LINE = 100
-"""Bytes of a line of a request log, or of a change in a journal: they have more. Where not, it costs time alone."""
+"""Lower bound of the bytes of a line of a request log, or of a change in a journal. A shorter line only costs time."""
 LEAST_PACKED_ROW = 2
-"""Bytes that a row of a landed file takes where it is packed, likewise: most take 5 to 20."""
+"""Lower bound of the compressed bytes of a row in a landed file; most rows take 5 to 20."""
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What all sources of a lake are given. key_file: of the HMAC of secrets. begin: where each begins without a
-    checkpoint, by its name. store_file: how the lake's bucket is reached (`Filesystem.lent`)."""
+    """Settings that all sources of a lake share. key_file: key for the HMAC of secrets. begin: by source name, the
+    start offset without a checkpoint. store_file: access to the lake's bucket (`Filesystem.lent`).
+    """
 
     lake: str
     inputs: Inputs
@@ -71,20 +73,19 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class TooMuchIsBad(UnreadableInput):
-    """More of a part is unreadable than may be."""
+    """The unreadable share of a part is above the limit."""
 
 
 class Source(ABC):
-    """A source of the lake: what is new in it, and how a part of it is read. The first runs in the driver, the other in
-    tasks.
+    """A source of the lake. Its offsets and parts are computed in the driver; tasks read the parts.
 
-    An offset is a JSON object, kept in Spark's checkpoint; what it contains is the source's own matter.
+    An offset is a JSON object in Spark's checkpoint; only the source itself knows its content.
 
     Attributes:
         name: of its format, and of its stream.
-        table: of bronze.
-        given: the field of `Inputs` that names it; empty: it is always there.
-        beginning: the offset before all that it has.
+        table: its bronze table.
+        given: the field of `Inputs` that names it; empty: every lake has it.
+        beginning: the offset before all of its data.
     """
 
     name: ClassVar[str]
@@ -96,32 +97,32 @@ class Source(ABC):
         self._settings = settings
 
     def initial(self) -> Offset:
-        """Return the offset at which a new checkpoint begins."""
+        """Return the start offset of a new checkpoint."""
         return self._settings.begin.get(self.name, self.beginning)
 
     @abstractmethod
     def newest(self, start: Offset) -> Offset:
-        """Return the offset at which what is there now ends.
+        """Return the offset at the end of the present data.
 
         Returns:
-            `start` itself, or an equal one, where nothing is new: then Spark makes no batch.
+            `start` itself, or an equal offset, if there is no new data: then Spark makes no batch.
 
         Raises:
-            UnreadableInput: an input is not what it should be.
-            OSError: it can't be read.
+            UnreadableInput: an input is invalid.
+            OSError: an input can't be read.
         """
 
     @abstractmethod
     def parts(self, start: Offset, end: Offset) -> Sequence[Any]:
-        """Return what tasks read between two offsets.
+        """Return the parts between two offsets, for tasks.
 
         Returns:
-            Parts that can be pickled, one for each task. The same for the same offsets, since Spark repeats a batch
-            that failed.
+            Picklable parts, one for each task. The same offsets always give the same parts, since Spark repeats a
+            failed batch.
 
         Raises:
-            UnreadableInput: an input is not what it should be.
-            OSError: it can't be read.
+            UnreadableInput: an input is invalid.
+            OSError: an input can't be read.
         """
 
     @abstractmethod
@@ -129,28 +130,27 @@ class Source(ABC):
         """Read a part, in a task.
 
         Yields:
-            Batches with the columns of the source's bronze table; what is unreadable as rows with `quarantined`.
+            Batches with the columns of the source's bronze table; unreadable data as rows with `quarantined`.
 
         Raises:
             TooMuchIsBad: more of the part is unreadable than `Settings.max_bad_ratio` allows.
-            OSError: it can't be read.
+            OSError: the input can't be read.
         """
 
     @abstractmethod
     def most_rows(self, start: Offset, end: Offset) -> int | None:
-        """Return about how many rows there are at most between two offsets, without reading them; None: it is not
-        known."""
+        """Return an upper estimate of the rows between two offsets, without a read; None if it is unknown."""
 
-    def committed(self, offset: Offset) -> None:  # noqa: B027 - of most nothing is left behind
-        """Release what is before this offset: it is in the lake."""
+    def committed(self, offset: Offset) -> None:  # noqa: B027 - most sources keep nothing
+        """Release the data before this offset: the lake has it."""
 
     @property
     def _lent(self) -> bytes:
-        """How the lake's bucket is reached now: for tasks a part of their own, since keys end."""
+        """The present access to the lake's bucket: a copy for each task, since keys expire."""
         return Path(self._settings.store_file).read_bytes() if self._settings.store_file else b""
 
     def _judge(self, what: str, bad: int, total: int, where: str) -> None:
-        """Raise TooMuchIsBad."""
+        """Raise TooMuchIsBad if the unreadable share is above the limit."""
         if bad > self._settings.max_bad_ratio * total and total >= FEW:
             raise TooMuchIsBad(
                 f"{bad} of {total} {what} of {where} can't be read: {bad / total:.1%}, and "
@@ -160,7 +160,7 @@ class Source(ABC):
 
 
 class RecordSource(Source):
-    """Of records of metadata logs, whose secrets are hidden by the lake's key."""
+    """A source of metadata log records, whose secrets the lake's key hides."""
 
     table = KRAFT_RECORD.name
 
@@ -169,11 +169,11 @@ class RecordSource(Source):
         return Path(self._settings.key_file).read_bytes()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state with the key, which is so sent to the tasks: its file exists only where this is pickled."""
+        """Return the state with the key, for the tasks: the key's file exists only in the driver."""
         return {**self.__dict__, "_key": self._key}
 
     def _damaged(self, troubles: Sequence[Trouble]) -> Iterator[pa.RecordBatch]:
-        """Yield what could not be read, as rows."""
+        """Yield the unreadable data as rows."""
         if troubles:
             rows = [
                 {"cluster_id": each.cluster_id, "quarantined": {"source": self.name, **each._asdict()}}
@@ -186,13 +186,14 @@ class RecordSource(Source):
 
 
 class MetadataLogs(RecordSource):
-    """The metadata logs of `inputs`. Its offset has, by cluster, the log's own offset, the folders, and what is damaged
-    behind it."""
+    """The metadata logs of `inputs`. Its offset has, for each cluster, the log's own offset, the folders, and the
+    damage behind that offset.
+    """
 
     name, given = "kraft_log", "metadata_logs"
 
     def newest(self, start: Offset) -> Offset:
-        """Return the offset behind the last ended transaction of each log."""
+        """Return the offset behind the last completed transaction of each log."""
         now = dict(start)
         logs = self._settings.inputs.metadata_logs
         named = {log.cluster_id for log in logs}
@@ -210,7 +211,7 @@ class MetadataLogs(RecordSource):
         return now
 
     def parts(self, start: Offset, end: Offset) -> Sequence[tuple[Split, None] | tuple[None, tuple[Trouble, ...]]]:
-        """Return the splits of each log, and what of it is damaged."""
+        """Return the splits of each log, and its damage."""
         found: list[Any] = []
         for cluster_id, upto in end.items():
             known = start.get(cluster_id, {})
@@ -232,11 +233,11 @@ class MetadataLogs(RecordSource):
         return found
 
     def most_rows(self, start: Offset, end: Offset) -> int:
-        """Return the offsets between; a snapshot has no more records than the log that it stands for."""
+        """Return the count of offsets; a snapshot has no more records than the log that it replaces."""
         return sum(int(upto["next"]) - start.get(cluster_id, {}).get("next", 0) for cluster_id, upto in end.items())
 
     def read(self, part: tuple[Split | None, tuple[Trouble, ...] | None]) -> Iterator[pa.RecordBatch]:
-        """Yield the records, with what each is about."""
+        """Yield the records, each with its entity."""
         split, known = part
         troubles = list(known or ())
         if split is not None:
@@ -245,7 +246,7 @@ class MetadataLogs(RecordSource):
 
 
 def _damage(folders: Sequence[str], cluster_id: str, start: int) -> tuple[Trouble, ...]:
-    """Return what is damaged in a log from an offset on."""
+    """Return the damage in a log from an offset on."""
     return plan_log(folders, cluster_id=cluster_id, start_offset=start).troubles
 
 
@@ -265,8 +266,9 @@ def _other_folder(cluster_id: str, folders: Iterable[str], former: Iterable[str]
 
 
 class RequestLogs(Source):
-    """The request logs of `inputs`. Its offset says how far each file was read, by what is in it and not by its name,
-    and which parts the batch that ends there is made of."""
+    """The request logs of `inputs`. Its offset has the progress of each file, identified by its content and not by its
+    name, and the parts of the batch that ends there.
+    """
 
     name, table, given = "request_log", "request", "request_logs"
     beginning: ClassVar[Offset] = {"read": {}, "parts": []}
@@ -283,7 +285,7 @@ class RequestLogs(Source):
 
     @staticmethod
     def _refuse_forms(logs: Iterable[BrokerLog]) -> None:
-        """Raise UnreadableInput: of logs that are read for the first time, no line can be read."""
+        """Raise UnreadableInput if logs that are read for the first time have no readable line."""
         unread = [(each, form) for each in logs if (form := unread_form(each)) is not None]
         if unread:
             raise UnreadableInput(
@@ -291,18 +293,18 @@ class RequestLogs(Source):
             )
 
     def parts(self, start: Offset, end: Offset) -> Sequence[Part]:
-        """Return what was planned when the offset was made, in the time zones that are configured now."""
+        """Return the parts planned with the offset, in the time zones that are configured now."""
         zones = {(log.cluster_id, log.broker_id): log.time_zone for log in owned(self._settings.inputs)}
         parts = [] if start == end else msgspec.convert(end["parts"], list[Part])
         return [with_zone(part, zones.get((part.cluster_id, part.broker_id), part.zone)) for part in parts]
 
     def most_rows(self, start: Offset, end: Offset) -> int:
-        """Return the lines that there would be if all were short."""
+        """Return an upper estimate: the lines if all were short."""
         return sum(part.end - part.start for part in self.parts(start, end)) // LEAST_LINE
 
     def read(self, part: Part) -> Iterator[pa.RecordBatch]:
-        """Yield the part's requests by the second, its changes, and what is damaged. A part whose file is gone is one
-        row that says so: the file does not come back.
+        """Yield the part's requests by the second, its changes and its damaged lines. A part whose file is gone becomes
+        one row that reports it: the file does not come back.
         """
         lines = damaged = 0
         read_any = False
@@ -322,24 +324,26 @@ class RequestLogs(Source):
 
 
 REMEMBERED_DAYS = 30
-"""How long a file is remembered that is not there any more. One that comes back later would be counted again."""
+"""Days for which a file that is gone stays known. One that comes back later would be counted again."""
 OVERLAP = timedelta(minutes=1)
-"""How long two files of one broker may be written to at the same time: around a rotation it is less than a second."""
+"""Limit for the time in which two files of one broker may both be written: around a rotation it is less than a
+second.
+"""
 _BROKERS_ADDRESS = re.compile(rb'"connection\\{0,9}":\\{0,9}"([^"\\]{1,200}?:\d+)-')
 
 
 class PlannedLogs(NamedTuple):
-    """What to read, and what to remember once it is read."""
+    """The logs to read, and the progress to remember after the read."""
 
     logs: tuple[BrokerLog, ...]
     remember: Mapping[str, Any]
 
 
 def plan_request_logs(inputs: Mapping[str, Any], logs: Sequence[RequestLog]) -> PlannedLogs:
-    """Return what is to be read of request logs. inputs: what the last run remembered.
+    """Return the new ranges of request logs. inputs: the progress of the last run.
 
     Raises:
-        UnreadableInput: no file matches, a file is cut or of two brokers, a zone is unknown.
+        UnreadableInput: no file matches, a file is truncated or of two brokers, or a zone is unknown.
         LogChangedError: a file was deleted just now.
         OSError: a file can't be read.
     """
@@ -377,8 +381,8 @@ def _plan(log: RequestLog, known: Progress, owner: str) -> Plan:
 
 
 def _still_known(found: Plan, before: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return what is remembered of files, without those that are long gone. before: of the same broker's other files,
-    from this run. seen: the last day they were there, since 1970.
+    """Return the progress of files, without those that are long gone. before: entries of the same broker's other files,
+    from this run. Each entry's `seen` is the last day on which the file existed, since 1970.
     """
     today = int(time.time()) // 86_400
     dated = {
@@ -392,8 +396,8 @@ def _still_known(found: Plan, before: Mapping[str, Any]) -> dict[str, dict[str, 
 
 
 def _refuse_two_brokers(brokers: Iterable[BrokerLog]) -> None:
-    """Raise UnreadableInput where two files are given as one broker's, and were written by two: their lines are of the
-    same time, and the addresses that clients were connected to have nothing in common.
+    """Raise UnreadableInput if two brokers wrote files that are configured as one broker's: their lines are of the same
+    time, and they have no server address in common.
     """
     files: dict[tuple[str, int], list[tuple[Span, datetime, datetime, set[bytes]]]] = defaultdict(list)
     for broker in brokers:
@@ -414,7 +418,7 @@ def _refuse_two_brokers(brokers: Iterable[BrokerLog]) -> None:
 
 
 def _found(log: RequestLog) -> list[str]:
-    """Return files of this machine by pattern, without links that lead nowhere; a URI names one file."""
+    """Return local files by pattern, without broken links; a URI names one file."""
     found = [
         path
         for pattern in log.paths
@@ -446,8 +450,9 @@ def _lost(part: Part, why: str) -> pa.RecordBatch:
 
 
 class Polls(Source):
-    """Landed files of polls. Its offset names the files of the batch that ends there: they are deleted once it is in
-    the lake."""
+    """Landed files of polls. Its offset names the files of the batch that ends there: they are deleted once the lake
+    has their rows.
+    """
 
     name, table = "polls", "snapshot"
     beginning: ClassVar[Offset] = {"files": []}
@@ -457,17 +462,17 @@ class Polls(Source):
         return f"{self._settings.lake}/{landing.POLLS}"
 
     def newest(self, start: Offset) -> Offset:
-        """Return the offset behind the files that are there."""
+        """Return the offset behind the present files."""
         names = [Path(path).name for path in landing.delivered(borrowed(self._lent), self._folder)]
         new = [name for name in names if name not in start["files"]]
         return {"files": new} if new else start
 
     def parts(self, start: Offset, end: Offset) -> Sequence[tuple[str, bytes]]:
-        """Return the files, and how they are reached."""
+        """Return the files, each with the access to the bucket."""
         return [] if start == end else [(name, self._lent) for name in end["files"]]
 
     def most_rows(self, start: Offset, end: Offset) -> int | None:
-        """Return the rows that there would be if the files of this machine were packed better than any is."""
+        """Return an upper estimate: the rows if the local files were compressed better than any is."""
         paths = [Path(self._folder, Path(name).name) for name, lent in self.parts(start, end) if not lent]
         if len(paths) < len(end["files"]):
             return None
@@ -481,7 +486,7 @@ class Polls(Source):
         return landing.read_polls(f"{self._folder}/{Path(name).name}", borrowed(lent) if lent else None)
 
     def committed(self, offset: Offset) -> None:
-        """Delete the files."""
+        """Delete the files of the batch."""
         files = borrowed(self._lent)
         for path in landing.delivered(files, self._folder):
             if Path(path).name in offset["files"]:
@@ -489,8 +494,9 @@ class Polls(Source):
 
 
 class Journals(Source):
-    """kac's journals: those of `inputs`, and those that hosts have delivered. Its offset has what each journal was like
-    when it was read. A change's end may be written long after its beginning: what changed is read as a whole."""
+    """kac's journals: those of `inputs`, and those that hosts have delivered. Its offset has the state of each journal
+    at its last read. A change may end long after it began, so a journal that changed is read as a whole.
+    """
 
     name, table = "journals", "journal"
     beginning: ClassVar[Offset] = {"at": 0, "seen": {}}
@@ -510,12 +516,12 @@ class Journals(Source):
         return {"at": time.time_ns() // 1000, "seen": {**start["seen"], **now}}
 
     def parts(self, start: Offset, end: Offset) -> Sequence[tuple[str, int, bytes]]:
-        """Return the journals that changed, when that was seen, and how they are reached."""
+        """Return the journals that changed, each with the time of the check and the access to the bucket."""
         changed = [path for path, stats in end["seen"].items() if start["seen"].get(path) != stats]
         return [(path, end["at"], self._lent) for path in changed]
 
     def most_rows(self, start: Offset, end: Offset) -> int:
-        """Return the changes that there would be if all were short."""
+        """Return an upper estimate: the changes if all were short."""
         changed = (end["seen"][path] for path, _, _ in self.parts(start, end))
         return sum(int(size) for segments in changed for size, _ in segments) // LEAST_LINE
 
@@ -529,7 +535,7 @@ class Journals(Source):
         yield from rows.to_batches()
 
     def committed(self, offset: Offset) -> None:
-        """Delete what was delivered, and has not changed since."""
+        """Delete delivered journals that have not changed since."""
         files = borrowed(self._lent)
         for path, stats in landing.journal_tags(files, self._folder).items():
             if offset["seen"].get(path) == stats:
@@ -537,11 +543,13 @@ class Journals(Source):
 
 
 SOURCES: dict[str, type[Source]] = {each.name: each for each in (MetadataLogs, RequestLogs, Polls, Journals)}
-"""By the name of their format, and of their stream."""
+"""Name of the format and of the stream -> source."""
 
 
 def borrowed(lent: bytes) -> Filesystem:
-    """Return the files that another process has lent. lent: the content of its file of `Filesystem.lent`."""
+    """Return a filesystem with the access that another process lent. lent: the content of its file of
+    `Filesystem.lent`.
+    """
     if not lent:
         return Filesystem()
     from console.lake.s3 import S3Files
@@ -550,5 +558,5 @@ def borrowed(lent: bytes) -> Filesystem:
 
 
 def sources_of(inputs: Inputs) -> list[str]:
-    """Return the names of the sources that inputs name, and of those that every lake has."""
+    """Return the names of the sources that the inputs name, and of those that every lake has."""
     return [name for name, of in SOURCES.items() if not of.given or getattr(inputs, of.given)]

@@ -1,5 +1,5 @@
-"""The files of policies and of a baseline (docs/lake-policies.md): their values, and how their text is read, with the
-line of each error.
+"""The files of policies and of a baseline (docs/lake-policies.md): their values, and a parser that reports the line of
+each error.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from console.model.yaml_places import FileProblem, Node, read_yaml
 
 SEVERITIES = ("high", "medium", "low")
 ENTITY_TYPES = (*(each.kafka_word for each in in_files()), "quota", "acl", "scram", "feature")
-"""What a rule may be about, as in `console.lake.entities`."""
+"""The entity types of rules, as in `console.lake.entities`."""
 
 _MAY_BE_MISSING = ("quota", "broker")
-"""Types of entities that, named in full, are expected in every cluster: they may exist without a value."""
+"""Entity types that, with an exact name, are expected in every cluster: they may exist without a value."""
 
 
 @dataclass(frozen=True)
 class Names:
-    """Which names: globs of `*` and `?`, without those of `but`."""
+    """A set of names: globs of `*` and `?`, without those in `but`."""
 
     globs: tuple[str, ...]
     but: tuple[str, ...] = ()
 
     @property
     def pattern(self) -> str:
-        """A regular expression of a whole name, for Python and Java alike."""
+        """A regular expression of a whole name, for both Python and Java."""
         left_out = f"(?!(?:{_any_of(self.but)})$)" if self.but else ""
         return f"^{left_out}(?:{_any_of(self.globs)})$"
 
     @property
     def exact(self) -> tuple[str, ...]:
-        """The globs that are one name."""
+        """The globs that are exact names."""
         return tuple(glob for glob in self.globs if not set("*?") & set(glob))
 
 
@@ -46,11 +46,12 @@ EVERYTHING = Names(("*",))
 
 @dataclass(frozen=True)
 class Expected:
-    """What a value should be; all given conditions have to hold.
+    """Conditions of a value; all given ones have to hold.
 
     at_least, at_most: of numbers; infinite: the number that means no limit (-1 of retention). below: an attribute of
     the same entity whose number is higher. one_of, none_of: texts. matches, matches_not: regular expressions that are
-    searched in the text. is_set: that there is a value, or none. set_on_one: that one of the named entities has one.
+    searched in the text. is_set: whether there has to be a value. set_on_one: one of the named entities has to have
+    one.
     """
 
     at_least: float | None = None
@@ -66,7 +67,7 @@ class Expected:
 
     @property
     def words(self) -> str:
-        """For people: ``at least 2, below :replication``."""
+        """The conditions for people: ``at least 2, below :replication``."""
         said = [
             self.at_least is not None and f"at least {quota_value(self.at_least)}",
             self.at_most is not None and f"at most {quota_value(self.at_most)}",
@@ -83,12 +84,12 @@ class Expected:
 
 @dataclass(frozen=True)
 class Policy:
-    """One policy.
+    """A policy.
 
-    id, severity, what, why: for people. entity_type, names, clusters: what it is about. attrs: its attributes. acl: in
-    place of attrs, a regular expression of them. inherits: the broker's config that counts if there is no value.
-    default: Kafka's own default, if that has none either. expected_words: replaces the text of `expected`. show_actual:
-    whether the value may be shown.
+    id, severity, what, why: for people. entity_type, names, clusters: the entities it applies to. attrs: its
+    attributes. acl: in place of attrs, a regular expression of ACLs. inherits: the broker's config that is in effect
+    without a value. default: Kafka's own default, if that config has no value either. expected_words: replaces the text
+    of `expected`. show_actual: whether the value may be shown.
     """
 
     id: str
@@ -119,7 +120,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A value of a baseline. value: None if it should not be set. severity: None: that of the attribute."""
+    """A value of a baseline. value: None if it should not be set. severity: None for that of the attribute."""
 
     entity_type: str
     names: Names
@@ -143,7 +144,9 @@ def _any_of(globs: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True)
 class Rules:
-    """The operator's files: policies, a baseline. digests: of what they hold, by the table that is made with each."""
+    """The operator's files: policies, a baseline. digests: of the files' content, by the table that is made with
+    each.
+    """
 
     policies: tuple[Policy, ...]
     baseline: tuple[Wanted, ...] = ()
@@ -169,7 +172,7 @@ _GRANTS = ("permission", "operations", "principal", "host")
 
 
 def read_policies(text: str, file: str = POLICIES_FILE) -> tuple[Policy, ...]:
-    """Parse policies of a file's text. Raises FileProblem."""
+    """Parse policies from a file's text. Raises FileProblem."""
     found: dict[str, Policy] = {}
     for node in _rules(text, file, "policies"):
         policy = _policy(node)
@@ -189,8 +192,8 @@ def default_policies() -> tuple[Policy, ...]:
 
 
 def read_baseline(text: str, file: str = BASELINE_FILE) -> tuple[Wanted, ...]:
-    """Parse a baseline of a file's text; of several values for an attribute of an entity the last counts. Raises
-    FileProblem.
+    """Parse a baseline from a file's text; among several values for an attribute of an entity the last one counts.
+    Raises FileProblem.
     """
     found: list[Wanted] = []
     for node in _rules(text, file, "baseline"):
@@ -204,7 +207,7 @@ def read_baseline(text: str, file: str = BASELINE_FILE) -> tuple[Wanted, ...]:
 
 
 def _rules(text: str, file: str, under: str) -> Iterable[Node]:
-    """Return the list under a name, of a file that begins with `version: 1`; empty for an empty file."""
+    """Return the list with this name from a file that begins with `version: 1`; empty for an empty file."""
     root = read_yaml(text, file).root
     if root.is_null:
         return ()
@@ -241,7 +244,7 @@ def _policy(node: Node) -> Policy:
 
 
 def _about(node: Node, fields: dict[str, Node]) -> tuple[str, Names, Names]:
-    """Return the type of the entities, their names, and those of the clusters."""
+    """Return the entity type, the names of entities, and those of clusters."""
     types = [name for name in ENTITY_TYPES if name in fields]
     if len(types) != 1:
         node.fail("the entity is missing", f"write one of {', '.join(ENTITY_TYPES)} and a name")

@@ -1,5 +1,5 @@
-"""A lake's tables, read without Spark: the rows that hold through DuckDB, as values; the timeline of changes, drift and
-policy violations, quota usage, freshness.
+"""A reader of a lake's tables that needs no Spark: DuckDB selects the valid rows, which become values. It has the
+timeline of changes, drift, policy violations, quota usage and freshness.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 _MICROSECOND = timedelta(microseconds=1)
 _EARLIEST = (datetime.min.replace(tzinfo=timezone.utc) + timedelta(days=2) - EPOCH) // _MICROSECOND
 _LATEST = (datetime.max.replace(tzinfo=timezone.utc) - timedelta(days=2) - EPOCH) // _MICROSECOND
-"""Microseconds since 1970 that are a time in every zone."""
+"""Microseconds since 1970 that are a valid time in every zone."""
 
 
 class Where:
-    """Conditions that all have to hold, with their parameters."""
+    """Conditions of a query, joined by AND, with their parameters."""
 
     def __init__(self) -> None:
         self._conditions: list[str] = []
@@ -57,7 +57,10 @@ class Where:
         return self
 
     def about(self, entities: Collection[tuple[str, str]]) -> Where:
-        """Require that a row is about one of these entities, types and keys."""
+        """Require that a row belongs to one of these entities.
+
+        entities: pairs of a type and a key.
+        """
         either = " OR ".join("(entity_type = ? AND entity_key = ?)" for _ in entities)
         return self.add(f"({either})", *(name for entity in entities for name in entity))
 
@@ -74,37 +77,40 @@ class Where:
 
 
 def time(microseconds: int | None) -> datetime | None:
-    """Return a time that was selected as `epoch_us`: DuckDB's own timestamps need a package for time zones.
+    """Return a time that a query selected as `epoch_us`. DuckDB's own timestamps need a package for time zones.
 
     Args:
         microseconds: since 1970; None stays None.
 
     Returns:
-        In UTC.
+        The time in UTC.
     """
     return None if microseconds is None else known_time(microseconds)
 
 
 def known_time(microseconds: int) -> datetime:
-    """Return a time that was selected as `epoch_us`, of a column that is never empty. A damaged file may have one that
-    no calendar has."""
+    """Return a time that a query selected as `epoch_us`, of a column without NULL. A value outside the calendar, which
+    a damaged file may have, becomes the nearest valid time.
+    """
     return EPOCH + min(max(microseconds, _EARLIEST), _LATEST) * _MICROSECOND
 
 
 # -- the rows of a table that hold ------------------------------------------------------------------------------------
 
 _FILES = "read_parquet(?, hive_partitioning = false)"
-"""The files of a table, as a parameter. The names of their folders hold nothing that is not in them."""
+"""The files of a table, as a parameter. The columns hold everything that the names of their folders hold."""
 _OF_HOURS = {"date_trunc('hour', minute)": "epoch_us(minute) // 3600000000"}
-"""What `Table.newest` has in Spark's words, in DuckDB's: its own works by the calendar of a time zone, slowly."""
+"""Terms of `Table.newest` in Spark's SQL -> a faster equivalent in DuckDB's, whose own works by the calendar of a time
+zone.
+"""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a table. Rows that replace each other are in it together.
+    """A part of a table. Rows that replace each other are always in the same part.
 
-    clusters: None: all. entities: types and keys, of any of the clusters; (): all. since, until: of the table's first
-    column of times, [since, until), from hour to hour.
+    clusters: ids; None: all. entities: types and keys, of any of the clusters; (): all. since, until: of the
+    table's first column of times, [since, until), extended to whole hours.
     """
 
     clusters: tuple[str, ...] | None = None
@@ -114,17 +120,19 @@ class Part:
 
     @staticmethod
     def of(cluster_id: str | None) -> Part:
-        """Return the part of a cluster; None: of all."""
+        """Return the part of a cluster; None: of all clusters."""
         return Part(None if cluster_id is None else (cluster_id,))
 
     @property
     def hours(self) -> tuple[datetime | None, datetime | None]:
-        """Whole hours around its times."""
+        """The part's times, extended to whole hours."""
         first = None if self.since is None else _hour(self.since)
         return first, None if self.until is None else _hour(self.until + _HOUR - _MICROSECOND)
 
     def may_be_in(self, file: DataFile) -> bool:
-        """Return whether a file may have rows of it, by its partition and by what Delta's log has of its columns."""
+        """Return whether a file may have rows of the part, by its partition and by the column statistics in Delta's
+        log.
+        """
         since, until = self.hours
         cluster, day = file.parts.get("in_cluster_id"), file.parts.get("in_day")
         if cluster is not None and self.clusters is not None and cluster not in self.clusters:
@@ -148,12 +156,12 @@ class Part:
         )
 
     def where(self, table: schema.Table) -> Where:
-        """Return the conditions that rows are in the part."""
+        """Return the conditions that select the part's rows."""
         where = Where()
         if self.since is not None or self.until is not None:
             where.between(time_column(table), *self.hours)
         if self.clusters is not None:
-            one = len(self.clusters) == 1  # as Parquet's own statistics are asked
+            one = len(self.clusters) == 1  # Parquet's own statistics apply to an equality
             where.add(
                 "cluster_id = ?" if one else "list_contains(?, cluster_id)",
                 self.clusters[0] if one else [*self.clusters],
@@ -162,19 +170,19 @@ class Part:
 
 
 WHOLE = Part()
-"""All of a table."""
+"""The whole table."""
 
 
 class Rows(NamedTuple):
-    """Rows as a table of a query, with its parameters."""
+    """Rows as a subquery, with its parameters."""
 
     sql: str
     parameters: list[Any]
 
 
 def holding(table: schema.Table, part: Part, files: Sequence[str]) -> Rows:
-    """Return the valid rows of these files: of those that are equal in `Table.newest` the ones made last, without those
-    which report that nothing is left.
+    """Return the valid rows of these files: the rows made last among those that are equal in `Table.newest`, without
+    tombstones (rows that report that nothing is left).
     """
     where = part.where(table)
     parameters = [list(files), *where.parameters]
@@ -201,7 +209,7 @@ def _hour(at: datetime) -> datetime:
 
 
 MOST_ROWS = 250_000
-"""That a question may have for an answer: a small file can hold millions that are equal."""
+"""Limit for the rows of an answer: a small file can hold millions of equal rows."""
 
 
 class Unreadable(LakeError):
@@ -216,16 +224,17 @@ class Unreadable(LakeError):
 
 
 class Tables:
-    """The tables of a lake, each in the version that it had when it was first asked for. Runs one query at a time:
-    calls from other threads wait."""
+    """The tables of a lake, each at the version that it had at its first read. Runs one query at a time: calls from
+    other threads wait.
+    """
 
     def __init__(self, where: str, files: Filesystem | None = None, former: Tables | None = None) -> None:
-        """Make one that reads nothing yet.
+        """Open the lake; tables are read on demand.
 
         Args:
             where: a path or a URI.
-            files: of a lake that is not on this machine.
-            former: of the same lake, whose knowledge is taken over, with its connection: closing one closes both.
+            files: the filesystem of a lake that is not on this machine.
+            former: an instance for the same lake. Its caches and its connection are reused: closing one closes both.
 
         Raises:
             NoLake, DamagedLake, LakeError: the lake can't be read; the text has a remedy.
@@ -253,7 +262,7 @@ class Tables:
                 self._runs[name] = former._runs[name]
 
     def close(self) -> None:
-        """Close the connection. DuckDB warns of connections that are never closed."""
+        """Close the connection. DuckDB warns about connections that are never closed."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
@@ -261,7 +270,7 @@ class Tables:
 
     @property
     def is_latest(self) -> bool:
-        """Whether what was asked for is the newest there is. Raises LakeError."""
+        """Whether all tables that were read are still at their newest version. Raises LakeError."""
         with self._reading():
             return not self._is_damaged and all(
                 delta_log.is_newest(self.lake.files, self.lake.folder(schema.TABLES[name]), known.version)
@@ -269,7 +278,7 @@ class Tables:
             )
 
     def files(self, table: schema.Table) -> TableFiles:
-        """Return the version of a table that is shown, and its files. It stays pinned until a file can't be read.
+        """Return the pinned version of a table, and its files. It stays pinned until a file can't be read.
 
         Raises:
             LakeError: the table's log can't be read.
@@ -280,7 +289,7 @@ class Tables:
             return self._pinned[table.name]
 
     def run(self, table: schema.Table) -> str | None:
-        """Return the id of the run that made the version of the table; None: its commits do not say."""
+        """Return the id of the run that wrote the pinned version of the table; None if its commits have no id."""
         version = self.files(table).version
         with self._lock, self._reading():
             if table.name not in self._runs:
@@ -289,7 +298,7 @@ class Tables:
             return self._runs[table.name]
 
     def clusters(self, *tables: schema.Table) -> list[str]:
-        """Return the ids of the clusters that these tables have rows of, sorted."""
+        """Return the ids of the clusters with rows in these tables, sorted."""
         found: set[str | None] = set()
         for table in tables:
             if "in_cluster_id" in table.partitions:
@@ -299,7 +308,7 @@ class Tables:
         return sorted(filter(None, found))
 
     def days(self, table: schema.Table, part: Part = WHOLE) -> list[datetime | None]:
-        """Return the days of which a part may have rows, the latest first; None: the table is not partitioned by days.
+        """Return the days for which a part may have rows, the latest first; None: the table is not partitioned by days.
 
         Returns:
             The beginning of each day in UTC; empty if there are no files.
@@ -314,19 +323,19 @@ class Tables:
             return [(path, file) for path, file in self.files(table).files.items() if part.may_be_in(file)]
 
     def _logged(self, table: schema.Table) -> AbstractContextManager[None]:
-        """Raise DamagedLake in the context for what Delta's log has of files: it may be anything."""
+        """Raise DamagedLake in the context for invalid file entries in Delta's log."""
         return delta_log.reading(self.lake.folder(table), delta_log.LOG)
 
     def built(self, table: schema.Table, part: Part = WHOLE) -> datetime | None:
-        """Return when the newest files of a part were written, in UTC; None: there are none."""
+        """Return the time in UTC at which the newest files of a part were written; None if it has no files."""
         times = [file.written for _, file in self._of(table, part)]
         return EPOCH + max(times) * _MICROSECOND * 1000 if times else None
 
     def rows(self, table: schema.Table, part: Part = WHOLE) -> Rows | None:
-        """Return the valid rows of a part as a table of a query.
+        """Return the valid rows of a part as a subquery.
 
         Returns:
-            SQL and its parameters; None where there are no files.
+            SQL and its parameters; None if there are no files.
 
         Raises:
             Unreadable: a file can't be read.
@@ -347,16 +356,16 @@ class Tables:
         rest: str = "",
         *more: Any,
     ) -> list[tuple[Any, ...]]:
-        """Return columns of a part's valid rows.
+        """Select columns of a part's valid rows.
 
         Args:
             columns: SQL, as after SELECT; times as `epoch_us(…)`, see `time`.
             where: further conditions.
-            rest: of the query, after its conditions.
+            rest: SQL after the conditions.
             more: parameters in `rest`.
 
         Returns:
-            A tuple for each row, at most `MOST_ROWS`; empty where the table has no files.
+            A tuple for each row, at most `MOST_ROWS`; empty if the table has no files.
 
         Raises:
             Unreadable: a file is damaged or missing.
@@ -372,7 +381,7 @@ class Tables:
 
         Raises:
             Unreadable: a file is damaged or missing.
-            LakeError: there are more than `MOST_ROWS`.
+            LakeError: there are more than `MOST_ROWS` rows.
         """
         with self._lock, self._reading():
             if self._connection is None:
@@ -386,8 +395,8 @@ class Tables:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Raise Unreadable in the context for what goes wrong with files. Versions that were pinned are opened again
-        the next time: their files may have been replaced and deleted.
+        """Raise Unreadable in the context for errors of files. The pinned versions then count as outdated: their files
+        may have been replaced and deleted.
         """
         try:
             yield
@@ -402,7 +411,7 @@ class Tables:
 
 
 class Change(NamedTuple):
-    """A value of an attribute, the one before, and who set it: a row of `history`, see there."""
+    """A new value of an attribute, the old one, and the author: a row of `history`, see there."""
 
     cluster_id: str
     entity_type: str
@@ -420,24 +429,26 @@ class Change(NamedTuple):
 
     @property
     def is_gap(self) -> bool:
-        """Whether it is a time in which the cluster was not polled, and no change."""
+        """Whether the row is a time in which the cluster was not polled, not a change."""
         return self.entity_type == CLUSTER and self.attr == UNOBSERVED
 
     @property
     def is_first_poll(self) -> bool:
-        """Whether it stands for all values that the first poll of a cluster showed: `new_value` says how many."""
+        """Whether the row stands for all values that the first poll of a cluster returned; `new_value` has their
+        number.
+        """
         return self.entity_type == CLUSTER and self.attr == FIRST_POLL
 
     def is_first_seen(self, first_poll: datetime | None) -> bool:
-        """Return whether it was shown by the cluster's first poll, and is no change: it was so before, since an unknown
-        time.
+        """Return whether the cluster's first poll returned the value. Such a row is no change: the value is older, by
+        an unknown time.
         """
         is_new = self.old_value is None and not self.is_deleted and not self.is_gap
         return is_new and self.source in POLL_SOURCES and self.valid_from == first_poll
 
     @property
     def place(self) -> tuple[timedelta, str, str, str, str]:
-        """Its place in a timeline, which is ordered from late to early, and by names at one time."""
+        """The sort key of a timeline: from late to early, then by names."""
         return (EPOCH - self.valid_from, *self[:4])
 
 
@@ -471,12 +482,12 @@ class Pair(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """The usage of a pair in a window, on the broker where it is highest: limits apply to each broker.
+    """The usage of a pair in a window, on the broker with the highest usage: limits apply to each broker.
 
     quota_value and level are of that broker's last minute, suggested_value and reason of all minutes under this limit
-    (`quota_suggestion`). rate_max, rate_avg: bytes/s or %.
-    throttle_ms: of all brokers. series: the highest rate over ten seconds in each minute, the highest of all brokers.
-    A rate that is unknown is None: without a lake only the quotas are known, broker_id is -1 then.
+    (`quota_suggestion`). rate_max, rate_avg: bytes/s or %. throttle_ms: the sum over all brokers. series: the highest
+    rate over ten seconds in each minute, on any broker. An unknown rate is None: without a lake only the quotas are
+    known, and broker_id is -1.
     """
 
     cluster_id: str
@@ -508,8 +519,10 @@ class Minute(NamedTuple):
 
 
 class ThrottledMinute(NamedTuple):
-    """A minute in which requests of a user and a client id were throttled. requests: at least so many, on all brokers;
-    utilisation: of the quota that is used most, None without one."""
+    """A minute in which requests of a user and a client id were throttled.
+
+    requests: a lower bound, over all brokers. utilisation: of the quota with the highest one; None without a quota.
+    """
 
     scope_user: str | None
     scope_client: str | None
@@ -519,7 +532,7 @@ class ThrottledMinute(NamedTuple):
 
 
 class Violation(NamedTuple):
-    """A violation of a policy, now or before: a row of `policy_violation`, see there."""
+    """A present or former violation of a policy: a row of `policy_violation`, see there."""
 
     cluster_id: str
     policy_id: str
@@ -533,7 +546,7 @@ class Violation(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Time in which a cluster was not polled. until: empty while it lasts."""
+    """A time in which a cluster was not polled. until: None while it lasts."""
 
     since: datetime
     until: datetime | None
@@ -543,8 +556,8 @@ class Gap(NamedTuple):
 class Freshness(NamedTuple):
     """How fresh a table is for a cluster.
 
-    as_of: the newest observation that the table is made from; empty if there is none. built: when its files were
-    written. run: the one that wrote the table last; empty where that is not known.
+    as_of: time of the newest observation in the table; None if it has no observation. built: time at which its files
+    were written. run: id of the run that wrote the table last; None if it is unknown.
     """
 
     table: schema.Table
@@ -564,11 +577,11 @@ _TEXT = "concat_ws(' ', entity_type, entity_key, attr, old_value, new_value, pri
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which changes. None and () do not filter.
+    """A filter of changes. None and () do not filter.
 
     entities: pairs of a type and a key; times in which the cluster was not polled are always included. since, until:
     [since, until). key: an attribute, or a pattern with `*` and `?`. principal: with or without its `User:`; also
-    matches one of several possible authors. text: words that all occur in a row, in any case.
+    matches one of several possible authors. text: words that all occur in a row; case is ignored.
     """
 
     cluster_id: str | None = None
@@ -581,12 +594,12 @@ class Wanted:
 
     @property
     def narrows(self) -> bool:
-        """Whether it looks for something, and not for all that changed."""
+        """Whether the filter has a condition other than cluster and time."""
         return bool(self.entities or self.key or self.principal or self.text)
 
 
 def with_acls(type_: str, key: str) -> tuple[tuple[str, str], ...]:
-    """Return an entity, with the ACLs on its name if its type can have any."""
+    """Return an entity, and the ACLs on its name if its type can have ACLs."""
     if type_ not in ("topic", "group"):
         return ((type_, key),)
     return (type_, key), ("acl", acl_key(type_.upper(), "LITERAL", key))
@@ -596,7 +609,7 @@ def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, *, folded: bool 
     """Return the latest changes, the latest first.
 
     Args:
-        folded: what the first poll of a cluster showed is one row (`Change.is_first_poll`).
+        folded: replace the values that the first poll of a cluster returned by one row (`Change.is_first_poll`).
 
     Raises:
         LakeError: as `Tables.select`, like all functions here that read tables.
@@ -612,7 +625,7 @@ def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, *, folded: bool 
 
 
 def _part(tables: Tables, wanted: Wanted) -> Part:
-    """Return the part of `history` that is read: of the entities, and of the clusters that gaps belong to."""
+    """Return the part of `history` to read: the entities, and the clusters that gaps belong to."""
     part = Part.of(wanted.cluster_id)
     if not wanted.entities:
         return part
@@ -620,18 +633,18 @@ def _part(tables: Tables, wanted: Wanted) -> Part:
 
 
 def _themselves(tables: Tables, cluster_id: str | None) -> tuple[tuple[str, str], ...]:
-    """Return a cluster, or all of them, as the entities that gaps are rows of."""
+    """Return a cluster, or all clusters, as entities: gaps are their rows."""
     return tuple((CLUSTER, each) for each in (tables.clusters(schema.HISTORY) if cluster_id is None else [cluster_id]))
 
 
 _FOLDED_FROM = 10
-"""Values that a first poll showed; fewer are shown as they are."""
+"""Least count of values of a first poll that become one row."""
 _WAS_THERE = f"list_contains(?, source) AND old_value IS NULL AND NOT is_deleted AND entity_type <> '{CLUSTER}'"
-"""What a first poll shows: `Change.is_first_seen`."""
+"""Condition of a row from a first poll: `Change.is_first_seen`."""
 
 
 def _folded_polls(tables: Tables, wanted: Wanted) -> list[Change]:
-    """Return a row in place of all that the first poll of a cluster showed, where that is much."""
+    """Return a row for each cluster in place of the values of its first poll, if they are many (`_FOLDED_FROM`)."""
     rows = tables.rows(schema.HISTORY, Part.of(wanted.cluster_id))
     if rows is None:
         return []
@@ -663,7 +676,7 @@ def _changes_where(wanted: Wanted) -> Where:
 
 
 def first_polls(tables: Tables, clusters: Collection[str]) -> dict[str, datetime]:
-    """Return cluster id -> the time of its first poll in UTC, of those clusters that were polled."""
+    """Return cluster id -> the time of its first poll in UTC, for the clusters that were polled."""
     where = Where().add("list_contains(?, source)", POLL_SOURCES).add("attr <> ?", UNOBSERVED)
     part = Part(tuple(clusters))
     found = tables.select("cluster_id, epoch_us(min(valid_from))", schema.HISTORY, part, where, "GROUP BY cluster_id")
@@ -687,13 +700,14 @@ def gaps(tables: Tables, cluster_id: str | None, since: datetime | None = None) 
 
 
 def _change(row: Sequence[Any]) -> Change:
-    """Return the change of a row with `_COLUMNS`."""
+    """Convert a row of `_COLUMNS` to a change."""
     return Change(*(*row[:6], known_time(row[6]), time(row[7]), *row[8:]))
 
 
 class Gone(NamedTuple):
-    """Lines of request logs that were gone before they were read. file: of a topic with the partition. at: the byte, or
-    the offset."""
+    """Lines of request logs that were lost before kac read them. file: a file, or a topic with its partition. at: a
+    byte position, or an offset.
+    """
 
     cluster_id: str
     file: str
@@ -702,7 +716,9 @@ class Gone(NamedTuple):
 
 
 def gone_lines(tables: Tables) -> list[Gone]:
-    """Return what of request logs was lost before it was read, by cluster, file and place; at most MOST_ROWS."""
+    """Return the parts of request logs that were lost before kac read them, by cluster, file and place; at most
+    MOST_ROWS.
+    """
     where = Where().add("quarantined IS NOT NULL").add("contains(quarantined.reason, ?)", f" {schema.LOST}: ")
     columns = "cluster_id, quarantined.file, quarantined.byte_pos, quarantined.reason"
     rest = f"ORDER BY 1, 2, 3 LIMIT {MOST_ROWS}"
@@ -718,7 +734,7 @@ _BY_SEVERITY = "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END
 def drift(
     tables: Tables, cluster_id: str | None = None, scope: str | None = None, key: str | None = None
 ) -> list[Drifted]:
-    """Return what differs from its peers, by severity.
+    """Return the values that differ from their peers, by severity.
 
     Args:
         cluster_id: None: all clusters.
@@ -734,7 +750,7 @@ def drift(
 
 
 def violations(tables: Tables, cluster_id: str | None = None) -> list[Violation]:
-    """Return violations of policies, by severity; with those that ended."""
+    """Return violations of policies by severity, also those that ended."""
     columns = """cluster_id, policy_id, entity_key, attr, actual, expected, severity, epoch_us(first_seen),
  epoch_us(last_seen)"""
     order = f"ORDER BY {_BY_SEVERITY}, policy_id, entity_key, attr LIMIT {MOST_ROWS + 1}"
@@ -751,8 +767,9 @@ _ONE_MINUTE = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class Window:
-    """What usage is selected. None does not filter. since, until: [since, until); without `since` the last WINDOW that
-    has usage. key: a quota's. principal: the user, with or without its `User:`."""
+    """A filter of usage. None does not filter. since, until: [since, until); without `since` the last WINDOW that has
+    usage. key: a quota key. principal: the user, with or without its `User:`.
+    """
 
     cluster_id: str
     since: datetime | None = None
@@ -800,14 +817,16 @@ _NONE = (
     "(SELECT NULL quota_key, NULL scope_user, NULL scope_client, NULL quota_value, NULL level, NULL suggested_value, \
 NULL reason LIMIT 0)"
 )
-"""Suggestions where there are none."""
+"""An empty table of suggestions."""
 
 
 def _latest(
     tables: Tables, table: schema.Table, clusters: Collection[str], where: Where | None = None
 ) -> dict[str, datetime]:
-    """Return cluster -> the latest time in a table's first column of times. where: of which rows. Of a table that is
-    partitioned by days the newest ones are read, and more of them for clusters that are not in these.
+    """Return cluster -> the latest time in a table's first column of times.
+
+    where: conditions of the rows. In a table that is partitioned by days, the newest days are read first, and earlier
+    ones only for the clusters without rows in them.
     """
     found: dict[str, datetime] = {}
     latest = f"cluster_id, epoch_us(max({time_column(table)}))"
@@ -825,7 +844,7 @@ def _latest(
 
 def settled(tables: Tables, window: Window) -> Window | None:
     """Return the window with both ends in UTC; None if the cluster has no usage. Without `until` it ends after the last
-    minute of usage.
+    minute with usage.
     """
     newest = _latest(tables, schema.QUOTA_USAGE, [window.cluster_id]).get(window.cluster_id)
     if newest is None:
@@ -835,10 +854,10 @@ def settled(tables: Tables, window: Window) -> Window | None:
 
 
 def hottest(tables: Tables, window: Window, limit: int = MOST) -> list[Usage]:
-    """Return the pairs that are nearest to their limits, or above; those without a limit come last, the busiest first.
+    """Return the pairs nearest to their limits or above them; pairs without a limit come last, the busiest first.
 
     Returns:
-        The usage of each pair in the window, on the broker where it is highest; rates in bytes per second, or in
+        The usage of each pair in the window, on the broker with the highest usage; rates in bytes per second, or in
         percent of a request handler's time, as the quota's key says.
     """
     whole = settled(tables, window)
@@ -854,7 +873,7 @@ def hottest(tables: Tables, window: Window, limit: int = MOST) -> list[Usage]:
 
 
 def _usage(cluster_id: str, row: tuple[Any, ...]) -> Usage:
-    """Return the usage of a row of `_HOTTEST`."""
+    """Convert a row of `_HOTTEST` to the usage of a pair."""
     pair, rest, stamps, rates = Pair(*row[:3]), row[3:14], row[14], row[15]
     series = tuple((known_time(at), rate) for at, rate in zip(stamps, rates, strict=True))
     return Usage._make((cluster_id, pair, *rest, series))
@@ -892,9 +911,12 @@ SHOWN = (schema.HISTORY, schema.DRIFT, schema.QUOTA_USAGE, schema.POLICY_VIOLATI
 
 
 class FleetFreshness(NamedTuple):
-    """How fresh a table is for many clusters: how many, the newest observation of all and of the one that has the
-    oldest, when it was built and by which run,
-    and those that are not polled now."""
+    """How fresh a table is for many clusters.
+
+    clusters: their number. as_of: time of the newest observation. oldest: the earliest of the clusters' newest
+    observations, with its cluster. built: time of the last write. run: its id. unpolled: the clusters that are not
+    polled now.
+    """
 
     clusters: int
     as_of: datetime | None
@@ -906,7 +928,7 @@ class FleetFreshness(NamedTuple):
 
 
 def fleet_freshness(tables: Tables, table: schema.Table) -> FleetFreshness:
-    """Return how fresh a table is for all clusters of which it has rows, in a few queries whatever their number."""
+    """Return how fresh a table is for all clusters with rows in it, in a few queries for any number of clusters."""
     clusters = tables.clusters(table)
     seen = _observed(tables, table, clusters)
     found = sorted((seen[cluster], cluster) for cluster in clusters if cluster in seen)
@@ -923,16 +945,18 @@ def freshness(tables: Tables, cluster_id: str, *, of: tuple[schema.Table, ...] =
         built = tables.built(table, Part.of(cluster_id))
         as_of = _observed(tables, table, [cluster_id]).get(cluster_id)
         if as_of is None and "in_cluster_id" not in table.partitions:
-            built = None  # what was written says nothing of this cluster
+            built = None  # the files hold no row of this cluster
         if as_of is not None and built is not None and table is not schema.QUOTA_USAGE:
-            as_of = min(as_of, built)  # later observations are not in it
+            as_of = min(as_of, built)  # the files do not include later observations
         made.append(Freshness(table, as_of, built, None if built is None else tables.run(table)))
     return made
 
 
 def _observed(tables: Tables, table: schema.Table, clusters: Collection[str]) -> dict[str, datetime]:
-    """Return cluster -> the newest observation that a table may have of it: of usage its last minute, else a poll or a
-    record of the log; of those that have neither the last change that another source reports.
+    """Return cluster -> the newest observation that a table may have of it.
+
+    For usage this is the last minute; else a poll or a record of the metadata log; for a cluster with neither, the last
+    change from another source.
     """
     if table is schema.QUOTA_USAGE:
         return _latest(tables, schema.QUOTA_USAGE, clusters)

@@ -1,4 +1,4 @@
-"""Keeps secrets out of the lake: which values are secret, what replaces them, and the mask of a damaged line.
+"""Redaction of secrets in the lake: which values are secret, their replacement, and the mask of a damaged line.
 
 Kafka hides values of its type PASSWORD and of every unknown name (``ConfigDef.Type.isSensitive``,
 ``KafkaConfig.maybeSensitive``). So does this module: a config is harmless only if some release defines its name and no
@@ -19,7 +19,7 @@ from typing import NamedTuple
 from console.model.entity_types import in_files
 
 HIDDEN = "[hidden]"
-"""What brokers write in their request log in place of a secret."""
+"""The text in place of a secret in a broker's request log."""
 
 MASKED_CHARS = 200
 _CONFIG_TYPES = frozenset(each.kafka_word for each in in_files())
@@ -34,10 +34,9 @@ _KEPT = frozenset(" []{}():,.\"'=-_/\\")
 
 
 def is_secret(entity_type: str, name: str) -> bool:
-    """Return whether an attribute's value is secret. entity_type: as in `console.lake.entities`; name: the
-    attribute.
+    """Return whether an attribute's value is secret. entity_type: as in `console.lake.entities`; name: the attribute.
 
-    Attributes that are no configs (``:partitions``, quotas, ACLs …) are not. Unknown names and types are.
+    Attributes that are not configs (``:partitions``, quotas, ACLs …) are never secret. Unknown names and types are.
     """
     if entity_type in _OPEN_TYPES or name.startswith(":"):
         return False
@@ -54,12 +53,12 @@ def is_secret(entity_type: str, name: str) -> bool:
 
 
 def hmac_hex(key: bytes, value: str) -> str:
-    """Return HMAC-SHA256 in hex (64 characters): equal for equal values, and reveals none of them without the key."""
+    """Return the HMAC-SHA256 in hex (64 characters): equal for equal values; reveals no value without the key."""
     return hmac.new(key, value.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
 def mask(text: str) -> str:
-    """Return the first 200 characters of a damaged line, masked: letters become x, digits 9, all but ordinary
+    """Return the first 200 characters of a damaged line, masked: letters become x, digits 9, everything except ordinary
     punctuation ?. The fixed parts of a request log's line stay readable.
     """
     parts = enumerate(_FRAME.split(text[:MASKED_CHARS]))
@@ -67,7 +66,7 @@ def mask(text: str) -> str:
 
 
 class Damaged(NamedTuple):
-    """What may be written down of a line that can't be read. sha256: of its bytes, in hex; sample: masked."""
+    """The parts of an unreadable line that may be stored. sha256: of its bytes, in hex; sample: masked."""
 
     byte_pos: int
     reason: str
@@ -76,7 +75,7 @@ class Damaged(NamedTuple):
 
     @staticmethod
     def of(place: int, data: bytes, reason: str) -> Damaged:
-        """Return what may be kept of these bytes."""
+        """Return the parts of these bytes that may be stored."""
         sample = mask(data[: 5 * MASKED_CHARS].decode("utf-8", "replace"))
         return Damaged(place, reason, hashlib.sha256(data).hexdigest(), sample)
 

@@ -1,5 +1,5 @@
-"""Runs of the application on a lake, without Spark: whether there is anything to do, what a run is given, how far it
-is, and the record of what it did.
+"""Runs of the application on a lake, without Spark: the check for new data, the settings and the progress of a run, and
+its report.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from console.model.foreign_json import json_of
 from console.model.yaml_places import FileProblem
 
 GOLD = "gold"
-"""The stream from bronze."""
+"""The name of the stream that reads bronze."""
 
 
 @dataclass
 class Report:
-    """What a run did, as it is kept in the lake.
+    """The report of a run, as the lake keeps it.
 
-    rows: written, by table. taken: lines or rows read, by source, good and bad. lag_ms: from the newest event that was
-    written to the end. lost: offsets that were deleted before they were read, by topic and partition. notes: what the
-    operator should know.
+    rows: written rows, by table. taken: lines or rows read, by source, good and bad. lag_ms: from the newest event that
+    was written to the end. lost: offsets that were deleted before kac read them, by topic and partition. notes: remarks
+    for the operator.
     """
 
     run_id: str
@@ -57,34 +57,34 @@ class Report:
 
 
 def batches(lake: Lake, stream: str) -> tuple[int | None, int | None]:
-    """Return the last batch of a stream that was planned, and the last that was ended; None: there is none."""
+    """Return the last planned batch of a stream, and the last completed one; None for each that does not exist."""
     logs = (lake.files.entries(lake.path(f"checkpoints/{stream}/{log}")) for log in ("offsets", "commits"))
     planned, ended = (max((int(each.name) for each in log if each.name.isdigit()), default=None) for log in logs)
     return planned, ended
 
 
 def committed(lake: Lake, stream: str) -> list[Offset] | None:
-    """Return how far a stream is: the offset of each of its sources. None: it has no checkpoint, or a batch that was
-    not ended.
+    """Return the position of a stream: the offset of each of its sources. None if it has no checkpoint, or an
+    incomplete batch.
     """
     planned, ended = batches(lake, stream)
     return None if planned is None or planned != ended else offsets(lake, stream, planned)
 
 
 def begun(lake: Lake, stream: str) -> int | None:
-    """Return the batch of a stream that was begun and not ended; None: there is none."""
+    """Return the incomplete batch of a stream; None if it has no such batch."""
     planned, ended = batches(lake, stream)
     return None if planned == ended else planned
 
 
 def offsets(lake: Lake, stream: str, batch: int) -> list[Offset]:
-    """Return where a batch of a stream ends, by source. Spark writes it before the batch is made."""
+    """Return the end offsets of a batch, by source. Spark writes them before it runs the batch."""
     text = lake.files.read(lake.path(f"checkpoints/{stream}/offsets/{batch}")).decode()
     return [json_of(line) if line != "-" else {} for line in text.splitlines()[2:]]
 
 
 def news(lake: Lake, settings: Settings) -> list[str]:
-    """Return the streams that have something to do. UnreadableInput, OSError: an input can't be read."""
+    """Return the streams that have work to do. Raises UnreadableInput, OSError: an input can't be read."""
     found = []
     for name, make in SOURCES.items():
         source = make(settings)
@@ -99,7 +99,7 @@ def news(lake: Lake, settings: Settings) -> list[str]:
 
 
 def is_behind(lake: Lake) -> bool:
-    """Return whether gold does not follow from all of bronze, and from the operator's files, as this kac makes it."""
+    """Return whether gold is behind bronze or the operator's files, or was made by another version of kac."""
     versions = [lake.version(table) for table in schema.BRONZE]
     if max(versions) < 0:
         return False
@@ -112,8 +112,9 @@ def is_behind(lake: Lake) -> bool:
 
 
 class Unjudged(NamedTuple):
-    """What of `history` is not judged yet. version: of that table. clusters: whose rows are new; None: any. rules: the
-    tables whose file of the operator differs."""
+    """The part of `history` that was not judged yet. version: of that table. clusters: those with new rows; None: any.
+    rules: the tables whose rule file of the operator has changed.
+    """
 
     version: int
     clusters: frozenset[str] | None
@@ -121,7 +122,7 @@ class Unjudged(NamedTuple):
 
 
 def unjudged(lake: Lake) -> Unjudged | None:
-    """Return what violations and drift do not follow from yet; None: nothing."""
+    """Return the part of `history` that violations and drift do not cover yet; None if they cover all of it."""
     version, note = lake.version(schema.HISTORY), next(lake.notes(schema.POLICY_VIOLATION), {})
     judged, differ = int(note.get("history", -1)), rules_differ(lake)
     if version <= judged and not differ:
@@ -139,32 +140,30 @@ def is_of_another(lake: Lake) -> bool:
 
 
 def is_undone(lake: Lake) -> bool:
-    """Return whether the last batch of request logs was taken back: where a run died then, its checkpoint is still
-    there.
-    """
+    """Return whether the last batch of request logs was undone. If the run died then, its checkpoint still exists."""
     return bool(next(ends(lake, RequestLogs.name), {}).get("is_undone"))
 
 
 def ends(lake: Lake, stream: str, table: schema.Table = schema.REQUEST) -> Iterator[dict[str, Any]]:
-    """Yield the notes in a bronze table's commits that say up to where a stream was read, newest first."""
+    """Yield the notes with the end offsets of a stream, from a bronze table's commits, newest first."""
     return (note for note in lake.notes(table) if note.get("stream") == stream and "end" in note)
 
 
 def rules_differ(lake: Lake) -> list[str]:
-    """Return the tables whose file of the operator has changed since they were made."""
+    """Return the tables whose rule file of the operator has changed since they were made."""
     now = digests(lake)
     found = {table.name: next(lake.notes(table), {}).get("rules") for table in (schema.DRIFT, schema.POLICY_VIOLATION)}
     return [name for name, digest in found.items() if digest is not None and digest != now[name]]
 
 
 def digests(lake: Lake) -> dict[str, str]:
-    """Return the digests of the operator's files, by the table that is made with each."""
+    """Return the digests of the operator's files, by the table that uses each."""
     files = {schema.DRIFT.name: policy_files.BASELINE_FILE, schema.POLICY_VIOLATION.name: policy_files.POLICIES_FILE}
     return {table: hashlib.sha256(lake.own_file(name) or b"").hexdigest() for table, name in files.items()}
 
 
 def rules_of(lake: Lake) -> policy_files.Rules:
-    """Return the rules of the operator's files. UnreadableInput: they are not what they should be."""
+    """Return the rules of the operator's files. Raises UnreadableInput: a file is invalid."""
 
     def read(name: str, parse: Callable[[str, str], Any], otherwise: Any) -> Any:
         own = lake.own_file(name)
@@ -186,9 +185,9 @@ def rules_of(lake: Lake) -> policy_files.Rules:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run is given. root: the lake as Spark names it. every: seconds between two batches of a stream.
-    keep_days: how long to keep what no history is made of; None: for ever. topics: of request logs. login: the
-    text of a login file of Java (JAAS) for them."""
+    """The settings of a run. every: seconds between two batches of a stream. keep_days: days to keep rows without a
+    part in any history; None: forever. topics: of request logs. login: the text of a Java login file (JAAS) for them.
+    """
 
     lake: Lake
     inputs: Inputs
@@ -200,13 +199,13 @@ class Plan:
 
     @property
     def root(self) -> str:
-        """The lake as Spark names it."""
+        """The lake's location in Spark's notation."""
         return re.sub(r"\As3://", "s3a://", self.lake.where)
 
 
 @contextmanager
 def settings_of(plan: Plan) -> Iterator[Settings]:
-    """Yield what sources are given, for a context in which keys are files of this user alone."""
+    """Yield the settings of sources. For the context, keys are in files that only this user can read."""
     lake = plan.lake
     with tempfile.NamedTemporaryFile(prefix="kac-key-") as key, lake.files.lent() as store:
         key.write(lake.key())
@@ -215,13 +214,13 @@ def settings_of(plan: Plan) -> Iterator[Settings]:
 
 
 def begins(lake: Lake) -> dict[str, Offset]:
-    """Return the offsets at which sources go on that have no checkpoint."""
+    """Return the start offsets of sources without a checkpoint."""
     return {name: at for name, of in SOURCES.items() if (at := begin_of(lake, name, of.table)) is not None}
 
 
 def begin_of(lake: Lake, stream: str, table: str) -> Offset | None:
-    """Return the offset at which a source goes on that has lost its checkpoint: the end in bronze's commits. None:
-    it has one, with a batch that was ended; Spark asks where the first batch begins as long as that was not.
+    """Return the start offset of a source that has lost its checkpoint: the end offset in bronze's commits. None if it
+    has a checkpoint with a completed batch; until then Spark asks for the start of the first batch.
     """
     if batches(lake, stream)[1] is not None:
         return None
@@ -231,7 +230,7 @@ def begin_of(lake: Lake, stream: str, table: str) -> Offset | None:
 
 @contextmanager
 def recorded(lake: Lake, report: Report) -> Iterator[Callable[[], None]]:
-    """Keep what a run does in the lake, also where it fails. Yields what keeps it while it goes on."""
+    """Keep the report of a run in the lake, also if the run fails. Yield a function that saves the report meanwhile."""
     counted = {table: lake.version(table) for table in schema.TABLES.values()}
     lake.put_run(report.run_id, asdict(report))
 
@@ -252,7 +251,7 @@ def recorded(lake: Lake, report: Report) -> Iterator[Callable[[], None]]:
 
 
 def nothing_done() -> Report:
-    """Return the report of a run to which nothing was new."""
+    """Return the report of a run without new data."""
     return ended(Report("", "update", iso_now()))
 
 
@@ -264,7 +263,9 @@ def ended(report: Report) -> Report:
 
 
 def _count(lake: Lake, report: Report, counted: dict[schema.Table, int]) -> None:
-    """Add what Delta's commits say that the run wrote. counted: up to which version that was done, of each table."""
+    """Add the run's rows and bytes from the commits of Delta. counted: by table, the version up to which they were
+    added.
+    """
     for table, before in counted.items():
         counted[table] = max(before, lake.version(table))
         for note in lake.commits(table):
@@ -279,7 +280,7 @@ def _count(lake: Lake, report: Report, counted: dict[schema.Table, int]) -> None
 
 
 class SparkFailed(Exception):
-    """An error of Spark's own, by its name; Spark's log says where."""
+    """An error of Spark itself, with its name; Spark's log has the place."""
 
 
 _TOLD = re.compile(
@@ -287,15 +288,15 @@ _TOLD = re.compile(
     r"|LakeError): (.+)$",
     re.MULTILINE,
 )
-"""How the last line of a traceback from a Python worker of Spark says what is wrong."""
+"""The last line of a traceback from one of Spark's Python workers, for the errors of the lake."""
 
 
 _NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|File too large")
 
 
 def message_of(wrong: BaseException) -> str | None:
-    """Return the lake's own message of an error, where it was raised within Spark too; None: it is Spark's own
-    error.
+    """Return the lake's own message of an error, also if it was raised within Spark; None for an error of Spark
+    itself.
     """
     text = str(wrong)
     if isinstance(wrong, LakeError | SparkFailed):
@@ -309,7 +310,9 @@ def message_of(wrong: BaseException) -> str | None:
 
 @contextmanager
 def in_words() -> Iterator[None]:
-    """Raise what Spark raises as LakeError or SparkFailed: it asks Java for its words, which ends with the session."""
+    """Convert Spark's errors to LakeError or SparkFailed: they get their text from Java, which ends with the
+    session.
+    """
     try:
         yield
     except Exception as wrong:
@@ -324,7 +327,7 @@ def in_words() -> Iterator[None]:
 
 
 def kac_version() -> str:
-    """Return the version of kac; under `spark-submit`, where it is not installed, empty."""
+    """Return the version of kac; empty under `spark-submit`, where it is not installed."""
     try:
         return version("kafka-admin-console")
     except PackageNotFoundError:
@@ -332,7 +335,7 @@ def kac_version() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of the programs that a run is made with."""
+    """Return the versions of the programs that run the application."""
     found = {"kac": kac_version(), "python": platform.python_version()}
     with suppress(PackageNotFoundError):
         found["pyspark"] = version("pyspark")
@@ -346,11 +349,11 @@ SECONDS_BETWEEN = 0.25
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a job is.
+    """The progress of a job.
 
-    step: what it does now: a stream's name. number, steps: its place among the steps, from 1. done, total: tasks that
-    Spark has planned of what runs now (the total may grow); 0 and 0 before any is known. rows: that a source's step has
-    read, once it ended.
+    step: the present stream's name. number, steps: its place among the steps, from 1. done, total: tasks that Spark has
+    planned so far (the total may grow); 0 and 0 before any is known. rows: that a source's step has read; None until it
+    ends.
     """
 
     job: str
@@ -375,7 +378,7 @@ class Steps:
 
     @contextmanager
     def step(self, name: str) -> Iterator[Callable[[int], None]]:
-        """Report one step while it runs, for the context; what is yielded is called with the rows that it read."""
+        """Report a step while the context runs. Yield a function to call with the count of rows that the step read."""
         self._at = at = replace(self._at, step=name, number=self._at.number + 1)
         rows: list[int] = []
         self._listener(at)
@@ -398,10 +401,10 @@ class Steps:
 
 
 def _tasks() -> tuple[int, int]:
-    """Return, of the stages that run, the tasks that are done, and all."""
+    """Return the count of completed tasks, and of all tasks, in the active stages."""
     context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     active: Any = getattr(context, "_active_spark_context", None)
-    # While it starts, and once it is stopped, it is there without its Java.
+    # During its start and after its stop, the context exists without its Java.
     if getattr(active, "_jsc", None) is None:
         return 0, 0
     tracker = active.statusTracker()

@@ -1,8 +1,8 @@
 """A lake in an S3 bucket, by obstore: any store with S3's API.
 
-An object is whole once it is answered for, so `create` and `replace` are one step each. Programs of this machine read
-copies: data files never change, so one is good for ever; those that were not read for a week go. Where Spark reaches
-the bucket by itself there are none.
+An object is visible only as a whole, so `create` and `replace` are one step each. Programs of this machine read copies:
+data files never change, so a copy never expires; copies that were not read for a week are deleted. If Spark reaches the
+bucket itself, there are no copies.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from obstore.store import S3Config, S3Credential
 
 AT_ONCE = 8
-"""Files at a time."""
+"""Limit for concurrent file transfers."""
 _KEPT_SECONDS = 7 * 86_400
 _PACKETS, _WHOLE = timedelta(minutes=2), timedelta(hours=1)
-"""How long a store may take for a part that is written or the next packet that is read, and for a whole object."""
+"""Timeouts of a store: for one part of a write or one packet of a read, and for a whole object."""
 _TRIES_AGAIN = 2
 _LENT_SECONDS = 60.0
-"""Between two checks whether keys that were lent have to be renewed."""
+"""Seconds between two checks whether lent keys have to be renewed."""
 _OF_TWO, _OF_THREE = "SimpleAWSCredentialsProvider", "TemporaryAWSCredentialsProvider"
-"""S3A's providers of keys without and with a token, from its settings."""
+"""S3A's providers that read keys without and with a token from its settings."""
 _OF_FILE = "software.amazon.awssdk.auth.credentials.ProfileCredentialsProvider"
-"""The provider of AWS' own SDK that reads a file of profiles."""
+"""The provider of the AWS SDK that reads a file of profiles."""
 _PROFILE, _PROFILES = "default", "credentials"
 _KEYS = "Check AWS_PROFILE, or AWS_ACCESS_KEY_ID and its secret."
 _UNKNOWN = f"it does not know the access key of {{source}}. {_KEYS}"
@@ -63,12 +63,12 @@ _REMEDIES = {
 }
 _OF_REGION = frozenset({"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"})
 _MOST_SAID = 4_000
-"""Characters of a store's answer that are looked at."""
+"""Characters of a store's response that are parsed."""
 _NO_OBJECT = ("NoSuchKey", "NotFound", "")
 
 
 class S3Keys(NamedTuple):
-    """Credentials. source: where they come from, for an operator. ends: when they do."""
+    """Credentials. source: their origin, for an operator. ends: time of their expiry."""
 
     access_key: str
     secret: str
@@ -81,7 +81,7 @@ class S3Keys(NamedTuple):
 
 
 class _Loan(msgspec.Struct, frozen=True):
-    """What another process needs to reach the same bucket: see `S3Files`."""
+    """The access to a bucket that another process gets: see `S3Files`."""
 
     bucket: str
     endpoint: str
@@ -91,7 +91,7 @@ class _Loan(msgspec.Struct, frozen=True):
 
 
 class _Lease(NamedTuple):
-    """A lease's object; without text it is free. tag: changes whenever it is written. written: by the store's clock."""
+    """The object of a lease; an empty one is free. tag: changes with each write. written: time by the store's clock."""
 
     text: bytes
     tag: str
@@ -99,22 +99,22 @@ class _Lease(NamedTuple):
 
     @property
     def holder(self) -> files.Holder | None:
-        """Who it names."""
+        """The holder that the object names."""
         return files.holder_of(self.text)
 
 
 def _profile_of(file: str) -> str:
-    """Return AWS' file of profiles with one whose keys a command gives (`credential_process`).
+    """Return a profiles file of AWS with a profile whose keys come from a command (`credential_process`).
 
-    AWS' SDK runs it again before they end; the file of profiles it reads once. The command is the system's own,
-    whatever PATH has.
+    The AWS SDK runs the command again before the keys expire, but reads the profiles file only once. The command is the
+    system's own, whatever PATH has.
     """
     cat = shutil.which("cat", path=os.defpath) or "cat"
     return f"[{_PROFILE}]\ncredential_process = {cat} {shlex.quote(file)}\n"
 
 
 def _answer_of(keys: S3Keys, ends: datetime) -> bytes:
-    """Return keys in the form that AWS' SDK takes from a command."""
+    """Return keys in the format that the AWS SDK reads from a command."""
     named = {
         "Version": 1,
         "AccessKeyId": keys.access_key,
@@ -128,12 +128,12 @@ def _answer_of(keys: S3Keys, ends: datetime) -> bytes:
 class S3Files(files.Filesystem):
     """Objects of a bucket by URI, `s3://` or `s3a://`.
 
-    endpoint: ``https://HOST[:PORT]``; empty: AWS' own. keys: called when they are needed; None: obstore looks for
-    them. cache: a folder for copies, for this user alone.
+    endpoint: ``https://HOST[:PORT]``; empty: AWS' own. keys: called for each use; None: obstore looks for them. cache:
+    a folder for copies, for this user only.
     """
 
     renewed_every, dead_after = 10.0, 60.0
-    """Seconds, of the lock."""
+    """Seconds between renewals of a lock, and after which an unrenewed lock counts as dead."""
 
     def __init__(self, bucket: str, endpoint: str, region: str, keys: Callable[[], S3Keys] | None, cache: Path) -> None:
         self._bucket, self._url, self._region, self._keys = bucket, endpoint, region, keys
@@ -159,7 +159,7 @@ class S3Files(files.Filesystem):
             return bytes(obstore.get_range(self._store, _key(path), start=start, length=length))
 
     def create(self, path: str, data: bytes, *, private: bool = False) -> None:
-        """See Filesystem. Whom the bucket lets read, reads it."""
+        """See Filesystem. The bucket's own permissions decide who may read it."""
         del private
         if not self._put_if(path, data, None):
             raise FileExistsError(17, "there is such an object", path)
@@ -173,7 +173,7 @@ class S3Files(files.Filesystem):
         with self._explained("GET", folder):
             found = obstore.list_with_delimiter(self._store, _key(folder))
         folders = found["common_prefixes"]
-        # Hadoop marks a folder by an object of its name.
+        # Hadoop marks a folder by an object of the same name.
         objects = [each for each in found["objects"] if each["path"] not in (*folders, _key(folder))]
         listed = [files.Entry(each.rpartition("/")[2], True, 0) for each in folders]
         listed += [
@@ -188,7 +188,7 @@ class S3Files(files.Filesystem):
             obstore.delete(self._store, within or [_key(path)])
 
     def here(self, paths: Sequence[str]) -> list[str]:
-        """See Filesystem: copies."""
+        """See Filesystem: downloads copies."""
         places = [self._cache / _key(path) for path in paths]
         missing = [(path, place) for path, place in zip(paths, places, strict=True) if not _used(place)]
         if missing:
@@ -197,13 +197,13 @@ class S3Files(files.Filesystem):
         return [str(place) for place in places]
 
     def spark_settings(self, *, is_local: bool) -> dict[str, str]:
-        """See Filesystem: those of Hadoop's S3A, for this bucket.
+        """See Filesystem: the settings of Hadoop's S3A for this bucket.
 
-        S3A keeps the keys of its settings for as long as a filesystem is open; where keys end, Java asks for the
-        next by the profile of `java_properties`. Workers of other machines do not have it.
+        S3A keeps the keys of its settings as long as a filesystem is open; if keys expire, Java gets the next ones by
+        the profile of `java_properties`. Workers on other machines do not have it.
 
-        Of one application at a time commits of Delta need nothing more: its own way to write to S3, which is for one
-        driver (S3SingleDriverLogStore), is enough since the lease of `lock` lets in no second one.
+        Delta's commits need nothing more: its own way to write to S3, which is for one driver (S3SingleDriverLogStore),
+        is enough, since the lease of `lock` admits only one application at a time.
         """
         keys = self._keys and self._keys()
         provider = f"org.apache.hadoop.fs.s3a.{_OF_THREE if keys.token else _OF_TWO}" if keys else ""
@@ -221,7 +221,7 @@ class S3Files(files.Filesystem):
         return {f"spark.hadoop.fs.s3a.bucket.{self._bucket}.{name}": text for name, text in named.items() if text}
 
     def java_properties(self, lent: str) -> dict[str, str]:
-        """See Filesystem: where AWS' own SDK finds keys that end, and that it looks for them nowhere else."""
+        """See Filesystem: the file where the AWS SDK finds keys that expire, so that it looks nowhere else."""
         file = Path(lent).with_name(_PROFILES)
         if not file.exists():
             return {}
@@ -230,8 +230,8 @@ class S3Files(files.Filesystem):
 
     @contextmanager
     def lent(self) -> Iterator[str]:
-        """See Filesystem. Before keys end the file has the next; so has one beside it, for Java."""
-        with tempfile.TemporaryDirectory(prefix="kac-store-") as folder:  # of this user alone
+        """See Filesystem. The file has new keys before the old ones expire; so has a file next to it, for Java."""
+        with tempfile.TemporaryDirectory(prefix="kac-store-") as folder:  # only for this user
             file, ended = f"{folder}/store", threading.Event()
 
             def write() -> None:
@@ -244,7 +244,7 @@ class S3Files(files.Filesystem):
 
             def renew() -> None:
                 while not ended.wait(_LENT_SECONDS):
-                    with suppress(files.StoreError):  # the next time; who needs them before says that they have expired
+                    with suppress(files.StoreError):  # retried later; a client with expired keys reports that
                         write()
 
             write()
@@ -266,11 +266,12 @@ class S3Files(files.Filesystem):
 
     @contextmanager
     def lock(self, path: str, holder: files.Holder) -> Iterator[files.Lock]:
-        """See Filesystem: a lease, an object that is written on condition of what was there before, so that of two that
-        want it one is refused. StoreError.
+        """See Filesystem: a lease, an object that is written on condition of its former tag, so that one of two
+        concurrent writers is refused. Raises StoreError.
 
-        Its holder writes it again every few seconds; one that was not written for longer, by the store's own clock, is
-        taken over. It does not stop who paused and goes on as if they held it: commits, conditional as well, do.
+        The holder renews it every few seconds; a lease that was not renewed for longer, by the store's own clock, is
+        taken over. A holder that paused and continues is not stopped by the lease, but by its commits, which are also
+        conditional.
         """
         former, ended = self._take(path, holder), threading.Event()
         renewal = threading.Thread(target=self._renew, args=(path, holder, ended), daemon=True)
@@ -280,19 +281,19 @@ class S3Files(files.Filesystem):
         finally:
             ended.set()
             renewal.join()
-            with suppress(files.StoreError):  # then it ends by itself
+            with suppress(files.StoreError):  # then it expires
                 if (lease := self._held(path, holder)) is not None:
                     self._put_if(path, b"", lease.tag)
 
     def _take(self, path: str, holder: files.Holder) -> files.Holder | None:
-        """Take the lease; returns the holder of the dead one that it replaces. LakeBusy, StoreError."""
+        """Take the lease; return the holder of the dead lease that it replaces. Raises LakeBusy, StoreError."""
         there = self._find(path)
         former = there and there.holder
         if there is not None and there.text and not (former is not None and files.is_dead(former)):
             age = self._clock(path) - there.written
             if age.total_seconds() < self.dead_after:
                 raise files.LakeBusy(path, former)
-        # If it is ours then, the answer was lost.
+        # If the lease is ours then, only the response was lost.
         if not self._put_if(path, holder.text, there and there.tag) and self._held(path, holder) is None:
             other = self._find(path)
             raise files.LakeBusy(path, other and other.holder)
@@ -304,15 +305,15 @@ class S3Files(files.Filesystem):
         return former
 
     def _renew(self, path: str, holder: files.Holder, ended: threading.Event) -> None:
-        """Write the lease again now and then, until it is lost or ended."""
+        """Renew the lease periodically, until it is lost or ended."""
         while not ended.wait(self.renewed_every):
-            with suppress(files.StoreError):  # the next time, or never: then the commit finds it lost
+            with suppress(files.StoreError):  # retried later; if it is lost, the next commit finds out
                 if (lease := self._held(path, holder)) is None:
                     return
                 self._put_if(path, replace(holder, renewed=files.iso_now()).text, lease.tag)
 
     def _held(self, path: str, holder: files.Holder) -> _Lease | None:
-        """Return the lease, if it is that run's."""
+        """Return the lease if this run holds it; else None."""
         there = self._find(path)
         mine = there is not None and there.holder is not None and there.holder.run_id == holder.run_id
         return there if mine else None
@@ -320,7 +321,7 @@ class S3Files(files.Filesystem):
     def _find(self, path: str) -> _Lease | None:
         with suppress(FileNotFoundError), self._explained("GET", path):
             found = obstore.get(self._store, _key(path))
-            # What is too large to name one is not read: it is there, and it is not ours.
+            # An object that is too large to name a holder is not read: it exists, and is not ours.
             text = bytes(found.bytes()) if found.meta["size"] <= files.LARGEST_HOLDER else b"?"
             return _Lease(text, found.meta["e_tag"] or "", found.meta["last_modified"])
         return None
@@ -336,7 +337,9 @@ class S3Files(files.Filesystem):
             obstore.put(self._store, _key(path), data, mode=mode, max_concurrency=1)
 
     def _put_if(self, path: str, data: bytes, tag: str | None) -> bool:
-        """Write the object if it still has that tag (None: if there is none); returns whether it had. StoreError."""
+        """Write the object if it still has this tag (None: if it does not exist); return whether it was written. Raises
+        StoreError.
+        """
         with suppress(AlreadyExistsError, PreconditionError, FileNotFoundError):
             self._put(path, data, "create" if tag is None else {"e_tag": tag})
             return True
@@ -365,8 +368,8 @@ class S3Files(files.Filesystem):
 
     @contextmanager
     def _explained(self, method: str, path: str) -> Iterator[None]:
-        """Raise obstore's errors as StoreError in a line; FileNotFoundError: it is the object that does not exist. A
-        store's text is not trusted: only code and region are taken from it.
+        """Convert obstore's errors to StoreError with one line; FileNotFoundError if the object does not exist. A
+        store's text is untrusted: only its code and its region are used.
         """
         try:
             yield
@@ -378,7 +381,7 @@ class S3Files(files.Filesystem):
             status = _found(r"status code: (\d{3})", said)
             if isinstance(wrong, FileNotFoundError) and code in _NO_OBJECT:
                 raise FileNotFoundError(2, "there is no such object", path) from None
-            source = "this host" if self._keys is None else self._keys().source  # StoreError: there are none
+            source = "this host" if self._keys is None else self._keys().source  # StoreError: the host has no keys
             if code in _OF_REGION or status == "301" or "Received redirect without LOCATION" in said:
                 region = _found(r"<Region>([a-z0-9-]{1,40})</Region>", said)
                 named = self._region or "was named"
@@ -405,7 +408,7 @@ def _key(path: str) -> str:
 
 
 def _used(place: Path) -> bool:
-    """Return whether it is there; it counts as read now."""
+    """Return whether the copy exists, and mark it as read now."""
     with suppress(FileNotFoundError):
         os.utime(place)
         return True
@@ -415,12 +418,12 @@ def _used(place: Path) -> bool:
 def _forget_old(cache: Path) -> None:
     old = time.time() - _KEPT_SECONDS
     for file in cache.rglob("*"):
-        with suppress(OSError):  # another process does the same
+        with suppress(OSError):  # another process may also delete them
             if file.is_file() and file.stat().st_mtime < old:
                 file.unlink()
 
 
 def _each(do: Callable[..., Any], *of: Iterable[Any]) -> None:
-    """Call a function for each, several at a time; the first error is raised."""
+    """Call a function for each set of arguments, several at a time; raise the first error."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(do, *of))

@@ -18,14 +18,15 @@ LAYERS = {
     "gold": "What the console shows",
     "part": "Rows within rows of bronze",
 }
-"""What is in the tables of each."""
+"""Layer -> the content of its tables."""
 Type = Literal["string", "int", "bigint", "double", "boolean", "timestamp", "struct"]
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column. type: as in Spark's SQL; timestamps are UTC with microseconds. nullable: may be empty, and `doc` says
-    what that means. of: the rows that are its values, of a struct."""
+    """A column. type: as in Spark's SQL; timestamps are UTC with microseconds. nullable: may be empty, with the meaning
+    in `doc`. of: for a struct, the table of its fields.
+    """
 
     name: str
     type: Type
@@ -40,16 +41,16 @@ class Column:
 
 
 maybe = partial(Column, nullable=True)
-"""A column that may be empty."""
+"""A nullable column."""
 
 
 @dataclass(frozen=True)
 class Table:
     """A table.
 
-    key: the columns that identify a row. partitions: those of its files, by name, each with the SQL that makes it of
-    columns; the columns are in the files too. newest: columns (or SQL of them) by which rows were written at once: of
-    rows that are equal in these only those with the highest `made` hold; (): all rows hold.
+    key: the columns that identify a row. partitions: partition column of its files -> its SQL expression; the source
+    columns are also in the files. newest: columns (or SQL expressions) that group rows written together: among rows
+    with equal values only those with the highest `made` are valid; (): all rows are valid.
     """
 
     name: str
@@ -62,11 +63,11 @@ class Table:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns' names, in order: every job that makes the table ends with a select of them."""
+        """The names of the columns, in order: every job that makes the table ends with a select of them."""
         return tuple(column.name for column in self.columns)
 
     def fields(self, between: str = " ") -> tuple[str, ...]:
-        """Return the columns with their types in Spark's words. Without NOT NULL: columns of Parquet are always
+        """Return the columns with their types in Spark's SQL. Without NOT NULL: columns of Parquet are always
         nullable.
         """
         return tuple(f"{column.name}{between}{column.sql_type}" for column in self.columns)
@@ -78,13 +79,13 @@ class Table:
 
     @property
     def stored(self) -> str:
-        """The same of what is stored: with the partitions, and with `made` where rows are replaced by newer ones."""
+        """The DDL of the stored columns: with the partitions, and with `made` if newer rows replace older ones."""
         partitions = [f"{name} STRING" for name in self.partitions]
         return ", ".join((*self.fields(), *(["made BIGINT"] if self.newest else []), *partitions))
 
     @property
     def there(self) -> str:
-        """The column that is empty in rows which say that nothing is left of what they replace."""
+        """The column that is empty in a tombstone, a row which reports that nothing replaces the former rows."""
         return next(column.name for column in self.columns if column.name not in self.newest)
 
 
@@ -108,21 +109,21 @@ ATTR = Column("attr", "string", "The config's or quota's key; other attributes b
 
 
 def unless_several(of: Column) -> Column:
-    """Return the column for rows that may be about several entities or attributes."""
+    """Return the column for rows that may belong to several entities or attributes."""
     return maybe(of.name, of.type, f"{of.doc} Empty if the row is about several.")
 
 
 ENTITY = ("cluster_id", "entity_type", "entity_key")
-"""Columns that say what a row is about."""
+"""The columns that identify an entity."""
 _THING = ("entity_type", "entity_key", "attr", "op", "value")
-"""Columns of the keys of changes."""
+"""Common key columns of changes."""
 
 CLUSTER_PART = {"in_cluster_id": "cluster_id"}
-"""A table whose files are apart by cluster."""
+"""The partition of a table whose files are separated by cluster."""
 
 
 def by_day(column: str) -> dict[str, str]:
-    """Return a partition by the day of a column of times."""
+    """Return a partition by the day of a time column."""
     return {"in_day": f"date_format({column}, 'yyyy-MM-dd')"}
 
 
@@ -161,7 +162,7 @@ QUARANTINE = _part(
     key=("source", "file", "byte_pos", "sha256"),
 )
 LOST = "are lost"
-"""In the reason of each row that says what could not be read because it is gone: of files and of topics."""
+"""Part of the reason in each row about data that was lost before kac read it: from files and from topics."""
 QUARANTINED = Column(
     "quarantined", "struct", "What could not be read, in a row that has nothing else.", True, QUARANTINE
 )
@@ -189,7 +190,7 @@ KRAFT_RECORD = _bronze(
     partitions={**CLUSTER_PART, **by_day("record_ts")},
 )
 RECORD_COLUMNS = KRAFT_RECORD.names[: KRAFT_RECORD.names.index("file") + 1]
-"""Of these a decoder knows the values."""
+"""The columns that a decoder fills."""
 
 JOURNAL = _bronze(
     "journal",
@@ -416,7 +417,7 @@ TABLES: Mapping[str, Table] = {
 }
 """All tables by name, ordered by layer."""
 PARTS: Mapping[str, Table] = {table.name: table for table in (REQUEST_1S, ALTER_REQUEST, QUARANTINE)}
-"""Rows that are values of bronze tables' columns, by name."""
+"""Tables for the structs in columns of bronze tables, by name."""
 BRONZE = tuple(table for table in TABLES.values() if table.layer == "bronze")
 
 

@@ -1,8 +1,8 @@
-"""Spark's session with Delta in a Java that runs already: settings that hold wherever the application runs, and an
-interrupt that is raised where it is heard.
+"""Spark's session with Delta in a running Java: settings for all platforms, and interrupts that are raised only where
+they are safe.
 
-Settings are those of Spark 4 (its configuration page) and of Delta. Executors import this module too: pyspark, py4j and
-the standard library are all that it imports.
+Settings are those of Spark 4 (its configuration page) and of Delta. Executors also import this module: it imports only
+pyspark, py4j and the standard library.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Set by `spark-submit`: Java runs already."""
 _SHARED = "DATABRICKS_RUNTIME_VERSION"
-"""Set where the platform's own session must not be stopped."""
+"""Set on a platform whose own session must not be stopped."""
 
 # -- settings --------------------------------------------------------------------------------------------------------
 
 SECRETS = r"(?i)secret|password|token|hmac|access[.]?key|credential|jaas"
-"""Options with such names are shown as stars in Spark's logs, pages and explanations."""
+"""Options with such names are masked in Spark's logs, pages and explanations."""
 
 EVERYWHERE = {
     "spark.app.name": "kac lake",
@@ -39,21 +39,21 @@ EVERYWHERE = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Most of a small batch is the planning of its large expressions: a third of that is for these.
+    # Most of a small batch is the planning of its large expressions; these two took a third of that.
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.lightweightPlanChangeValidation": "false",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    # The logs of these tables are small; by default their state is computed by 50 tasks.
+    # The logs of these tables are small; by default 50 tasks compute their state.
     "spark.databricks.delta.snapshotPartitions": "1",
-    # VACUUM lists a table's folders in as many tasks, whatever there is: by default in 10,000.
+    # VACUUM lists a table's folders in this number of tasks, by default 10,000.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
-    # With 10, tables that are written by the same batches have their checkpoints in the same ones: +5 s.
+    # With 10, tables that the same batches write also checkpoint in the same batches: +5 s.
     "spark.databricks.delta.properties.defaults.checkpointInterval": "100",
-    # The least and the most of each column are found by code that each task makes again. Readers ask for a file's
-    # cluster, entity and time, which are among the first.
+    # Each task compiles the code for the minimum and maximum of each column. Readers filter by a file's cluster, entity
+    # and time, which are among the first columns.
     "spark.databricks.delta.properties.defaults.dataSkippingNumIndexedCols": "9",
-    # DuckDB reads the files as they are: it would see deleted rows, or names that stand for others.
+    # DuckDB reads the files as they are: it would see deleted rows, or mapped column names.
     "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
     "spark.databricks.delta.properties.defaults.columnMapping.mode": "none",
 }
@@ -71,13 +71,14 @@ _MANY_ROWS = {
 
 
 def for_few_rows(spark: SparkSession) -> None:
-    """Set a session for batches of up to some thousands of rows: plans are interpreted, since compiling them takes
-    longer than running them. A stream's batch has a session of its own: `batch.sparkSession`."""
+    """Configure a session for batches of up to some thousands of rows: plans are interpreted, since their compilation
+    takes longer than their execution. A stream's batch has a session of its own: `batch.sparkSession`.
+    """
     _apply(spark, _FEW_ROWS)
 
 
 def for_many_rows(spark: SparkSession) -> None:
-    """Set a session for more rows than that: plans are compiled, and adapted to what their stages give."""
+    """Configure a session for more rows: plans are compiled, and adapted to the results of their stages."""
     cores = str(spark.sparkContext.defaultParallelism)
     _apply(spark, {**_MANY_ROWS, "spark.sql.shuffle.partitions": cores})
 
@@ -92,14 +93,14 @@ def _apply(spark: SparkSession, settings: Mapping[str, str]) -> None:
 
 @contextmanager
 def session(settings: Mapping[str, str]) -> Iterator[SparkSession]:
-    """Yield a session with Delta in the Java that is there. One that `spark-submit` began for this program is stopped
-    afterwards; one that a platform or the caller's program began goes on.
+    """Yield a session with Delta in the running Java. If `spark-submit` started it for this program, it is stopped
+    afterwards; if a platform or the caller started it, it continues.
 
     Args:
-        settings: in Spark's words, over those of this module. What was submitted of the master, memory and executors
-            stands.
+        settings: Spark's settings, which override those of this module. Submitted settings of the master, memory and
+            executors take precedence.
     """
-    logging.getLogger("py4j").setLevel(logging.WARNING)  # it has a line for each call
+    logging.getLogger("py4j").setLevel(logging.WARNING)  # it logs each call
     is_shared = _is_shared()
     with heard():
         spark = made({**EVERYWHERE, **settings})
@@ -108,8 +109,8 @@ def session(settings: Mapping[str, str]) -> Iterator[SparkSession]:
 
 
 def is_there() -> bool:
-    """Return whether this process has a Java with Spark already."""
-    pyspark: Any = sys.modules.get("pyspark")  # where it was never imported, there is no session
+    """Return whether this process already has a Java with Spark."""
+    pyspark: Any = sys.modules.get("pyspark")  # if it was never imported, there is no session
     return _is_shared() or SUBMITTED in os.environ or (pyspark and pyspark.SparkContext._gateway) is not None
 
 
@@ -126,18 +127,18 @@ def set_properties(spark: SparkSession, properties: Mapping[str, str]) -> None:
 
 
 def made(settings: Mapping[str, str]) -> SparkSession:
-    """Make the session, or give these settings to the one that is there."""
+    """Create the session, or apply these settings to the existing one."""
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
     conf = SparkConf(loadDefaults=False).setAll([*settings.items()])
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
-    listen()  # the context has a handler of its own
+    listen()  # the context installs a handler of its own
     return spark
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """Return what is raised where Java is gone, or refuses."""
+    """Return the exceptions raised if Java is gone, or refuses a call."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -146,8 +147,9 @@ def failures() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def stopping(spark: SparkSession) -> Iterator[None]:
-    """Stop Spark afterwards. An interrupt may have broken the connection to Java: what that raises is not raised in
-    place of the interrupt."""
+    """Stop Spark afterwards. An interrupt may have broken the connection to Java: errors of the stop do not replace the
+    interrupt.
+    """
     try:
         yield
     except BaseException:
@@ -157,24 +159,23 @@ def stopping(spark: SparkSession) -> Iterator[None]:
     spark.stop()
 
 
-# -- Ctrl-C while Spark works: raised where it is heard --------------------------------------------------------------
+# -- Ctrl-C while Spark works: raised only where it is safe ------------------------------------------------------------
 
-# What is raised inside of a finalizer is lost, and what is raised inside of `logging` may leave its lock held for ever;
-# py4j logs in its finalizers. There the interrupt waits a moment, and comes again.
+# An exception raised inside a finalizer is lost, and one raised inside `logging` may leave its lock held forever; py4j
+# logs in its finalizers. There the interrupt is repeated a moment later.
 
 SECONDS_LATER = 0.02
 BEGINS_JAVA = "begin_java"
-"""The function that begins Java: an interrupt inside of it would leave a process without an owner."""
+"""The function that starts Java: an interrupt inside it would leave a process without an owner."""
 _DEAF = frozenset({"__del__", "_garbage_collect_object", BEGINS_JAVA})
-"""Names of functions that Python or py4j calls when something is collected; and the one that begins Java."""
+"""Names of functions that Python or py4j calls for garbage collection; and the function that starts Java."""
 
 
 @contextmanager
 def heard() -> Iterator[None]:
-    """Raise an interrupt as KeyboardInterrupt in the main thread, for the context; afterwards it does what it did
-    before.
+    """Raise interrupts as KeyboardInterrupt in the main thread, for the context; restore the former handler afterwards.
 
-    `listen` again after something that takes the interrupt for itself.
+    Call `listen` again after code that installs a handler of its own.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -188,13 +189,13 @@ def heard() -> Iterator[None]:
 
 
 def listen() -> None:
-    """Take the interrupt; elsewhere than in the main thread nothing happens."""
+    """Install the handler of interrupts; does nothing outside of the main thread."""
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _interrupt)
 
 
 def interrupted(error: BaseException | None) -> bool:
-    """Return whether an interrupt was under way when the error was raised: it may have broken what failed then."""
+    """Return whether an interrupt came before the error: it may have caused the error."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None

@@ -1,8 +1,8 @@
-"""What is new for the lake as streams of Spark: metadata logs, request logs, polls and journals by data sources of
-ours, request logs in a topic by Spark's own Kafka source.
+"""The new data of a lake as streams of Spark: metadata logs, request logs, polls and journals by data sources of our
+own, request logs in a topic by Spark's own Kafka source.
 
-An offset says what is read, so that after a kill the checkpoint's batch is made again of the same. What is new is found
-by `plans`, in the driver; executors' tasks read and decode. A secret is never an option: Spark shows options.
+Offsets determine the data, so that after a kill the checkpoint's batch is made again from the same data. `plans` finds
+new data, in the driver; the executors' tasks read and decode it. A secret is never an option: Spark shows options.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ from console.lake.tables import given
 from console.lake.transforms.rows import rows_of
 from console.model.numbers import is_natural, json_text
 
-# -- data sources of ours ----------------------------------------------------------------------------------------------
+# -- our own data sources ----------------------------------------------------------------------------------------------
 
 
 class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """A source as Spark asks it. With the trigger availableNow what is there is one batch: what comes while it is read
-    is for the next run."""
+    """A source in the form of Spark's API. With the trigger availableNow all present data is one batch: data that
+    arrives during the read is for the next run.
+    """
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -48,11 +49,11 @@ class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._is_once = True
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's
-        """Return the offset at which a new checkpoint begins."""
+        """Return the start offset of a new checkpoint."""
         return self._source.initial()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: ARG002, N802 - Spark's
-        """Return the offset at which what is there now ends; `start` where nothing is new."""
+        """Return the offset at the end of the present data; `start` if there is no new data."""
         if self._is_once and self._was_asked:
             return start
         self._was_asked = True
@@ -60,18 +61,18 @@ class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._source.newest(start)
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """Return what tasks read."""
+        """Return the parts for tasks."""
         return [InputPartition(part) for part in self._source.parts(start, end)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a part; Spark passes None where there is none."""
-        # Spark takes the schema of the first batch for all.
+        """Yield the rows of a part; Spark passes None if there is no part."""
+        # Spark uses the schema of the first batch for all.
         yield pa.RecordBatch.from_pylist([], arrow_schema(TABLES[self._source.table]))
         if partition is not None:
             yield from self._source.read(partition.value)
 
     def commit(self, end: Offset) -> None:
-        """Release what was read up to this offset: it is in the lake."""
+        """Release the data up to this offset: the lake has it."""
         self._source.committed(end)
 
 
@@ -90,12 +91,12 @@ class LakeFormat(DataSource):
         return TABLES[self.source.table].ddl
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
-        """Return the source of these options."""
+        """Return a reader for these options."""
         return _Stream(self.source(msgspec.json.decode(self.options["settings"], type=Settings)))
 
 
 def formats() -> list[type[LakeFormat]]:
-    """Return the formats of all sources that exist in this process."""
+    """Return the formats of all sources, as classes of this process."""
     return [type(f"{each.__name__}Format", (LakeFormat,), {"source": each}) for each in SOURCES.values()]
 
 
@@ -107,11 +108,11 @@ NO_BROKER = "the record's key is not the id of a broker"
 
 
 def topic_rows(spark: SparkSession, topic: Topic, begin: Mapping[str, Any] | None) -> DataFrame:
-    """Return the rows of `request` of what is written to a topic, as a stream. begin: where a new checkpoint begins, as
-    Spark writes offsets; None: with the first record that is there.
+    """Return the rows of `request` from the records of a topic, as a stream. begin: start offsets of a new checkpoint,
+    in Spark's form; None: the first existing record.
     """
     reader = spark.readStream.format("kafka").options(**topic.options).option("subscribe", topic.topic)
-    # What is deleted before it is read is lost: `lost_of` says what.
+    # Records that are deleted before the read are lost: `lost_of` reports them.
     reader = reader.option("failOnDataLoss", "false").option("includeHeaders", "false")
     reader = reader.option("startingOffsets", "earliest" if begin is None else json_text(begin))
     columns = reader.load().select("key", "value", "partition", "offset")
@@ -124,8 +125,9 @@ def topic_rows(spark: SparkSession, topic: Topic, begin: Mapping[str, Any] | Non
 
 
 class Skipped(NamedTuple):
-    """Offsets of a partition, from `at` on, that were deleted before they were read. offsets: how many; `UNCOUNTED`:
-    unknown."""
+    """Offsets of a partition, from `at` on, that were deleted before kac read them. offsets: their count; `UNCOUNTED`:
+    unknown.
+    """
 
     partition: int
     at: int
@@ -134,13 +136,13 @@ class Skipped(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """The same as a text."""
+        """The description for a message."""
         amount = "0 or more offsets" if self.offsets == UNCOUNTED else f"{self.offsets:,} offsets"
         return f"{amount} {LOST}: {self.why}"
 
 
 UNCOUNTED = 0
-"""A topic that is gone does not say how many offsets it had beyond those that were read."""
+"""A topic that is gone does not show the number of its unread offsets."""
 
 
 DELETED = "they were deleted before they were read"
@@ -148,9 +150,11 @@ MADE_AGAIN = "the topic was deleted and created again"
 
 
 def skipped(start: Mapping[str, int], end: Mapping[str, int], first: Mapping[str, int]) -> list[Skipped]:
-    """Return what a batch from `start` to `end` does not have. first: the first offset that there still is; all of them
-    by partition. A partition that is new begins at 0. Brokers that have no ids for topics do not show that a topic was
-    created again, unless it has fewer offsets than were read: those are not read."""
+    """Return the offsets that a batch from `start` to `end` lacks.
+
+    first: the first existing offset. All are by partition; a new partition begins at 0. If brokers have no topic ids, a
+    topic that was created again shows only if it has fewer offsets than were read: the read skips these.
+    """
     found = []
     for name, upto in sorted(end.items(), key=_by_number):
         since = start.get(name, 0)
@@ -167,14 +171,16 @@ def _by_number(partition: tuple[str, int]) -> int:
 
 
 def gone_of(end: Mapping[str, int]) -> list[Skipped]:
-    """Return what may be lost of a topic that was deleted, and created again. end: up to where it was read, by
-    partition."""
+    """Return the possible losses of a topic that was deleted and created again. end: the last read offsets, by
+    partition.
+    """
     return [Skipped(int(name), upto, UNCOUNTED, MADE_AGAIN) for name, upto in sorted(end.items(), key=_by_number)]
 
 
 def lost_of(spark: SparkSession, topic: Topic, start: Mapping[str, int], end: Mapping[str, int]) -> list[Skipped]:
-    """Return what is not there any more of what a batch is to read. start, end: offsets by partition, as Spark writes
-    them. Asks the brokers."""
+    """Return the offsets of a batch that were already deleted. start, end: offsets by partition, in Spark's form. Sends
+    requests to the brokers.
+    """
     java: Any = spark._jvm
     settings = _client_settings(java, topic)
     for of in ("key", "value"):
@@ -192,33 +198,33 @@ def lost_of(spark: SparkSession, topic: Topic, start: Mapping[str, int], end: Ma
 
 
 class Identity(NamedTuple):
-    """Which topic of a name it is: offsets count for this one alone.
+    """The identity of a topic: its offsets are valid only for it.
 
     Attributes:
-        cluster: the id of the cluster that the topic is on; empty: not known.
-        topic: the topic's own id, which no other topic of the name gets; empty: not known, since the brokers have no
-            ids (Kafka before 2.8), or it is not there just now.
+        cluster: the id of the topic's cluster; empty if unknown.
+        topic: the topic's own id, which no other topic of the name gets; empty if unknown, since the brokers have no
+            ids (Kafka before 2.8), or it does not exist at present.
     """
 
     cluster: str
     topic: str
 
     def is_on_another_cluster(self, now: Identity) -> bool:
-        """Return whether the brokers that answer now are known to be of another cluster."""
+        """Return whether the present brokers are known to be of another cluster."""
         return "" not in (self.cluster, now.cluster) and self.cluster != now.cluster
 
     def is_of_another(self, now: Identity) -> bool:
-        """Return whether it is known that another topic has the name now."""
+        """Return whether another topic is known to have the name now."""
         return "" not in (self.topic, now.topic) and self.topic != now.topic
 
 
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
-"""Kafka's Uuid.ZERO_UUID: of brokers that have no ids for topics."""
+"""Kafka's Uuid.ZERO_UUID: from brokers without topic ids."""
 _ABSENT = re.compile("UnknownTopicOrPartition|UnknownTopicId")
 
 
 def identity_of(spark: SparkSession, topic: Topic) -> Identity:
-    """Return which topic has the name now. Asks the brokers."""
+    """Return the identity of the topic that has the name now. Sends requests to the brokers."""
     java: Any = spark._jvm
     names = java.java.util.ArrayList()
     names.add(topic.topic)
@@ -237,7 +243,7 @@ def identity_of(spark: SparkSession, topic: Topic) -> Identity:
 
 
 def _client_settings(java: Any, topic: Topic) -> Any:
-    """Return the properties of a Kafka client of Java's that reaches a topic as Spark's source does."""
+    """Return the properties of a Java Kafka client, with the connection settings of Spark's source."""
     settings = java.java.util.Properties()
     for name, value in topic.options.items():
         if name.startswith("kafka."):
@@ -249,7 +255,7 @@ _LOST = pa.schema([("partition", pa.int64()), ("at", pa.int64()), ("reason", pa.
 
 
 def lost_rows(spark: SparkSession, topic: Topic, lost: Sequence[Skipped]) -> DataFrame:
-    """Return rows of `request` that say what of a topic was not read. An executor makes them."""
+    """Return rows of `request` for the lost records of a topic. An executor makes them."""
 
     def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -269,8 +275,8 @@ def lost_rows(spark: SparkSession, topic: Topic, lost: Sequence[Skipped]) -> Dat
 
 @contextmanager
 def logged_in(spark: SparkSession, login: str) -> Iterator[None]:
-    """Give Java a login for the context, by a file of this user alone. login: the text of a login file of Java (JAAS);
-    empty: none is needed.
+    """Give Java a login for the context, in a file that only this user can read. login: the text of a Java login file
+    (JAAS); empty if no login is needed.
     """
     if not login:
         yield
@@ -284,14 +290,14 @@ def logged_in(spark: SparkSession, login: str) -> Iterator[None]:
 
 def rows_of_records(batch: pa.RecordBatch, whose: Whose) -> Iterator[pa.RecordBatch]:
     """Yield `counted.COUNTED` of records, by broker and partition. The position of a line is its offset. batch: the
-    columns key, value, partition, offset. whose: of all of them.
+    columns key, value, partition, offset. whose: common to all records.
     """
     of: dict[tuple[int, int], list[tuple[int, bytes]]] = defaultdict(list)
     damaged = []
     for key, value, partition, offset in zip(*(column.to_pylist() for column in batch.columns), strict=True):
         if not value:
             continue
-        # Of an object, too, which may have several lines.
+        # Also in an object, which may have several lines.
         whole = value.replace(b"\n", b" ") if value.startswith(b"{") else value
         line, broker = whole.rstrip(b"\r\n"), _broker(key)
         if broker is None:

@@ -1,5 +1,5 @@
-"""The lake's tables on Spark: read, appended to once for each batch, streamed, kept small. Delta commits, delta-spark
-by the executors' tasks; of rows nothing comes to the driver but what `taken` says.
+"""The lake's tables on Spark: reads, one append for each batch, streams, and compaction. delta-spark commits, from the
+executors' tasks; only the rows of `taken` come to the driver.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 
 PARTITION = "in_"
-"""Begins the names of partitions: the columns that they are made of are in the files, too."""
+"""Prefix of partition columns. The columns that they derive from are also in the files."""
 _NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 _ALL_AT_ONCE = 1_000_000
-"""Files of a batch of a stream: what there is is one batch."""
+"""Limit for the files in a batch of a stream, so high that all new files are one batch."""
 
 
 class TooMany(Exception):
-    """More keys than may come to the driver."""
+    """More keys than the driver may collect."""
 
 
 def taken(keys: DataFrame, most: int) -> list[tuple[Any, ...]]:
-    """Return the rows of a small frame of keys and counts, in the driver.
+    """Collect the rows of a small frame of keys and counts in the driver.
 
     Args:
-        most: rows that may come to the driver; this is checked before they do.
+        most: limit for the rows; it is checked before they are collected.
 
     Raises:
         TooMany: there are more.
@@ -50,12 +50,14 @@ def taken(keys: DataFrame, most: int) -> list[tuple[Any, ...]]:
 
 
 def given(spark: SparkSession, keys: Iterable[Sequence[Any]], schema: pa.Schema) -> DataFrame:
-    """Return keys that the driver has as a frame."""
+    """Return the driver's keys as a frame."""
     return spark.createDataFrame(arrow_of(schema, keys))
 
 
 def observed(rows: DataFrame, counts: Mapping[str, str]) -> tuple[DataFrame, Observation]:
-    """Return rows of which aggregations (SQL by name) are computed while they are written, and their observation."""
+    """Return rows with aggregations (SQL by name) that are computed while they are written, and the observation of
+    these.
+    """
     seen = Observation()
     return rows.observe(seen, *(F.expr(sql).alias(name) for name, sql in counts.items())), seen
 
@@ -66,28 +68,28 @@ def empty(spark: SparkSession, ddl: str) -> DataFrame:
 
 
 def keyed(records: DataFrame, names: DataFrame) -> DataFrame:
-    """Return records of the metadata log with the keys of what they name by an id alone; those of unknown name are left
-    out. names: cluster_id, entity_id, name.
+    """Return records of the metadata log with the keys of entities that they name only by id; records of unknown ids
+    are left out. names: cluster_id, entity_id, name.
     """
     found = records.join(F.broadcast(names), ["cluster_id", "entity_id"], "left")
     return found.withColumn("entity_key", F.coalesce("entity_key", "name")).where("entity_key IS NOT NULL")
 
 
 def of_clusters(clusters: Iterable[str]) -> Column:
-    """Return the condition that a row is of these clusters, for tables whose files are partitioned by cluster."""
+    """Return the condition that selects the rows of clusters, for tables whose files are partitioned by cluster."""
     return F.col(*lake_schema.CLUSTER_PART).isin(sorted(clusters))
 
 
 def _made_last(rows: DataFrame, table: lake_schema.Table) -> DataFrame:
-    """Return, of rows that replace each other, those with the highest `made`."""
+    """Return the rows with the highest `made` among those that replace each other."""
     latest = F.expr(f"max(made) OVER (PARTITION BY {', '.join(table.newest)})")
     return rows.withColumn("latest", latest).where("made = latest").drop("latest")
 
 
 class Tables:
-    """The tables of one lake, for one application: it is alone, so what it knows of them stays true.
+    """The tables of one lake, for one application. It is the only writer, so its caches stay valid.
 
-    lake: the same without Spark. note: goes into each commit of Delta, as JSON.
+    lake: the lake without Spark. note: goes into each commit of Delta, as JSON.
     """
 
     def __init__(self, spark: SparkSession, lake: Lake, root: str, note: dict[str, Any]) -> None:
@@ -104,19 +106,19 @@ class Tables:
         return f"{self.root}/data/{table.name}"
 
     def exists(self, table: lake_schema.Table) -> bool:
-        """Return whether anything was ever written to a table."""
+        """Return whether the table exists: anything was ever written to it."""
         if table.name not in self._there and self._lake.version(table) >= 0:
             self._there.add(table.name)
         return table.name in self._there
 
     def is_empty(self, table: lake_schema.Table) -> bool:
-        """Return whether a table has no rows: to plan a query of none takes as long as of some."""
+        """Return whether a table has no rows. A query of an empty table takes as long to plan as any other."""
         if table.name not in self._with_rows and self._lake.table(table).files:
             self._with_rows.add(table.name)
         return table.name not in self._with_rows
 
     def create_bronze(self) -> None:
-        """Create what a stream of all bronze tables reads."""
+        """Create the bronze tables, for the stream that reads them all."""
         for table in lake_schema.BRONZE:
             if not self.exists(table):
                 parts = f" PARTITIONED BY ({', '.join(table.partitions)})" if table.partitions else ""
@@ -128,8 +130,8 @@ class Tables:
         return "delta.`" + self.path(table).replace("`", "``") + "`"
 
     def read(self, table: lake_schema.Table, clusters: Iterable[str] | None = None) -> DataFrame:
-        """Return a table's rows, with partitions and `made`; none where it does not exist. clusters: whose rows, of a
-        table whose files are partitioned by cluster; None: of all.
+        """Return a table's rows, with partitions and `made`; none if it does not exist. clusters: ids, for a table
+        whose files are partitioned by cluster; None: all clusters.
         """
         if not self.exists(table):
             return empty(self.spark, table.stored)
@@ -137,11 +139,11 @@ class Tables:
         return rows if clusters is None else rows.where(of_clusters(clusters))
 
     def newest(self, table: lake_schema.Table, where: Column) -> DataFrame:
-        """Return a table's valid rows: of rows that are equal in `Table.newest` those made last, without those that
+        """Return a table's valid rows: the last made among those that are equal in `Table.newest`, without those that
         report a deletion.
 
         Args:
-            where: a condition on columns of `Table.newest` alone: on others it would select a row that was replaced.
+            where: a condition only on columns of `Table.newest`: on others it would select replaced rows.
 
         Returns:
             The table's columns, without partitions and `made`.
@@ -152,15 +154,15 @@ class Tables:
         return rows.select(*table.names)
 
     def stream(self, table: lake_schema.Table) -> DataFrame:
-        """Return what is appended to a table, as a stream. What maintenance rewrites is left out."""
+        """Return the rows that are appended to a table, as a stream. Rewrites by maintenance are left out."""
         reader: DataStreamReader = self.spark.readStream.format("delta")
         reader = reader.option("skipChangeCommits", "true").option("maxFilesPerTrigger", _ALL_AT_ONCE)
         return reader.load(self.path(table))
 
     def append(self, rows: DataFrame, table: lake_schema.Table, batch: Batch) -> int | None:
-        """Append rows, once for each batch however often it is called. Returns the version of the table that has them;
-        None: they were there, and nothing is observed of rows that are not written again: it would be waited for
-        without end."""
+        """Append rows, only once for each batch however often it is called. Return the version of the table that has
+        them; None if it had them before. Then the observation of the rows never gets a result: do not wait for it.
+        """
         before = self._lake.version(table)
         written = rows.withColumns({name: F.expr(of) for name, of in table.partitions.items()})
         if table.newest:
@@ -176,16 +178,16 @@ class Tables:
         self._save(rows.write.format("delta").mode("overwrite").partitionBy(*table.partitions), table, batch)
 
     def rewrite(self, rows: DataFrame, table: lake_schema.Table) -> None:
-        """Replace all rows of a table by rows that keep their `made`: the valid ones, in other files."""
+        """Replace all rows of a table by rows that keep their `made`: the valid ones, in new files."""
         writer = rows.write.format("delta").mode("overwrite").option("userMetadata", json_text(self._note))
         writer.partitionBy(*table.partitions).save(self.path(table))
 
     def delete(self, table: lake_schema.Table, where: str) -> None:
-        """Delete the rows for which a condition holds."""
+        """Delete the rows that meet a condition."""
         self.spark.sql(f"DELETE FROM {self.named(table)} WHERE {where}")  # noqa: S608 - of our own words
 
     def undo(self, table: lake_schema.Table, version: int, note: Mapping[str, Any]) -> None:
-        """Restore a table's state of a version; the commit says so, and the note."""
+        """Restore a version of a table; the note goes into the commit."""
         conf = self.spark.conf
         conf.set(_NOTE, json_text({**self._note, **note}))
         try:
@@ -199,7 +201,7 @@ class Tables:
         self._there.add(table.name)
 
     def made(self, table: lake_schema.Table) -> int:
-        """Return the `made` of the rows that were appended last."""
+        """Return the `made` of the last appended rows."""
         return self._next_made(table) - 1
 
     def _next_made(self, table: lake_schema.Table) -> int:
@@ -212,36 +214,37 @@ class Tables:
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of a stream. query: its checkpoint's id: a new checkpoint counts its batches from 0 again. note: what its
-    commits say, beside what all of the application do."""
+    """A batch of a stream. query: id of its checkpoint; a new checkpoint counts its batches from 0 again. note: goes
+    into its commits, in addition to the application's note.
+    """
 
     query: str
     number: int
     note: Mapping[str, Any] = field(default_factory=dict)
 
     def noting(self, **more: Any) -> Batch:
-        """Return the batch with more in its note."""
+        """Return a copy with additions to the note."""
         return replace(self, note={**self.note, **more})
 
 
-# -- what keeps a lake small: few files of many, rows that others have replaced go, and of bronze old ones -------------
+# -- maintenance that keeps a lake small: compaction of files, deletion of replaced rows and of old rows of bronze -----
 
-# Of bronze these may go: requests by the second (the minutes that were made of them stay, and are not made again),
-# records that are about no entity, unreadable lines, and whole snapshots of a metadata log by which nothing was found
-# to differ: without them the same changes follow. What says something of an entity stays as long as its history.
+# These rows of bronze may be deleted: requests by the second (the minutes made from them stay, and are not made again),
+# records without an entity, unreadable lines, and whole snapshots of a metadata log that showed no difference: without
+# them the same changes follow. A row about an entity stays as long as its history.
 
 EVERY = timedelta(days=1)
-"""How often it is done."""
+"""Interval of maintenance."""
 MANY_FILES = 100
-"""Of a table: fewer are left as they are. The first update writes fewer, and compacts nothing."""
+"""Least count of files of a table to compact. The first update writes fewer, and compacts nothing."""
 KEPT_HOURS = 7 * 24
-"""How long files that hold no more stay for readers: Delta's own least."""
+"""Hours for which removed files stay for readers: Delta's own minimum."""
 MOST_SNAPSHOTS = 1_000_000
 
 
 def maintain(tables: Tables, files: dict[str, int], keep_days: float | None) -> None:
-    """Compact tables of many files, vacuum them, and delete rows that are too old. files: how many each table has.
-    keep_days: how many days rows are kept of which no history is made; None: for ever.
+    """Compact tables of many files, vacuum them, and delete rows that are too old. files: count of files by table.
+    keep_days: days for which rows are kept that no history is made from; None: forever.
     """
     spark = tables.spark
     if keep_days is not None:
@@ -259,7 +262,7 @@ def maintain(tables: Tables, files: dict[str, int], keep_days: float | None) -> 
 
 
 def _forget(tables: Tables, before: datetime) -> None:
-    """Delete what no history is made of, of the days before that time."""
+    """Delete rows of earlier days that no history is made from."""
     day = f"in_day < '{before:%Y-%m-%d}'"
     tables.delete(lake_schema.REQUEST, f"{day} AND alter IS NULL")
     plain = f"entity_type IS NULL AND NOT in_snapshot AND log_offset >= {FIRST_OFFSETS}"

@@ -1,1 +1,1 @@
-"""Request logs without Spark: what a line is, its time, what each API changes, how far a file was read."""
+"""Request logs without Spark: lines and their times, the changes of each API, and the progress in each file."""

@@ -1,7 +1,8 @@
-"""What a logged request changes: a `Change` for each thing that it names, for every API that changes a cluster's state.
+"""The changes in a logged request: a `Change` for each thing that it names, for every API that changes a cluster's
+state.
 
-Fields are those of Kafka's message schemas, as its request log writes them (RequestConvertToJson). Requests of Kafka
-from 2.8 to 4.3 are read; fields that a version lacks are taken for empty.
+Fields are those of Kafka's message schemas, as its request log writes them (RequestConvertToJson). Requests from Kafka
+2.8 to 4.3 are supported; fields that a version lacks count as empty.
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ from console.model.numbers import commas
 
 Body = Mapping[str, Any]
 NO_ANSWER = -1
-"""The error code (UNKNOWN_SERVER_ERROR) of what the answer says nothing of."""
+"""The error code (UNKNOWN_SERVER_ERROR) for a thing that the response does not mention."""
 _BROKER_ATTRS = (":endpoints", ":rack", ":fenced")
 
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that a request changes, spelled as `console.lake.entities` does. op: set, delete, append, subtract.
-    value: None of a deletion, and where it is secret. error_code: Kafka's; 0: done."""
+    """One thing that a request changes, as `console.lake.entities` spells it. op: set, delete, append, subtract. value:
+    None for a deletion, and if it is secret. error_code: Kafka's; 0: done.
+    """
 
     entity_type: str
     entity_key: str
@@ -36,13 +38,13 @@ class Change:
 
 
 def changes(api: str, request: Body, response: Body) -> tuple[Change, ...]:
-    """Return all that a request changes, in its order; nothing of an API that changes nothing. api: Kafka's name."""
+    """Return all changes of a request, in its order; none for an API that changes nothing. api: Kafka's name."""
     read = _READERS.get(api)
     return () if read is None else tuple(read(request, response))
 
 
 def _error(answer: Body | None, response: Body) -> int:
-    """Return the error of a thing's own answer, else of the whole response."""
+    """Return the error of a thing's own result, else of the whole response."""
     code = (answer or {}).get("errorCode", response.get("errorCode", NO_ANSWER))
     # Kafka's codes have 16 bits.
     return int(code) if -(2**15) <= int(code) < 2**15 else NO_ANSWER
@@ -51,8 +53,8 @@ def _error(answer: Body | None, response: Body) -> int:
 def _asked(
     request: Body, field: str, response: Body, answered: str, *keys: str, answer_keys: Sequence[str] = ()
 ) -> Iterator[tuple[Body, int]]:
-    """Yield each thing that is requested, with the error of its answer. keys: the fields by which both name it;
-    answer_keys: those of the answer, where it names it otherwise.
+    """Yield each thing in a request, with its error. keys: the fields that identify it in both; answer_keys: those of
+    the response, if they differ.
     """
     answers = {tuple(each.get(key) for key in answer_keys or keys): each for each in response.get(answered) or ()}
     for each in request.get(field) or ():
@@ -101,7 +103,7 @@ def _create_acls(request: Body, response: Body) -> Iterator[Change]:
 
 
 def _delete_acls(_: Body, response: Body) -> Iterator[Change]:
-    """Yield the ACLs that are gone, from the response: the request has only filters."""
+    """Yield the deleted ACLs, from the response: the request has only filters."""
     for result in response.get("filterResults") or ():
         for acl in result.get("matchingAcls") or ():
             yield _acl(acl, "delete", acl.get("patternType", 3), _error(acl, result))
@@ -124,7 +126,7 @@ def _create_topics(request: Body, response: Body) -> Iterator[Change]:
 
 
 def _delete_topics(request: Body, response: Body) -> Iterator[Change]:
-    """Yield topics deleted by name (to version 5) or by name or id; of an id that exists the response has the name."""
+    """Yield topics deleted by name (to version 5) or by name or id; the response has the name of an existing id."""
     answers: Sequence[Body] = response.get("responses") or ()
     asked = request.get("topicNames") or request.get("topics") or ()
     if not answers:
@@ -141,7 +143,7 @@ def _create_partitions(request: Body, response: Body) -> Iterator[Change]:
 
 
 def _alter_scram(request: Body, response: Body) -> Iterator[Change]:
-    """Yield the changes of credentials, of which only the iterations may be kept: never salt and saltedPassword."""
+    """Yield the changes of credentials. Only the iterations may be stored: never salt and saltedPassword."""
     for field, op in (("deletions", "delete"), ("upsertions", "set")):
         for each, error in _asked(request, field, response, "results", "name", answer_keys=["user"]):
             value = entities.scram_value(each["iterations"]) if op == "set" else None
@@ -151,7 +153,7 @@ def _alter_scram(request: Body, response: Body) -> Iterator[Change]:
 
 
 def _reassign(request: Body, response: Body) -> Iterator[Change]:
-    """Yield a partition's wanted replicas, as `:reassignment/0`; taken back where there are none."""
+    """Yield a partition's wanted replicas, as `:reassignment/0`; a deletion if the request cancels a reassignment."""
     failed = int(response.get("errorCode", 0))
     answers = {
         (topic.get("name"), partition.get("partitionIndex")): partition
@@ -168,7 +170,7 @@ def _reassign(request: Body, response: Body) -> Iterator[Change]:
 
 
 def _update_features(request: Body, response: Body) -> Iterator[Change]:
-    """Yield the changes of features. From version 2 on there is one answer for all. Level 0 takes a feature away."""
+    """Yield the changes of features. From version 2 on there is one result for all. Level 0 removes a feature."""
     failed = int(response.get("errorCode", 0))
     for each, error in _asked(request, "featureUpdates", response, "results", "feature"):
         level = each["maxVersionLevel"]

@@ -1,6 +1,6 @@
-"""Request lines added up by the second in one pass, which finds the changes and the damaged lines, too.
+"""Request lines aggregated by the second in one pass, which also finds the changes and the damaged lines.
 
-What is held at once is what lines of `CHUNK_BYTES` may be made into; more of them is more rows for the same second.
+Memory is limited to the results from lines of `CHUNK_BYTES`; a second whose lines exceed it gets several rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CHUNK_ALTERS = 10_000
 SOURCE = "request_log"
 _BITS = requests_lines.INT_MAX.bit_length()
 _MOST_MS = float(requests_lines.INT_MAX)
-"""A float is compared with another many times faster than with an int."""
+"""The comparison of two floats is many times faster than that of a float and an int."""
 _KINDS: Mapping[str, schema.Table] = {
     column.name: column.of for column in schema.REQUEST.columns if column.of is not None
 }
@@ -35,12 +35,13 @@ def _fields(table: schema.Table) -> list[pa.Field]:
 
 
 COUNTED: pa.Schema = schema.arrow_schema(schema.REQUEST)
-"""One of the structs is there: a row of REQUEST_1S, of ALTER_REQUEST or of QUARANTINE. Or none: such a row has how many
-lines were read, and how many of them are damaged; elsewhere these are 0."""
+"""A row has at most one of the structs: a row of REQUEST_1S, of ALTER_REQUEST or of QUARANTINE. A row without one has
+the counts of lines and damaged lines; elsewhere these are 0.
+"""
 
 
 class Whose(NamedTuple):
-    """What lines do not say. file: its name without its folder; fold_at: see `to_utc`."""
+    """The fields of rows that lines do not have. file: name without its folder; fold_at: see `to_utc`."""
 
     cluster_id: str
     broker_id: int
@@ -54,8 +55,9 @@ _Sums = dict[_Key, list[Any]]
 
 
 class _Chunk:
-    """What came of some lines. seconds: by the clock's second (in UTC where the lines have a zone), and whether it is
-    the second pass of an hour that clocks show twice; with each a byte that is in it."""
+    """The results from some lines. seconds: by the clock's second (in UTC if the lines have a zone), and whether it is
+    the second pass of an hour that clocks show twice; each with a position in that second.
+    """
 
     def __init__(self) -> None:
         self.lines = 0
@@ -65,8 +67,8 @@ class _Chunk:
 
 
 def counted(whose: Whose, blocks: Iterable[tuple[int, bytes]]) -> Iterator[pa.RecordBatch]:
-    """Yield `COUNTED` of blocks of whole lines with their positions. The last batch always comes, if only with the
-    counts.
+    """Yield `COUNTED` for blocks of whole lines with their positions. There is always a last batch, even if only with
+    the counts.
     """
     chunk = _Chunk()
     size = 0
@@ -82,19 +84,19 @@ def counted(whose: Whose, blocks: Iterable[tuple[int, bytes]]) -> Iterator[pa.Re
 def _requests(
     chunk: _Chunk, start: int, text: bytes
 ) -> Iterator[tuple[int, datetime, int, bytes, requests_lines.Logged]]:
-    """Yield the requests of a block as `Line` has them, without making one of each; what is damaged is added to the
-    chunk.
+    """Yield the requests of a block as tuples with the fields of `Line`, which saves an object for each; damaged lines
+    are added to the chunk.
     """
     find, startswith, endswith = text.find, text.startswith, text.endswith
     is_ascii = text.isascii()
     head, at, skipped, cut = b"\n", None, 0, len(requests_lines.BEHIND)
     begin, size = 0, len(text)
-    # Cut a line at a time: all lines of a block at once are memory that no cache holds.
+    # Lines are cut one at a time: all lines of a block at once would fit no cache.
     while begin < size:
         place, end = start + begin, find(b"\n", begin)
         if end < 0:
             end = size
-        # Lines of one millisecond begin alike.
+        # Lines of one millisecond begin with the same text.
         if not startswith(head, begin):
             head, at = requests_lines.head_of(text, begin, end)
             skipped = len(head)
@@ -102,7 +104,7 @@ def _requests(
         if at is not None and endswith(requests_lines.BEHIND, line + skipped, end):
             json = text[line + skipped : end - cut]
             try:
-                is_ascii or json.decode()  # what is skipped in decoding is not looked at
+                is_ascii or json.decode()  # msgspec does not check the fields that it skips
                 yield place, *at, json, requests_lines.decode(json)
                 continue
             except (*requests_lines.NOT_USUAL, UnicodeDecodeError):
@@ -115,7 +117,7 @@ def _requests(
 
 
 def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
-    """Add up the lines of a block, in one loop: calls for each line would take longer than what they do."""
+    """Add up the lines of a block, in one loop: function calls for each line would take longer than the work itself."""
     fold = sys.maxsize if fold_at is None else fold_at
     current: datetime | None = None
     is_later = False
@@ -124,7 +126,7 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
         header = request.request_header
         api = header.request_api_key_name
         if api in ALTER_APIS:
-            if deeper_than(json, DEEPEST):  # what reads changes does not read it
+            if deeper_than(json, DEEPEST):  # the parser of changes refuses it
                 chunk.damaged.append(Damaged.of(place, json, requests_lines.TOO_DEEP))
                 continue
             chunk.alters.append(requests_lines.Line(place, second, millis, json, request))
@@ -148,7 +150,7 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
         if api not in requests_lines.OWN_ERRORS:
             failed = requests_lines.has_error(json)
         local, throttled = request.local_time_ms or 0.0, request.throttle_time_ms or 0
-        # Of both that are of 32 bits and not negative, nothing is left behind these bits.
+        # If both are non-negative and within 32 bits, no bits remain above these.
         if (came | went) >> _BITS or throttled > requests_lines.INT_MAX or not 0.0 <= local <= _MOST_MS:
             chunk.lines -= 1
             chunk.damaged.append(Damaged.of(place, json, requests_lines.NO_FIGURE))
@@ -206,7 +208,7 @@ def _quarantined(whose: Whose, damaged: Damaged) -> dict[str, Any]:
 
 
 def damaged_row(whose: Whose, damaged: Damaged, *, lines: int) -> dict[str, Any]:
-    """Return a row of `COUNTED` of one line, or of a part that is gone (lines: 0)."""
+    """Return a row of `COUNTED` for one damaged line, or for a lost part (lines: 0)."""
     counts = {"cluster_id": whose.cluster_id, "lines": lines, "damaged": lines}
     return {**counts, "quarantined": _quarantined(whose, damaged)}
 
@@ -242,14 +244,14 @@ def _alters(whose: Whose, lines: Sequence[requests_lines.Line]) -> list[dict[str
 
 
 def _encodable(value: Any) -> Any:
-    """Return a value that can be encoded: JSON may have lone surrogates, which no other encoding has."""
+    """Return a value that can be encoded: JSON may have lone surrogates, which UTF-8 can't encode."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def to_utc(at: pa.Array, places: pa.Array, zone: str, fold_at: int | None) -> pa.Array:
-    """Return moments with microseconds in UTC. at, places: the lines' times without zone, and their bytes. fold_at:
-    from this byte on, times that the clock shows twice are of the second pass. A time that the clock leaves out is
-    taken as if it had not yet been put forward.
+    """Return times in UTC, with microseconds. at, places: the lines' times without zone, and their positions. fold_at:
+    from this position on, ambiguous times are of the second pass. A time that the clock skips counts as if the clock
+    had not yet been put forward.
     """
     utc = pa.timestamp("us", "UTC")
     earlier = pc.assume_timezone(at, zone, ambiguous="earliest", nonexistent="earliest").cast(utc)
@@ -260,9 +262,7 @@ def to_utc(at: pa.Array, places: pa.Array, zone: str, fold_at: int | None) -> pa
 
 
 def _in_utc(whose: Whose, clocks: Sequence[datetime], places: Sequence[int]) -> pa.Array:
-    """Return times in UTC, by the lines' own zones where they have one: these are more reliable than a configured
-    one.
-    """
+    """Return times in UTC, by the lines' own zones if they have one: these are more reliable than a configured one."""
     shown = pa.array([each.replace(tzinfo=None) for each in clocks], pa.timestamp("us"))
     given = to_utc(shown, pa.array(places, pa.int64()), whose.zone, whose.fold_at)
     own = [each.tzinfo is not None for each in clocks]

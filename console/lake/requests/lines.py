@@ -1,8 +1,8 @@
-"""Lines of a broker's request log (Kafka 2.8 to 4.x): out of what wraps them, where, when, and the request, decoded.
+"""Lines of a broker's request log (Kafka 2.8 to 4.x): unwrapped, with their time, and the decoded request.
 
-A request's line may be a pattern's line, JSON objects that have it as a text (of log4j's and logback's layouts, ECS,
-GELF, Docker), or either of them behind what syslog or a container's runtime writes before it. All of it is foreign:
-wrappers are opened a few deep, and of what precedes a message its end is looked at.
+A request's line may come from a pattern layout, or be a JSON object that has it as a string (log4j's and logback's
+layouts, ECS, GELF, Docker), and both may follow a prefix of syslog or of a container runtime. All of it is untrusted:
+wrappers are opened to a small depth, and only the end of a prefix is searched.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ MESSAGE = b"Completed request:"
 LOGGER = b"kafka.request.logger"
 
 At = tuple[datetime, int]
-"""A second and the milliseconds in it. The second has no zone where the line has none, and is in UTC where it has."""
+"""A second and the milliseconds in it. The second is in UTC if the line has a zone, else without zone."""
 
 _TIME = re.compile(
     rb"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?"
     rb"(Z\b|[+-]\d\d(?::?[0-5]\d)?(?!\d)| [+-]\d\d:?[0-5]\d(?!\d)| ?(?:UTC|GMT)\b)?"
 )
 _USUAL = re.compile(rb"\[(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d),(\d{3})\] [A-Z]{5} ")
-"""All that precedes a message by Kafka's own configuration: several times as fast as to search."""
+"""The whole prefix of a message in Kafka's own configuration: several times as fast as a search."""
 _BEFORE = 4096
-"""Bytes before a message in which its time is looked for."""
+"""Limit for the bytes before a message in which its time is searched."""
 _DEEPEST = 4
-"""Wrappers around a line: a layout's JSON in Docker's in a shipper's, and one to spare."""
+"""Limit for the wrappers around a line: a layout's JSON in Docker's in a shipper's, and one to spare."""
 _UNITS = ((10**11, 10**9), (10**14, 10**6), (10**17, 10**3))
-"""Below which a number since 1970 is of seconds, milliseconds, or microseconds, and the nanoseconds of one."""
+"""(bound, factor): a smaller number since 1970 is in seconds, milliseconds or microseconds; factor to nanoseconds."""
 
 
 _MESSAGES = ("message", "log", "msg", "short_message", "full_message", "MESSAGE", "textPayload", "event")
-"""Where an object that is an event of a log has its text."""
+"""Keys of a log event for its text."""
 _TIMES = ("instant", "timeMillis", "@timestamp", "timestamp", "time", "ts")
-"""Where it has its time: a logger's own name for it comes before those that shippers write, too."""
+"""Keys of a log event for its time. The names that loggers use come before those that shippers also write."""
 
 
 class _Instant(Struct, rename="camel"):
@@ -63,7 +63,7 @@ _NO_TIME = (*_NO_JSON, ValueError, OverflowError)
 
 
 class Taken(NamedTuple):
-    """A request's message, taken out of its wrappers. rest: what follows `MESSAGE`. is_json: it was in an object."""
+    """An unwrapped request message. rest: the text after `MESSAGE`. is_json: whether it was in a JSON object."""
 
     rest: bytes
     at: At | None
@@ -71,8 +71,8 @@ class Taken(NamedTuple):
 
 
 def taken(line: bytes) -> Taken | None:
-    """Return the message of a line, and the time that is nearest to it: the logger's own, not that of what wraps its
-    line. None: no request is in it.
+    """Return the message of a line with the innermost time: the logger's own, not that of a wrapper. None if the line
+    has no request.
     """
     at: At | None = None
     is_json = False
@@ -80,7 +80,7 @@ def taken(line: bytes) -> Taken | None:
     if not found:
         return None
     for _ in range(_DEEPEST):
-        # Of the usual line nothing else is asked.
+        # The usual line needs no more than this.
         brace = before.find(b"{")
         inner = None if brace < 0 else _event(line[brace:] if brace else line)
         if inner is None:
@@ -92,7 +92,7 @@ def taken(line: bytes) -> Taken | None:
 
 
 def _event(line: bytes) -> tuple[bytes, At | None] | None:
-    """Return the text and the time of a JSON object with a request in a text."""
+    """Return the text and the time of a JSON object that has a request in a string; None for any other."""
     with suppress(*_NO_JSON):
         event = {name: bytes(raw) for name, raw in _EVENT.decode(line).items()}
         for name in _MESSAGES:
@@ -104,7 +104,7 @@ def _event(line: bytes) -> tuple[bytes, At | None] | None:
 
 
 def time_of(before: bytes) -> At | None:
-    """Return the last time in what precedes a message."""
+    """Return the last time in the text before a message."""
     if usual := _USUAL.fullmatch(before):
         with suppress(ValueError):
             return _second(usual[1], usual[2], b""), int(usual[3])
@@ -120,7 +120,7 @@ def _read(day: bytes, clock: bytes, fraction: bytes, zone: bytes) -> At | None:
 
 @lru_cache(16)
 def _second(day: bytes, clock: bytes, zone: bytes) -> datetime:
-    """Return the second, the same object for the same bytes."""
+    """Return the time in seconds; the cache returns one object for equal bytes."""
     at = datetime.fromisoformat(f"{day.decode()} {clock.decode()}")
     name = zone.strip().decode()
     if not name:
@@ -130,7 +130,7 @@ def _second(day: bytes, clock: bytes, zone: bytes) -> datetime:
 
 
 def _at_of(raw: bytes) -> At | None:
-    """Return the time that a value is: a text, a number since 1970, a number as a text, or log4j's instant."""
+    """Return the time of a value: a text, a number since 1970, a number as a text, or log4j's instant."""
     with suppress(*_NO_TIME):
         if raw.startswith(b"{"):
             instant = _INSTANT.decode(raw)
@@ -154,18 +154,18 @@ def _of_second(second: int) -> datetime:
     return EPOCH + timedelta(seconds=second)
 
 
-# -- what is said of a log of which no line can be read ---------------------------------------------------------------
+# -- the form of a log without a readable line ------------------------------------------------------------------------
 
 
 class Form(NamedTuple):
-    """What a log is that can't be read, and what to do. what: goes on from "is in the form of"."""
+    """The form of an unreadable log, and a remedy. what: continues "is in the form of"."""
 
     what: str
     remedy: str
 
 
 _LONGEST = 64 << 10
-"""Bytes of a line that are looked at."""
+"""Limit for the bytes of a line that are examined."""
 _XML = re.compile(rb"\A\s*<(?:\?xml|log4j:|Event\b|Events\b|/)")
 _SYSLOG = re.compile(rb"<\d{1,3}>|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d ")
 _SPREAD = re.compile(rb'\A\s*"message"\s{0,9}:')
@@ -207,7 +207,7 @@ OF_BINARY = Form("no text", "Name a request log, as it was written or as .gz.")
 
 
 def form_of(text: bytes) -> Form:
-    """Return the form of lines of which none can be read."""
+    """Return the form of lines without a readable one."""
     lines = [line[:_LONGEST] for line in text.split(b"\n") if line.strip()]
     if any(b"\0" in line for line in lines):
         return OF_BINARY
@@ -235,33 +235,34 @@ def form_of(text: bytes) -> Form:
 
 
 def is_old(rest: bytes) -> bool:
-    """Return whether what follows `MESSAGE` is a request as Kafka logged it before 2.8."""
+    """Return whether the text after `MESSAGE` is a request as Kafka logged it before 2.8."""
     return rest.startswith((b"RequestHeader(", b"{api_key=", b"Name:"))
 
 
 # -- the JSON of a request, as brokers log it (RequestConvertToJson): the few fields that are counted -----------------
 
-# msgspec skips all other fields without making values of them. It is a C extension: executors need it installed, the
-# zip can't bring it.
+# msgspec skips all other fields without creating objects for them. It is a C extension: executors need it installed, as
+# the zip can't include it.
 
 INT_MAX = 2**31 - 1
-"""Kafka frames and throttle times are 32-bit: no request has more bytes, or milliseconds."""
+"""Limit for bytes and milliseconds of a request: Kafka's frames and throttle times are 32-bit."""
 _ANY_ERROR = re.compile(rb'rrorCode":[-1-9]')
-"""In the JSON of a request: of the fields errorCode and topicErrorCode alike. Within texts a backslash precedes every
-quote, so this matches fields alone. It begins with letters alone, which `re` searches for many times faster."""
+"""Matches both errorCode and topicErrorCode in the JSON of a request. Within strings a backslash precedes every quote,
+so it matches only fields. It begins with letters, which `re` searches for many times faster.
+"""
 _LITERAL = b'rrorCode":'
 NOT_USUAL = (DecodeError, RecursionError)
-"""What `decode` raises."""
+"""The exceptions of `decode`."""
 OWN_ERRORS = frozenset({"PRODUCE", "FETCH"})
-"""APIs whose errors are among the fields that are decoded."""
+"""APIs whose error fields are among the decoded ones."""
 _T = TypeVar("_T")
 
 
-# Fields stand in the order of the log: each is first looked for behind the one before.
+# Fields are in the order of the log: msgspec looks for each one first behind the one before.
 
 
 class Partition(Struct, rename="camel", gc=False):
-    """A partition in a request or an answer. records_size_in_bytes: of its record batches."""
+    """A partition in a request or a response. records_size_in_bytes: of its record batches."""
 
     error_code: int = 0
     records_size_in_bytes: int = 0
@@ -276,7 +277,7 @@ class _Replica(Struct, rename="camel", gc=False):
 
 
 class Request(Struct, rename="camel", gc=False):
-    """What was asked. replica_state: of a fetch since Kafka 3.5, in place of replica_id."""
+    """The body of a request. replica_state: of a fetch since Kafka 3.5, in place of replica_id."""
 
     replica_id: int | None = None
     replica_state: _Replica | None = None
@@ -289,7 +290,7 @@ class _Answer(Struct, rename="camel", gc=False):
 
 
 class Response(Struct, rename="camel", gc=False):
-    """What was answered."""
+    """The body of a response."""
 
     error_code: int = 0
     responses: list[_Answer] | None = None
@@ -301,7 +302,7 @@ class _Header(Struct, rename="camel", gc=False, kw_only=True):
 
 
 class Logged(Struct, rename="camel", gc=False, kw_only=True):
-    """A whole request. response: text where none was sent (acks=0)."""
+    """A whole request. response: a text if no response was sent (acks=0)."""
 
     is_forwarded: bool | None = None
     request_header: _Header
@@ -313,7 +314,7 @@ class Logged(Struct, rename="camel", gc=False, kw_only=True):
 
 
 class _Bare(Struct, rename="camel"):
-    """The same, with bodies of any form."""
+    """A request with bodies of any form."""
 
     request_header: _Header
     principal: str
@@ -328,12 +329,12 @@ _LOGGED, _BARE = Decoder(Logged), Decoder(_Bare)
 _REQUEST, _RESPONSE = Decoder(Request), Decoder(Response)
 
 decode = _LOGGED.decode
-"""A request of the usual form. Raises `NOT_USUAL`: use `logged`, which takes others too."""
+"""Decode a request of the usual form. Raises `NOT_USUAL`: then use `logged`, which also accepts other forms."""
 
 
 def logged(json: bytes) -> Logged | None:
-    """Return a request whose bodies may be of any form: what is of another form than is known here counts as empty.
-    None where it is no whole JSON, or has neither principal nor API.
+    """Return a request with bodies of any form: a body of an unknown form counts as empty. None if the JSON is
+    incomplete, or has neither principal nor API.
     """
     try:
         return decode(json)
@@ -365,8 +366,8 @@ def _or_none(decoder: Decoder[_T], body: Raw) -> _T | None:
 
 
 def is_clients(request: Logged) -> bool:
-    """Return whether a client sent it to this broker: no replica, and no copy that the controller logs of what a broker
-    forwards.
+    """Return whether a client sent the request to this broker: neither a replica's fetch, nor the copy that the
+    controller logs of a forwarded request.
     """
     if request.is_forwarded is not False:
         return False
@@ -378,8 +379,8 @@ def is_clients(request: Logged) -> bool:
 
 
 def has_error(json: bytes) -> bool:
-    """Return whether the JSON has any error code but 0, wherever it is."""
-    # A literal is found many times faster than a pattern.
+    """Return whether the JSON has an error code other than 0 anywhere."""
+    # A literal search is many times faster than a pattern.
     return _LITERAL in json and _ANY_ERROR.search(json) is not None
 
 
@@ -390,17 +391,16 @@ _PORT_AND_NUMBERS = re.compile(r"\A\d+-\d+(?:-\d+)?")
 _OF_ANOTHER_FORM = (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError)
 
 UNREAD = Change("cluster", "", ":unread", "set", None, False, NO_ANSWER)
-"""Another client changed something, and what cannot be told."""
+"""A change of an unknown form by a client."""
 
 Row = tuple[Any, ...]
 """The columns of ALTER_REQUEST from start_ts to error_code: those of the request, then `Change`."""
 
 
 def altered(text: str, end_ts: datetime) -> list[Row]:
-    """Return the rows of a request's JSON; none of one that changes nothing, or that is no whole request (`one_line`
-    says which those are).
+    """Return the rows of a request's JSON; none if it changes nothing, or is incomplete (`one_line` reports those).
 
-    Of one that changes something, and is of a form that is not known here, one row says so: `UNREAD`.
+    A change of an unknown form becomes one row: `UNREAD`.
     """
     try:
         read = json_of(text, may_repeat=True)
@@ -414,7 +414,7 @@ def altered(text: str, end_ts: datetime) -> list[Row]:
             api,
             int(header["correlationId"]),
             header["clientId"],
-            # A copy comes from the broker that forwards.
+            # The connection of a copy is that of the broker that forwards.
             None if forwarded else client_host(read["connection"]),
             read["principal"],
             forwarded,
@@ -430,10 +430,10 @@ def altered(text: str, end_ts: datetime) -> list[Row]:
 
 
 def client_host(connection: str) -> str | None:
-    """Return the client's address in the name of a connection; None where it is of another form.
+    """Return the client's address in the name of a connection; None if the name has another form.
 
-    As Kafka names one (ServerConnectionId): ``10.0.0.1:9092-10.0.0.7:40000-1-0``, without the last number before Kafka
-    4; addresses of IPv6 as they are.
+    Kafka's form (ServerConnectionId) is ``10.0.0.1:9092-10.0.0.7:40000-1-0``, without the last number before Kafka 4;
+    IPv6 addresses are as they are.
     """
     own = _OWN_PORT.search(connection)
     host, _, rest = connection[own.end() :].rpartition(":") if own else ("", "", "")
@@ -441,15 +441,14 @@ def client_host(connection: str) -> str | None:
 
 
 def _body(body: object) -> Mapping[str, Any]:
-    """Return a body, which may be missing: where there is no response (acks=0) the log has an empty text."""
+    """Return a body, empty if it is missing: without a response (acks=0) the log has an empty string."""
     return body if isinstance(body, dict) else {}
 
 
 # -- lines of a block -------------------------------------------------------------------------------------------------
 
-# Most are laid out as by Kafka's own logging configuration,
-# `[%d] %p %m (%c)%n`. Of others (carriage returns, more behind the message, what `taken` takes out of its wrappers) the
-# end is searched.
+# Most lines have the layout of Kafka's own logging configuration, `[%d] %p %m (%c)%n`. In others (carriage returns,
+# text behind the message, wrappers that `taken` opens) the end of the request is searched.
 
 BEHIND = b" (" + LOGGER + b")"
 _JSON = JSONDecoder()
@@ -467,8 +466,9 @@ TOO_DEEP = f"JSON of more than {DEEPEST} levels"
 
 
 class Line(NamedTuple):
-    """A request's line. second, millis: its own time; in UTC where the line has a zone, else without one; json: the
-    request's, of which `request` is."""
+    """The line of a request. second, millis: its own time; in UTC if the line has a zone, else without one. json: of
+    the request, decoded as `request`.
+    """
 
     byte_pos: int
     second: datetime
@@ -478,8 +478,8 @@ class Line(NamedTuple):
 
 
 def head_of(text: bytes, begin: int, end: int) -> tuple[bytes, At | None]:
-    """Return what comes before the request of the line at a position, and the second and milliseconds of the time in
-    it; a line end, and None, where there is no request.
+    """Return the text before the request of the line at a position, with the second and milliseconds of its time; a
+    line feed and None if the line has no request.
     """
     found = text.find(MESSAGE, begin, end)
     if found < 0:
@@ -488,7 +488,7 @@ def head_of(text: bytes, begin: int, end: int) -> tuple[bytes, At | None]:
 
 
 def one_line(place: int, line: bytes) -> Line | Damaged | None:
-    """Return a line by itself, in whatever layout; None where it is not the request logger's."""
+    """Parse a single line in any layout; None if it is not a line of the request logger."""
     stripped = line.rstrip(b"\r")
     found = taken(stripped)
     if found is None:
@@ -523,8 +523,8 @@ def one_line(place: int, line: bytes) -> Line | Damaged | None:
 
 
 def clocks(start: int, text: bytes) -> Iterator[tuple[int, datetime]]:
-    """Yield (byte, time) of the request lines in a block of lines, in UTC where the line has a zone; the requests
-    themselves are not read.
+    """Yield (position, time) of the request lines in a block, in UTC if the line has a zone. The requests are not
+    parsed.
     """
     place = start
     for line in text.split(b"\n"):

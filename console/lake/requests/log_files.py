@@ -1,10 +1,9 @@
-"""The files of a request log: how their bytes are read while brokers write, rotate and pack them, what is new in each,
-and the work of reading that, in parts that can be done side by side.
+"""The files of a request log: reads while brokers write, rotate and compress them, the new lines of each file, and the
+parts that tasks read in parallel.
 
-A file is known by its content, not by its name: request.log, request.log.2026-11-21-10 and request.log.1.gz are one
-file when they begin the same. Its first line alone does not say so, since two files may begin with the same line. So
-digests at a few positions (`checkpoints`) and where it was read to are remembered. Bytes are counted as they were
-written, unpacked.
+A file is identified by its content, not by its name: request.log, request.log.2026-11-21-10 and request.log.1.gz are
+one file if they begin the same. The first line alone is not enough, since two files may begin with the same line, so
+digests at a few positions (`checkpoints`) and the end of the last read are kept. Positions count uncompressed bytes.
 """
 
 from __future__ import annotations
@@ -34,40 +33,44 @@ from console.safe_files import open_plain
 
 # -- a file while it is open: its bytes as they were written, plain or gzip, at a local path or a URI -----------------
 
-# Everything that is asked of it is asked of one descriptor: a broker renames, empties, packs and deletes its logs while
-# they are read, so a path says nothing about what was read under it a moment ago. The bytes are recognized by checks:
-# digests of the 4 KiB before a position, which are the same under any name, packed or not.
+# All reads of a file use one descriptor: a broker renames, empties, compresses and deletes its logs while they are
+# read, so a second open of a path may return another file. The bytes are recognized by checks: digests of the 4 KiB
+# before a position, which are the same under any name, compressed or not.
 
 BLOCK_BYTES = 256 << 10
 LONGEST_LINE = 64 << 20
-"""Of a request with tens of thousands of partitions some megabytes; what is longer is no log."""
+"""Limit for the bytes of a line. A request with tens of thousands of partitions has some megabytes; a file with a
+longer line is not a log.
+"""
 CHECKED_BYTES = 4096
 """Bytes before a position that its check covers."""
 SAMPLE_BYTES = 64 << 10
 _GZIP = b"\x1f\x8b"
 _SCHEMES = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "abfs"}
-"""Hadoop's names of what PyArrow calls otherwise."""
+"""Hadoop's schemes -> PyArrow's names for them."""
 
 Check = tuple[int, str]
 """A position, and the digest of the bytes before it (`LogBytes.check`)."""
 
 
 class LogChangedError(OSError):
-    """A log was emptied, replaced or deleted after it was planned to be read, and no file beside it has its lines. The
-    text says which, and nothing of its lines."""
+    """A log was emptied, replaced or deleted after its read was planned, and no file next to it has its lines. The
+    message has the path, and nothing of its lines.
+    """
 
     @staticmethod
     def of(
         path: str, why: str = "is not the file any more that was to be read, and none beside it is"
     ) -> LogChangedError:
-        """Return the error of a file."""
+        """Return the error for a file."""
         return LogChangedError(f"{path} {why}: it was rotated, emptied or deleted meanwhile")
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What a file holds. end: where the last whole line ends. checks: by position, of all that were asked for up to
-    there, and of `end`. head, tail: some of its first and last bytes, up to `end`."""
+    """The content of a file. end: end of the last whole line. checks: by position, all requested ones up to `end`, and
+    `end` itself. head, tail: samples of its first and last bytes, up to `end`.
+    """
 
     end: int
     checks: dict[int, str]
@@ -76,8 +79,9 @@ class Survey:
 
 
 class LogBytes:
-    """An open file. place: which file it is on this machine (device and inode), whatever its name; a URI is its own
-    place. size, changed: its bytes as they lie there, and when it was changed last, in nanoseconds since 1970."""
+    """An open file. place: its identity on this machine (device and inode), whatever its name; for a URI, the URI.
+    size: its bytes on disk. changed: time of its last change, in nanoseconds since 1970.
+    """
 
     def __init__(self, path: str, raw: IO[bytes], place: str, size: int, changed: int) -> None:
         self.path = path
@@ -90,7 +94,7 @@ class LogBytes:
         self._bytes = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if self.is_packed else raw
 
     def first_line(self) -> tuple[bytes, int] | None:
-        """Return the first line, 4 KiB of it at most, and where it ends; None while that is not whole. OSError,
+        """Return the first line, at most 4 KiB of it, and its end; None while it is incomplete. Raises OSError,
         EOFError.
         """
         begin = self._read_at(0, CHECKED_BYTES)
@@ -100,26 +104,27 @@ class LogBytes:
         return line, len(line) + 1 if ended else self._line_end(0)
 
     def check(self, at: int) -> str:
-        """Return the digest of the bytes before a position; empty text where the file is shorter. OSError, EOFError."""
+        """Return the digest of the bytes before a position; empty if the file is shorter. Raises OSError, EOFError."""
         begin = max(0, at - CHECKED_BYTES)
         data = self._read_at(begin, at - begin)
         return digest(data) if len(data) == at - begin else ""
 
     def has(self, checks: Sequence[Check]) -> bool:
-        """Return whether it is the file of these checks. OSError, EOFError."""
+        """Return whether the file has all these checks. Raises OSError, EOFError."""
         return all(self.check(at) == wanted for at, wanted in sorted(checks))
 
     def still_has(self, checks: Sequence[Check]) -> bool:
-        """Return whether the file has these checks again after it was read. Of gzip, never written on in place, it is
-        enough that its size stayed: what was read had its checksum at its end. OSError.
+        """Return whether the file still has these checks after a read. A gzip file is never appended to in place, so an
+        unchanged size is enough: the read verified the checksum at its end. Raises OSError.
         """
         if not self.is_packed:
             return self.has(checks)
         return self._raw.seek(0, os.SEEK_END) == self.size
 
     def survey(self, positions: Iterable[int]) -> Survey:
-        """Return what the file holds now, with the checks at these positions. Of gzip all is read; a last line without
-        an end counts there, since no broker will write on. OSError, EOFError; LogChangedError: it changed meanwhile.
+        """Return the present content of the file, with checks at these positions. A gzip file is read as a whole; its
+        last line counts also without a line end, since no broker will write on. Raises OSError, EOFError;
+        LogChangedError: the file changed meanwhile.
         """
         if self.is_packed:
             return self._survey_packed(sorted({*positions}))
@@ -133,12 +138,12 @@ class LogBytes:
         return found
 
     def blocks(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-        """Yield (byte, whole lines that begin there): all lines whose first byte is in start … end - 1, in their order.
-        Raises OSError, EOFError (gzip, cut).
+        """Yield (position, whole lines from there): in order, all lines whose first byte is in start … end - 1. Raises
+        OSError, EOFError (truncated gzip).
         """
         at = 0
         if start:
-            # A range may begin inside a line, which then is the one before's.
+            # A range may begin inside a line, which belongs to the range before.
             at = self._line_end(start - 1)
         rest = b""
         while at < end:
@@ -148,7 +153,7 @@ class LogBytes:
                 return
             cut = text.rfind(b"\n") + 1 if read else len(text)
             if at + cut > end:
-                # The line that holds the last byte is the last; with it ends what is read.
+                # The line with the last byte of the range is the last one.
                 cut = text.find(b"\n", end - at - 1) + 1 or cut
             rest = text[cut:]
             self._check_line(at + cut, len(rest))
@@ -157,7 +162,7 @@ class LogBytes:
                 at += cut
 
     def _line_end(self, at: int) -> int:
-        """Return where the line ends that has this byte."""
+        """Return the end of the line that contains this byte."""
         begin = at
         while read := self._read_at(at, CHECKED_BYTES):
             if ended := read.find(b"\n") + 1:
@@ -167,13 +172,13 @@ class LogBytes:
         return at
 
     def _check_line(self, begin: int, size: int) -> None:
-        """Raise OSError for a line that has no end in so many bytes."""
+        """Raise OSError for a line that is longer than the limit."""
         if size > LONGEST_LINE:
             where = f"from byte {begin} on"
             raise OSError(f"{self.path}: no end of a line in {LONGEST_LINE >> 20} MiB {where}: no log")
 
     def _read(self, at: int, size: int) -> bytes:
-        """Return so many bytes or fewer, as they come."""
+        """Return up to `size` bytes; a read may be short."""
         try:
             if self._bytes.tell() != at:
                 self._bytes.seek(at)
@@ -184,7 +189,7 @@ class LogBytes:
             raise OSError(f"{self.path}: damaged, or not gzip: {wrong}") from wrong
 
     def _read_at(self, at: int, size: int) -> bytes:
-        """Return so many bytes, or all that there are."""
+        """Return `size` bytes; fewer only at the end of the file."""
         found = b""
         while len(found) < size and (part := self._read(at + len(found), size - len(found))):
             found += part
@@ -219,13 +224,13 @@ class LogBytes:
 
 
 def digest(data: bytes) -> str:
-    """Return the digest of bytes, as checks have it."""
+    """Return the digest of bytes, in the form of checks."""
     return hashlib.sha256(data).hexdigest()[:16]
 
 
 @contextmanager
 def opened(path: str) -> Iterator[LogBytes]:
-    """Open a file for the context. OSError; the path is in the text."""
+    """Open a file for the context. Raises OSError; the path is in the text."""
     scheme, is_uri, rest = path.partition("://")
     if not is_uri:
         with open_plain(path, buffering=0) as raw:
@@ -244,8 +249,9 @@ def opened(path: str) -> Iterator[LogBytes]:
 @contextmanager
 def opened_as_planned(path: str, checks: Sequence[Check], patterns: Sequence[str] = ()) -> Iterator[LogBytes]:
     """Open the file that has these checks: at its path, else under another name in its folder or at one of the
-    patterns, where it is after it was rotated or packed. The checks are made again when the context ends well, since a
-    file may be emptied while it is read. LogChangedError: there is none, or it changed; OSError, EOFError (gzip, cut).
+    patterns, to which it may have been rotated or compressed. The checks are repeated at the end of the context, since
+    a file may be emptied during a read. Raises LogChangedError: no file has them, or it changed; OSError, EOFError
+    (truncated gzip).
     """
     with ExitStack() as stack:
         file = next((file for each in _candidates(path, patterns) if (file := _entered(stack, each, checks))), None)
@@ -257,8 +263,8 @@ def opened_as_planned(path: str, checks: Sequence[Check], patterns: Sequence[str
 
 
 def _entered(stack: ExitStack, path: str, checks: Sequence[Check]) -> LogBytes | None:
-    """Return the file, which the stack then closes; None where it is another, does not exist, or is packed and not
-    whole.
+    """Return the file, which the stack then closes; None if it is another file, does not exist, or is incomplete
+    gzip.
     """
     with ExitStack() as own, suppress(FileNotFoundError, IsADirectoryError, EOFError):
         file = own.enter_context(opened(path))
@@ -279,27 +285,29 @@ def _candidates(path: str, patterns: Sequence[str]) -> Iterator[str]:
     with suppress(OSError), os.scandir(folder or "/") as entries:
         beside = [f"{folder}/{each.name}" for each in entries if each.name.startswith(stem) and each.is_file()]
     found = {each for pattern in patterns if "://" not in pattern for each in glob(pattern)}  # noqa: PTH207 - absolute
-    # What is packed is read from its beginning: the others first.
+    # A gzip file is read from its beginning, so plain files go first.
     yield from sorted({*beside, *found} - {path}, key=lambda each: (each.endswith(".gz"), each))
 
 
 # -- the hour that clocks show twice ----------------------------------------------------------------------------------
 
-# Where clocks go back, the order of the lines separates the first pass from the second: times jump back once. A file
-# that begins inside that hour and goes on beyond it has the second pass alone. Of a file that lies inside the hour as a
-# whole its last change decides: it has no line that is younger. Where that decides nothing either, as of a copy that
-# was made later, the file is refused.
+# When clocks go back, the order of lines separates the first pass from the second: times jump back once. A file that
+# begins inside that hour and goes on beyond it has only the second pass. For a file that lies within the hour as a
+# whole, the time of its last change decides: no line is younger. If that does not decide either, as for a copy made
+# later, the file is refused.
 
 QUARTER = timedelta(minutes=15)
-"""No zone changes at another time than at a quarter of an hour, and none is another time than quarters off UTC."""
+"""All changes of zones are at a quarter of an hour, and all offsets from UTC are multiples of one."""
 _AT_ONCE = timedelta(minutes=1)
-"""How long after its last line a file may be changed where it is the one that the broker wrote."""
+"""Limit for the time between the last line of a file and its last change, for the original file that the broker
+wrote.
+"""
 _PACKED_SPAN = timedelta(days=8)
-"""How long the time of one packed file is thought to be at most; its last line is not known before all is unpacked."""
+"""Assumed limit for the time that one gzip file covers; its last line is unknown until all of it is decompressed."""
 
 
 def zone_problem(zone: str) -> str:
-    """Return why a name is no time zone, or empty text."""
+    """Return the reason why a name is not a time zone; empty if it is one."""
     try:
         ZoneInfo(zone)
     except (KeyError, ValueError, OSError):
@@ -309,12 +317,12 @@ def zone_problem(zone: str) -> str:
 
 
 class AmbiguousHourError(ValueError):
-    """A file lies inside an hour that the clock shows twice, and nothing says in which of the two."""
+    """A file lies inside an hour that the clock shows twice, and nothing shows in which pass."""
 
 
 @dataclass(frozen=True)
 class Twice:
-    """Times of the clock, without zone, that are shown twice: from `first` up to `end`; `shift` later again."""
+    """Clock times, without zone, that are shown twice: from `first` up to `end`; again `shift` later."""
 
     first: datetime
     end: datetime
@@ -322,7 +330,9 @@ class Twice:
 
 
 def shown_twice(zone: str, first: datetime, last: datetime) -> Twice | None:
-    """Return the first times that are shown twice among those from `first` to `last`, all without zone."""
+    """Return the first ambiguous times between `first` and `last`, all without zone; None if there are no such
+    times.
+    """
     clock = ZoneInfo(zone)
     at = first.replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
     began: datetime | None = None
@@ -341,11 +351,11 @@ def shown_twice(zone: str, first: datetime, last: datetime) -> Twice | None:
 
 
 def fold_at(file: LogBytes, zone: str, end: int) -> int | None:
-    """Return the byte from which on a file's ambiguous times are of the second pass; None: there are none, or all are
-    of the first. end: where what is read of it ends. Reads the whole file, but only where its time holds such an hour.
-    Raises OSError, AmbiguousHourError.
+    """Return the position from which a file's ambiguous times are of the second pass; None if it has no ambiguous
+    times, or all are of the first pass. end: end of the range to read. Reads the whole file, but only if its time
+    includes such an hour. Raises OSError, AmbiguousHourError.
     """
-    # Without zones that change there is nothing to look for.
+    # UTC never changes.
     if zone == "UTC":
         return None
     span = _span(file, end)
@@ -357,7 +367,7 @@ def fold_at(file: LogBytes, zone: str, end: int) -> int | None:
 
 
 def _pass_of(file: LogBytes, zone: str, last: datetime, twice: Twice) -> int | None:
-    """Return `fold_at` of a file that is inside the hour as a whole, and whose last line shows `last`."""
+    """Return `fold_at` of a file that lies inside the hour as a whole, and whose last line shows `last`."""
     clock = ZoneInfo(zone)
     first_pass, second_pass = (last.replace(tzinfo=clock, fold=fold).astimezone(timezone.utc) for fold in (0, 1))
     changed = datetime.fromtimestamp(file.changed / 1e9, timezone.utc)
@@ -374,15 +384,15 @@ def _pass_of(file: LogBytes, zone: str, last: datetime, twice: Twice) -> int | N
 
 
 def _only(shown: datetime, offset: timedelta | None) -> str:
-    """Return a zone that was so far from UTC when its clock showed that, and showed it once."""
+    """Return a zone that had this offset from UTC when its clock showed that time, and showed it only once."""
     names = sorted(available_timezones(), key=lambda name: (not name.startswith("Etc/GMT"), name))
     clocks = ((name, ZoneInfo(name)) for name in names)
     return next(name for name, clock in clocks if {clock.utcoffset(shown.replace(fold=f)) for f in (0, 1)} == {offset})
 
 
 def jump(times: Iterable[tuple[int, datetime]], twice: Twice) -> tuple[int | None, datetime | None]:
-    """Return `fold_at` by (byte, time) of all lines in their order; or the latest time, where all are shown twice and
-    none is before another: they do not show of which pass they are.
+    """Return `fold_at` by (position, time) of all lines in order. Also return the latest time if all times are
+    ambiguous and none is before another: then the lines do not show their pass.
     """
     first: datetime | None = None
     latest, is_all_inside = datetime.min, True
@@ -398,13 +408,13 @@ def jump(times: Iterable[tuple[int, datetime]], twice: Twice) -> tuple[int | Non
 
 
 def _times(file: LogBytes, start: int, end: int) -> Iterator[tuple[int, datetime]]:
-    """Yield the times that have no zone of their own, each with its byte."""
+    """Yield (position, time) for the times without a zone of their own."""
     for at, text in file.blocks(start, end):
         yield from (each for each in clocks(at, text) if each[1].tzinfo is None)
 
 
 def _span(file: LogBytes, end: int) -> tuple[datetime, datetime] | None:
-    """Return the times of the first and of the last line; of a packed file, what the last may be at most."""
+    """Return the times of the first and the last line; for a gzip file the latest time that the last line may have."""
     first = next((at for _, at in _times(file, 0, end)), None)
     if first is None:
         return None
@@ -417,34 +427,36 @@ def _span(file: LogBytes, end: int) -> tuple[datetime, datetime] | None:
     return first, latest
 
 
-# -- how far each file was read, and what is new in it ----------------------------------------------------------------
+# -- the progress in each file, and its new range ---------------------------------------------------------------------
 
 PARTS = 32
-"""Of what is new at once, about so many are made: a part costs a tenth of a second beside its lines, and a file."""
+"""Approximate count of parts for the new bytes: each part costs a tenth of a second more than its lines, and a file."""
 PART_BYTES = 64 << 20
-"""A part's least size, where there is as much: less is not worth a task of its own."""
+"""Least size of a part, if there are that many bytes: less is not worth a task."""
 LONGEST_PART = 512 << 20
-"""A part's greatest size: so much is read again when a task fails."""
+"""Greatest size of a part: a failed task reads it again."""
 
 CHECKPOINTS = tuple(256 * 4**power for power in range(24))
-"""How far behind its first line a file's content is remembered: at the beginning of the second, and on in such steps
-that of what is shorter than was read, a quarter at least is compared."""
+"""Distances behind the first line at which the content of a file is remembered. The steps are such that at least a
+quarter of the shorter content is compared.
+"""
 
 Progress = Mapping[str, Mapping[str, Any]]
 """By file (`Span.identity`), for JSON: `read`, the bytes that were read; `marks`, the digests at the checkpoints up to
-there; `last`, the digest at its end; `place`, `size` and `changed`, see `LogBytes`, as they were then, so that
-what did not change is not read again."""
+there; `last`, the digest at its end; `place`, `size` and `changed` at that time, see `LogBytes`, by which an unchanged
+file is skipped.
+"""
 
 
 class CutInPlaceError(OSError):
-    """A file lost lines that were read, and kept others: what of it is new can't be known."""
+    """A file lost lines that were read, and kept others: its new lines can't be known."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """What is to be read of a file: the lines that begin in start … end - 1, which are whole. identity: which file it
-    is, whatever its name. checks: by which the file is known again when it is read. head, tail: some of its first and
-    last bytes."""
+    """The range of a file to read: the whole lines that begin in start … end - 1. identity: of the file, whatever its
+    name. checks: by which the read recognizes the file. head, tail: samples of its first and last bytes.
+    """
 
     path: str
     start: int
@@ -457,8 +469,9 @@ class Span:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be read, and how far each of the files then is read. there: of which of the files in `progress` there
-    is one; places: of the files, by place."""
+    """The ranges to read, and the progress of each file after that. there: identities in `progress` that have a file
+    now. places: place -> path of the files.
+    """
 
     spans: tuple[Span, ...]
     progress: dict[str, dict[str, Any]]
@@ -467,8 +480,9 @@ class Plan:
 
 
 class _Seen(NamedTuple):
-    """A file as it is now. stat: its `place`, `size` and `changed`. line: the digest of its first line. line_end: where
-    that ends."""
+    """The present state of a file. stat: its `place`, `size` and `changed`. line: the digest of its first line.
+    line_end: the end of that line.
+    """
 
     path: str
     stat: Mapping[str, Any]
@@ -477,14 +491,14 @@ class _Seen(NamedTuple):
     survey: Survey
 
     def entry(self) -> dict[str, Any]:
-        """Return the file as `Progress` remembers it."""
+        """Return the entry of the file in `Progress`."""
         checks, end = self.survey.checks, self.survey.end
         marks = [checks[at] for at in checkpoints(self.line_end) if at <= end]
         return {"read": end, "marks": marks, "last": checks[end], **self.stat}
 
     def same(self, known: Mapping[str, Any]) -> tuple[bool, int]:
-        """Return whether it begins as what is remembered of a file with the same first line, as far as both go; and up
-        to which byte both are known to be the same.
+        """Return whether the file begins like a known file with the same first line, as far as both go; and the
+        position up to which both are known to be equal.
         """
         checks, end, read = self.survey.checks, self.survey.end, int(known["read"])
         same = min(self.line_end, end)
@@ -502,15 +516,15 @@ class _Seen(NamedTuple):
 
 
 def checkpoints(line_end: int) -> tuple[int, ...]:
-    """Return the positions at which the content of a file is remembered whose first line ends at a byte."""
+    """Return the positions at which the content of a file is remembered, by the end of its first line."""
     return tuple(line_end + at for at in CHECKPOINTS)
 
 
 def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
-    """Return what is new in the files since `progress`. Files that were known and are gone stay known.
+    """Return the new ranges of the files since `progress`. Known files that are gone stay known.
 
-    owner: whose log it is, as ``cluster/broker``: files of two owners are never the same. Raises OSError, EOFError
-    (gzip, cut): a file can't be read; its path is in the text. CutInPlaceError.
+    owner: owner of the log, as ``cluster/broker``: files of two owners are never the same. Raises OSError, EOFError
+    (truncated gzip): a file can't be read; its path is in the text. Raises CutInPlaceError.
     """
     known = {identity: dict(entry) for identity, entry in progress.items()}
     unread = {str(entry["place"]): identity for identity, entry in known.items()}
@@ -520,7 +534,7 @@ def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
     for path in sorted(paths):
         with opened(path) as file:
             if file.place in places:
-                continue  # it was renamed while they were opened, or has two names
+                continue  # it was renamed during this loop, or has two names
             places[file.place] = path
             stat = {"place": file.place, "size": file.size, "changed": file.changed}
             identity = unread.get(file.place)
@@ -531,11 +545,11 @@ def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
                 found = _inspect(file, stat, owner, known)
             except EOFError:
                 if path.endswith(".gz") and Path(path.removesuffix(".gz")).exists():
-                    continue  # it is being packed, and what it is packed from is there
+                    continue  # it is being compressed, and the original is still there
                 raise
             if found is not None:
                 seen.append(found)
-    # The longest first: of copies one is read, and the others are beginnings of it.
+    # The longest first: one of several copies is read, and the others are beginnings of it.
     seen.sort(key=lambda each: (-each.survey.end, each.path))
     spans = tuple(span for each in seen if (span := _new_of(each, known, now, there)))
     return Plan(spans, now, frozenset(there), places)
@@ -544,15 +558,15 @@ def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
 def _new_of(
     seen: _Seen, known: Mapping[str, dict[str, Any]], now: dict[str, dict[str, Any]], there: set[str]
 ) -> Span | None:
-    """Return what is new of a file; None: nothing. known: what is remembered of files. now: the same after those before
-    it were planned; the file is added to it, and to `there`. CutInPlaceError.
+    """Return the new range of a file; None if it has none. known: the entries before this plan. now: the same after the
+    files that were planned before; this file is added to it, and to `there`. Raises CutInPlaceError.
     """
     end = seen.survey.end
     alike = [identity for identity in now if identity.split(".", 1)[0] == seen.line]
     for identity in alike:
         begins_so, same = seen.same(now[identity])
         read = now[identity]["read"]
-        # The very file lost the end of what was read of it, and kept more than its first line.
+        # The same inode lost the end of what was read, and kept more than its first line.
         is_cut = end < read if begins_so else same > seen.line_end
         if is_cut and identity in known and known[identity]["place"] == seen.stat["place"]:
             raise CutInPlaceError(
@@ -579,7 +593,7 @@ def _new_of(
 
 
 def _inspect(file: LogBytes, stat: Mapping[str, Any], owner: str, known: Progress) -> _Seen | None:
-    """Return the present state of the file; None while it has no whole first line."""
+    """Return the present state of the file; None while its first line is incomplete."""
     first = file.first_line()
     if first is None:
         return None
@@ -590,13 +604,14 @@ def _inspect(file: LogBytes, stat: Mapping[str, Any], owner: str, known: Progres
     return _Seen(file.path, stat, line, line_end, survey)
 
 
-# -- the work of reading what is new ----------------------------------------------------------------------------------
+# -- the parts to read ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class BrokerLog:
-    """What is to be read of one broker's request log. zone: of the times in its lines, as ``Europe/Berlin``. patterns:
-    where its files lie, also those that it will be rotated to."""
+    """The ranges to read from one broker's request log. zone: of the times in its lines, as ``Europe/Berlin``.
+    patterns: of its files' paths, also those to which it rotates them.
+    """
 
     cluster_id: str
     broker_id: int
@@ -606,8 +621,9 @@ class BrokerLog:
 
 
 class Part(msgspec.Struct, frozen=True, array_like=True):
-    """A piece of a file, with all that its lines' rows need. fold_at: see `counted.to_utc`. checks, patterns: by which
-    the file is known again, and found, where it is read: see `opened_as_planned`."""
+    """A piece of a file, with everything that the rows of its lines need. fold_at: see `counted.to_utc`. checks,
+    patterns: by which the task recognizes and finds the file: see `opened_as_planned`.
+    """
 
     cluster_id: str
     broker_id: int
@@ -621,7 +637,7 @@ class Part(msgspec.Struct, frozen=True, array_like=True):
 
 
 def part_bytes(size: int) -> int:
-    """Return the bytes of a part, where `size` bytes are read at once."""
+    """Return the size of a part, if `size` bytes are read at once."""
     return min(max(PART_BYTES, -(-size // PARTS)), LONGEST_PART)
 
 
@@ -629,11 +645,11 @@ def parts_of(logs: Sequence[BrokerLog], at_most: int | None = None) -> tuple[Par
     """Return all parts of logs.
 
     Args:
-        at_most: The bytes of a part, where its file can be split; None: by how much there is (`part_bytes`).
+        at_most: size of a part in bytes, if its file can be split; None: derived from the total (`part_bytes`).
 
     Raises:
-        OSError, LogChangedError: A file can't be read.
-        zoneinfo.ZoneInfoNotFoundError: There is no such zone.
+        OSError, LogChangedError: a file can't be read.
+        zoneinfo.ZoneInfoNotFoundError: the zone is unknown.
     """
     size = at_most or part_bytes(sum(span.end - span.start for log in logs for span in log.spans))
     return tuple(part for log in logs for span in log.spans for part in _parts(log, span, size))
@@ -646,7 +662,7 @@ def _parts(log: BrokerLog, span: Span, at_most: int) -> Iterator[Part]:
         cut = [(at, min(at + size, span.end)) for at in range(span.start, span.end, size)]
         known = dict(span.checks)
         checks = {at: known.get(at) or file.check(at) for at in {each for piece in cut for each in piece}}
-    # The last line of a part may end behind it: where the span ends is checked for each.
+    # The last line of a part may end behind it, so each part has the check at the end of the span.
     always = {min(span.checks), (span.end, known[span.end])}
     for start, end in cut:
         checked = tuple(sorted({*always, (start, checks[start]), (end, checks[end])}))
@@ -654,7 +670,7 @@ def _parts(log: BrokerLog, span: Span, at_most: int) -> Iterator[Part]:
 
 
 def with_zone(part: Part, zone: str) -> Part:
-    """Return the part in another time zone. OSError, LogChangedError."""
+    """Return the part in another time zone. Raises OSError, LogChangedError."""
     if zone == part.zone:
         return part
     with opened_as_planned(part.path, part.checks, part.patterns) as file:
@@ -662,32 +678,33 @@ def with_zone(part: Part, zone: str) -> Part:
 
 
 def read_part(part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield the part's requests by the second, its changes and what is damaged, as `counted.COUNTED`; at least one row.
-    Raises OSError, EOFError (gzip, cut); LogChangedError, at the end too: then what was yielded before does not count.
+    """Yield the part's requests by the second, its changes and its damaged lines, as `counted.COUNTED`; at least one
+    row. Raises OSError, EOFError (truncated gzip); LogChangedError, also at the end: then the rows yielded before are
+    void.
     """
     whose = Whose(part.cluster_id, part.broker_id, PurePosixPath(part.path).name, part.zone, part.fold_at)
     with opened_as_planned(part.path, part.checks, part.patterns) as file:
         yield from counted(whose, file.blocks(part.start, part.end))
 
 
-# -- of which form a log is that can't be read ------------------------------------------------------------------------
+# -- the form of an unreadable log ------------------------------------------------------------------------------------
 
 FEW = 100
-"""Of so few lines or batches the share says nothing: a broker may have begun just now."""
+"""Least count of lines or batches whose share of damage is judged: with fewer, a broker may have just begun."""
 _MOST_TRIED = 10_000
-"""Requests that can't be read, behind which no other is looked for."""
+"""Limit for the unreadable requests that are tried."""
 
 
 def form_of_part(part: Part) -> Form:
-    """Return the form of a part of which nothing can be read. OSError, EOFError (gzip, cut); LogChangedError."""
+    """Return the form of a part without a readable line. Raises OSError, EOFError (truncated gzip), LogChangedError."""
     with opened_as_planned(part.path, part.checks, part.patterns) as file:
         _, text = next(iter(file.blocks(part.start, part.end)), (0, b""))
         return form_of(text)
 
 
 def unread_form(log: BrokerLog) -> Form | None:
-    """Return the form of a log of which no line can be read; None where one can, or where it has next to no lines.
-    Raises as `form_of_part`.
+    """Return the form of a log without a readable line; None if it has one, or has only a few lines. Raises as
+    `form_of_part`.
     """
     lines = tried = 0
     sample = b""

@@ -1,4 +1,4 @@
-"""`change_event`: every change that some source reports, those of the log and of polls with their authors. Pure; times
+"""`change_event`: every change that some source reports; changes of the log and of polls get their authors. Pure; times
 are microseconds since 1970.
 """
 
@@ -38,14 +38,14 @@ from console.lake.transforms.rows import Row, rows_of, table_of
 # -- polls: the differences between one and the next -----------------------------------------------------------------
 
 Seen = tuple[int, str | None, str | None]
-"""What a poll saw of an entity: time, attribute (None where the entity was deleted), and value."""
+"""A value of an entity in a poll: time, attribute (None if the entity was deleted), and value."""
 
 
 def poll_changes(cluster_id: str, entity: Entity, seen: Iterable[Seen], beats: Sequence[int]) -> Iterator[Event]:
-    """Yield changes between polls, without their authors. beats: the times of the polls of that entity type, in order.
+    """Yield the changes between polls, without their authors. beats: times of the polls of that entity type, in order.
 
-    The rows of an entity replace its former rows. A change is as old as the poll that first saw it, and at most as old
-    as the poll of that entity type before it; before the first poll nothing is known (`SINCE_BEFORE`).
+    The rows of an entity replace its former rows. A change is at the latest from the poll that first saw it, and at the
+    earliest from the poll of that entity type before; before the first poll nothing is known (`SINCE_BEFORE`).
     """
     states: dict[int, dict[str, str | None]] = defaultdict(dict)
     for ts, attr, value in seen:
@@ -69,12 +69,13 @@ def poll_changes(cluster_id: str, entity: Entity, seen: Iterable[Seen], beats: S
 
 
 TOLERANCE = 2_000_000
-"""How far the clocks of brokers and hosts may be apart, in microseconds."""
+"""Limit for the difference between the clocks of brokers and hosts, in microseconds."""
 
 
 class Author(NamedTuple):
-    """A change with its author. start, end: the time in which it was made. api: of a request; None: the journal has it.
-    is_copy: whether it is a forwarded request, of whose original a row exists too."""
+    """A change with its author. start, end: the time span in which it was made. api: of a request; None for a journal
+    entry. is_copy: whether it is a forwarded request whose original also has a row.
+    """
 
     attr: str
     op: str
@@ -89,25 +90,25 @@ class Author(NamedTuple):
 
     @property
     def by_journal(self) -> bool:
-        """Whether kac's journal reports it, and not a request log."""
+        """Whether kac's journal reports it, rather than a request log."""
         return self.api is None
 
 
 def principals(names: Iterable[str | None]) -> list[str]:
-    """Return the principals among names, each once, in order; names without a type only where none has one."""
+    """Return the distinct principals among names, sorted; names without a type only if no name has one."""
     known = {name for name in names if name is not None}
     return sorted({name for name in known if ":" in name} or known)
 
 
 _NAMELESS = ("certificate", "GSSAPI", "OAUTHBEARER", "AWS_MSK_IAM")
-"""What kac's journal writes if the settings do not determine the principal."""
+"""Names in kac's journal if the settings do not determine the principal."""
 _DEFAULT = "-1"
-"""What a topic's creation asks for to get the brokers' default: the value is unknown."""
+"""The value with which a topic's creation requests the brokers' default: the real value is unknown."""
 _NEVER = 1 << 62
 
 
 def authors_of_requests(asked: Iterable[Author]) -> Iterator[Author]:
-    """Yield the changes of requests. asked: of one entity; is_copy: those that were forwarded."""
+    """Yield the changes of requests. asked: changes of one entity; is_copy: whether the request was forwarded."""
     alike: dict[tuple[str | None, ...], list[Author]] = defaultdict(list)
     for each in asked:
         alike[each.principal, each.attr, each.op, each.value, each.api].append(each)
@@ -132,8 +133,8 @@ def author_of_journal(
     name: str | None,
     client_host: str | None,
 ) -> Author:
-    """Return a change of the journal. `append` and `subtract` become the whole list if the journal has the former one;
-    the name is the principal as brokers write it, where the journal has only the login's.
+    """Return a change of the journal. `append` and `subtract` become the whole list if the journal has the former one.
+    A plain login name becomes a principal in the form of brokers.
     """
     if op in ("append", "subtract") and old is not None and value is not None:
         op, value = "set", changed_list(old, op, value)
@@ -165,27 +166,28 @@ def author_changes(cluster_id: str, entity: Entity, authors: Iterable[Author]) -
         )
 
 
-# -- the author of a change: the requests and journal entries whose time covers it and whose content is the same -------
+# -- the author of a change: the requests and journal entries with a time that covers it and the same content ----------
 
-# If exactly one author fits, it is named; if several do, all are named; never a guess. Those whose own time covers the
-# change are preferred to those that are off by a little, and these to those that are off by more: see `STEPS`. A
+# If exactly one author fits, it is named; if several fit, all are named; never a guess. Authors whose own time covers
+# the change are preferred to those that are off by a little, and these to those that are off by more: see `STEPS`. A
 # request that set a value again fits as well as the one that changed it, if both fit in time: then both are named.
 #
-# The same content is: a value that is set; for a hidden value, its name alone; for `append` a list that has all items,
-# for `subtract` one that has none of them. A topic's deletion deletes all its attributes, its creation also sets its
-# id, and ALTER_CONFIGS, which replaces everything, deletes the configs that it does not name. A journal that does not
-# know the principal (`certificate`) gives way to requests, which do.
+# The content is the same: for a set value, if the values are equal; for a hidden value, by its name alone; for
+# `append`, if the list has all items, for `subtract`, if it has none of them. A topic's deletion deletes all its
+# attributes, its creation also sets its id, and ALTER_CONFIGS, which replaces everything, deletes the configs that it
+# does not name. A journal without the principal (`certificate`) ranks behind requests, which have it.
 
 STEPS = (0, 25_000, 250_000)
-"""How far a change may be from its request, in microseconds: not at all; on one host, where a line is logged a little
-after the request's end and its start is computed from there; and in one data centre. Requests that are further off
-count only if none is as near."""
+"""Distances of a change from its request, in microseconds: none; on one host, where a line is logged a little after the
+request's end and its start is computed from there; and in one data centre. Requests at a greater distance count only if
+none is as near.
+"""
 _ALL = "*"
 _ALL_CONFIGS = "* configs"
 
 
 class _ByTime:
-    """What authors may have changed of one attribute, in the order of its beginning."""
+    """The possible authors of one attribute's changes, by start time."""
 
     def __init__(self, offered: Iterable[Author]) -> None:
         self._offered = sorted(offered, key=lambda each: each.start)
@@ -193,13 +195,13 @@ class _ByTime:
         self._longest = max(each.end - each.start for each in self._offered)
 
     def within(self, since: int, until: int) -> Iterator[Author]:
-        """Yield what overlaps with that time."""
+        """Yield the authors whose time overlaps a time span."""
         first, last = bisect_left(self._starts, since - self._longest), bisect_right(self._starts, until)
         return (each for each in self._offered[first:last] if each.end >= since)
 
 
 def attributed(changes: Iterable[Event], authors: Sequence[Author]) -> Iterator[Event]:
-    """Yield the changes of the log and of polls with their authors; equal changes are one. All of one entity."""
+    """Yield the changes of the log and of polls with their authors; equal changes become one. All are of one entity."""
     offered: dict[str, list[Author]] = defaultdict(list)
     distinct = dict.fromkeys(changes)
     of_topic = any(change.entity_type == "topic" for change in distinct)
@@ -221,7 +223,7 @@ def attributed(changes: Iterable[Event], authors: Sequence[Author]) -> Iterator[
 
 
 def _sought(change: Event, of_topic: bool) -> Iterator[str]:
-    """Yield the attributes under which authors of a change are listed."""
+    """Yield the attributes under which the authors of a change are indexed."""
     yield change.attr
     if change.op == "delete":
         if of_topic:
@@ -231,7 +233,7 @@ def _sought(change: Event, of_topic: bool) -> Iterator[str]:
 
 
 def _covered(author: Author, of_topic: bool) -> Iterator[Author]:
-    """Yield each thing that an author may have changed."""
+    """Yield each change that an author may have made."""
     yield author
     if of_topic and author.op == "delete" and author.attr == ":topic_id":
         yield author._replace(attr=_ALL, value=None)
@@ -265,7 +267,7 @@ def _named(change: Event, found: set[tuple[int, Author]]) -> Event:
     by_request = [author for author in fitting if not author.by_journal]
     by_journal = [author for author in fitting if author.by_journal]
     alone = len(names) == 1
-    # A forwarded copy may be the one that fits, yet only its original has the client's address.
+    # A forwarded copy may fit best, but only its original has the client's address.
     own = [each for _, each in found if not (each.by_journal or each.is_copy) and each.principal in names]
     hosts = {author.client_host for author in own or by_request or by_journal}
     return change._replace(
@@ -287,7 +289,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 class Bronze(NamedTuple):
-    """Rows of the bronze tables of these names; the columns that are not needed may be missing."""
+    """Rows of the bronze tables of these names; unused columns may be missing."""
 
     kraft_record: pa.Table = schema.arrow_schema(schema.KRAFT_RECORD).empty_table()
     snapshot: pa.Table = schema.arrow_schema(schema.SNAPSHOT).empty_table()
@@ -295,14 +297,14 @@ class Bronze(NamedTuple):
     alter_request: pa.Table = schema.arrow_schema(schema.ALTER_REQUEST).empty_table()
 
 
-# -- which records are about which entities --------------------------------------------------------------------------
+# -- the entities of records -------------------------------------------------------------------------------------------
 
 NAMING = ("TopicRecord", "AccessControlEntryRecord")
-"""Records that have both a name and the id by which others name it."""
+"""Records with both a name and the id by which others refer to it."""
 OF_ENTITIES = pc.field("record_type").isin(pa.array((*TOPIC_RECORDS, *ACL_RECORDS, *OTHER_RECORDS))) & (
     (pc.field("record_type") != "PartitionChangeRecord") | pc.match_substring(pc.field("payload"), '"replicas":[')
 )
-"""The records that say something of an entity; most partitions change without their replicas."""
+"""Selects the records about an entity; most partition changes leave the replicas unchanged."""
 
 # -- the table ---------------------------------------------------------------------------------------------------------
 
@@ -313,10 +315,10 @@ def change_event(
     polls: Mapping[str, Polls],
     touched: Container[_ByEntity] | None = None,
 ) -> pa.Table:
-    """Return CHANGE_EVENT's rows of these rows. epochs, polls: of their clusters. touched: what rows are wanted of
-    (None: of everything).
+    """Return the rows of CHANGE_EVENT. epochs, polls: of the clusters in `bronze`. touched: the entities whose rows are
+    wanted (None: all).
 
-    All rows that are about an entity have to be given, and the metadata records that name its id.
+    The input must have all rows about an entity, and the metadata records that name its id.
     """
     placed, seen, asked, noted = _placed(bronze), _seen(bronze), _asked(bronze), _noted(bronze)
 
@@ -342,8 +344,8 @@ TAGS = ("entity_type", "entity_key", "entity_id")
 
 
 def tagged(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return decoded records as rows of `kraft_record`: with the entity that each is about, its type, and its key or
-    the id by which the record names it.
+    """Return decoded records as rows of `kraft_record`: with the type of the record's entity, and its key or the id in
+    the record.
     """
     rows = pa.Table.from_batches([batch])
     rows = rows.append_column("place", pa.array(range(rows.num_rows), pa.int64()))
@@ -366,7 +368,7 @@ def tagged(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def records_of(records: pa.Table) -> dict[str, list[Record]]:
-    """Return the records that are about an entity, by cluster."""
+    """Return the records about an entity, by cluster."""
     found: dict[str, list[Record]] = defaultdict(list)
     names = ("log_offset", "in_snapshot", "record_ts", "record_type", "payload", "value_hmac")
     for cluster_id, offset, in_snapshot, ts, type_, payload, hmac in rows_of(
@@ -398,7 +400,7 @@ def _asked(bronze: Bronze) -> dict[_ByEntity, list[Author]]:
 
 
 def _noted(bronze: Bronze) -> dict[_ByEntity, list[Author]]:
-    # A change whose end was read later than its beginning stands there twice.
+    # A change whose end was read later than its beginning has two rows.
     order = [(name, "ascending") for name in (*schema.JOURNAL.key, "read_ts")]
     rows = bronze.journal.sort_by(order) if bronze.journal.num_rows else bronze.journal
     last = dict(zip(rows_of(rows, *schema.JOURNAL.key), range(rows.num_rows), strict=True))
@@ -409,7 +411,7 @@ def _noted(bronze: Bronze) -> dict[_ByEntity, list[Author]]:
 
 
 def _grouped(make: Callable[..., T], rows: Iterable[Row]) -> dict[_ByEntity, list[T]]:
-    """Return what is made of the columns after those of the entity, by entity."""
+    """Return the objects made from the columns after those of the entity, by entity."""
     found: dict[_ByEntity, list[T]] = defaultdict(list)
     for cluster_id, type_, key, *rest in rows:
         found[cluster_id, type_, key].append(make(*rest))

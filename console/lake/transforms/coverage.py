@@ -1,4 +1,4 @@
-"""Which of a cluster's time is covered by polls or its log. Pure; times are microseconds since 1970."""
+"""The time of a cluster that polls or its log cover. Pure; times are microseconds since 1970."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from statistics import median
 from typing import NamedTuple
 
 LOG = ("kraft_log", "kraft_snapshot")
-"""The sources of changes that are the metadata log."""
+"""The sources of changes from the metadata log."""
 
 
 class Covered(NamedTuple):
     """The time that a cluster's metadata log covers, as far as its changes show.
 
-    holes: from when until when a part of it is missing, in order. whole: the time of the first snapshot, if it begins
-    with one: what that lacks did not exist.
+    holes: (begin, end) of missing parts, in order. whole: time of the first snapshot, if the log begins with one: an
+    entity that it lacks did not exist.
     """
 
     first: int
@@ -26,7 +26,7 @@ class Covered(NamedTuple):
     whole: int | None = None
 
     def merged(self, more: Covered) -> Covered:
-        """Return the covered time with what further changes show."""
+        """Return the covered time, extended by that of further changes."""
         holes: dict[int, int] = {}
         for begins, ends in (*self.holes, *more.holes):
             holes[ends] = min(begins, holes.get(ends, begins))
@@ -36,12 +36,12 @@ class Covered(NamedTuple):
 
     @property
     def reaches(self) -> int:
-        """Up to when nothing is missing."""
+        """The end of the time without a hole."""
         return min([self.last, *(begins for begins, _ in self.holes)])
 
 
 class Polls:
-    """The polls of a cluster: their times in order, by entity type; and the brokers that any of them has seen."""
+    """The polls of a cluster: their times in order, by entity type; and the brokers seen in any of them."""
 
     def __init__(self, times: Mapping[str, Sequence[int]], brokers: Iterable[str]) -> None:
         self.times = times
@@ -49,7 +49,7 @@ class Polls:
 
     @staticmethod
     def of(read: Iterable[tuple[str, Iterable[int]]], brokers: Iterable[str]) -> Polls:
-        """Return the polls. read: entity types, with commas, and the times at which they were read, in any order."""
+        """Return the polls. read: entity types, separated by commas, and the times of their polls, in any order."""
         times: dict[str, array[int]] = {}
         for types, when in read:
             of_types = array("q", sorted(set(when)))
@@ -59,7 +59,7 @@ class Polls:
         return Polls(times, brokers)
 
     def sure(self, entity_type: str, covered: Covered | None) -> int | None:
-        """Return the last poll that the log, up to its first hole, reaches; None: it reaches none."""
+        """Return the last poll that the log, up to its first hole, reaches; None if it reaches no poll."""
         if covered is None:
             return None
         times = self.times.get(entity_type, ())
@@ -67,7 +67,7 @@ class Polls:
         return times[reached - 1] if reached else None
 
     def shown(self, entity_type: str, after: int, covered: Covered | None) -> int | None:
-        """Return the first poll from a time on; None where there is none, or the log covers it."""
+        """Return the first poll from a time on; None if it does not exist, or the log covers it."""
         times = self.times.get(entity_type, ())
         place = bisect_left(times, after)
         if place == len(times):
@@ -79,17 +79,16 @@ class Polls:
 
 
 TIMES_THE_USUAL = 3
-"""A cluster is unobserved if the next poll is later than so many of its usual intervals."""
+"""A cluster is unobserved if the next poll is later than this multiple of its usual interval."""
 
 
 def coverage_gaps(
     times: Mapping[str, Sequence[int]], covered: Covered | None, until: int
 ) -> Iterator[tuple[int, int | None]]:
-    """Yield the gaps in which a cluster was not polled and no metadata log covers it, from when until when (None: it
-    lasts).
+    """Yield (begin, end) of the gaps without polls that no metadata log covers; end: None while a gap lasts.
 
-    times: of its polls, in order, by entity type; the usual interval is the median of the type that is polled the least
-    often. until: the time until which polls may be missing.
+    times: of the polls, in order, by entity type; the usual interval is the median for the type with the least frequent
+    polls. until: the time until which polls may be missing.
     """
     lists = {id(each): each for each in times.values()}.values()  # most types are polled together
     usual = [median(b // 1000 - a // 1000 for a, b in pairwise(each)) for each in lists if len(each) > 1]

@@ -1,10 +1,11 @@
-"""`drift`: what differs now: a broker from its cluster's others, a cluster from the lake's, all from a baseline.
+"""`drift`: values that differ now: of a broker from its cluster's others, of a cluster from the lake's, all from a
+baseline.
 
-The majority is the value that most have. If two values are equally frequent, "not set" wins; in any other tie nothing
-is marked, and nothing between two clusters. A hidden value equals any other hidden value, and differs from "not set".
-Lists that brokers take for sets are compared by what is in them.
+The majority is the most frequent value. If two values are equally frequent, "not set" wins; in any other tie nothing is
+marked, and nothing between two clusters. A hidden value equals any other hidden value, and differs from "not set".
+Lists that brokers treat as sets are compared as sets.
 
-- broker: the value that counts for each broker, its own or the cluster's default; without those that differ by nature:
+- broker: the effective value of each broker, its own or the cluster's default; without those that differ by nature:
   ids, addresses, folders, racks, its own key and certificate.
 - cluster: topics among the clusters that have one of that name, quotas among those that have one of that entity, the
   brokers' defaults and the quotas of default entities among all; without throttles, which go with moves.
@@ -33,8 +34,9 @@ from console.model.unordered import as_it_counts, differ
 
 
 class Peer(NamedTuple):
-    """One that is compared. own: its value, which the operator can change; holds: the value that counts; None: not
-    set. since: None: since before anything was known."""
+    """A value to compare. own: the entity's own value, which the operator can change; holds: the effective value; None:
+    not set. since: None if it was set before anything was known.
+    """
 
     cluster_id: str
     entity_type: str
@@ -48,7 +50,7 @@ class Peer(NamedTuple):
 def _row(
     peer: Peer, scope: str, wanted: str | None, counts: tuple[int, int], since: int | None, severity: str | None = None
 ) -> Row:
-    """Return a row of `drift`. counts: the peers, and how many of them differ."""
+    """Return a row of `drift`. counts: the number of peers, and of those that differ."""
     key = f"{peer.entity_type}:{peer.entity_key}"
     severity = severity or severity_of(peer.entity_type, peer.attr)
     return (peer.cluster_id, scope, key, peer.attr, wanted, peer.own, *counts, since, severity)
@@ -58,11 +60,11 @@ def _row(
 
 
 def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Row]:
-    """Yield the peers that differ from the majority. peers: all that are compared, those without a value too."""
+    """Yield the peers that differ from the majority. peers: all compared ones, also those without a value."""
     alike: dict[str | None, list[Peer]] = defaultdict(list)
     for peer in peers:
         alike[peer.holds and as_it_counts(peer.attr, peer.holds)].append(peer)
-    # Of equally frequent values the one that some inherit wins.
+    # Among equally frequent values, one that a peer inherits wins.
     scores = {holds: (len(each), any(peer.own is None for peer in each)) for holds, each in alike.items()}
     top = max(scores.values())
     winners = [holds for holds, score in scores.items() if score == top]
@@ -84,7 +86,7 @@ def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Row]:
 
 
 def from_baseline(values: Sequence[Peer], baseline: Sequence[Wanted]) -> Iterator[Row]:
-    """Yield what differs from a baseline; peers: the entities of a cluster that a wanted value is for."""
+    """Yield the differences from a baseline. peers: the entities of a cluster that a wanted value applies to."""
     by_entity: dict[tuple[str, str, str], dict[str, Peer]] = defaultdict(dict)
     for peer in values:
         by_entity[peer[:3]][peer.attr] = peer
@@ -96,7 +98,7 @@ def from_baseline(values: Sequence[Peer], baseline: Sequence[Wanted]) -> Iterato
     patterns = [(re.compile(each.names.pattern), re.compile(each.clusters.pattern)) for each in baseline]
     compared: dict[tuple[str, str, str, int], list[Peer]] = defaultdict(list)
     for entity in there:
-        last: dict[str, int] = {}  # the last rule that fits counts, attribute by attribute
+        last: dict[str, int] = {}  # the last matching rule counts, attribute by attribute
         for place, (wanted, (names, of_clusters)) in enumerate(zip(baseline, patterns, strict=True)):
             if wanted.entity_type == entity[1] and names.search(entity[2]) and of_clusters.search(entity[0]):
                 last[wanted.attr] = place
@@ -113,15 +115,15 @@ def from_baseline(values: Sequence[Peer], baseline: Sequence[Wanted]) -> Iterato
 # -- the table -------------------------------------------------------------------------------------------------------
 
 A_PAIR = 2
-"""Clusters of which neither is the odd one."""
+"""Number of clusters without a majority: neither of two is the outlier."""
 _OF_EACH_CLUSTER = (":topic_id", UNOBSERVED)
 _STATIC = "STATIC_BROKER_CONFIG"
 
 
 def drift_within(current: pa.Table, seen: pa.Table, baseline: Sequence[Wanted] = ()) -> pa.Table:
-    """Return DRIFT's rows of one cluster by itself: of brokers, and of the user's baseline. current: the current rows
-    of `history` of its brokers (with a baseline of all), with `first_poll`: when a poll, or a snapshot of the log,
-    first showed something of the cluster. seen: the rows of `snapshot` with the state of its brokers.
+    """Return DRIFT's rows within one cluster: of brokers, and of the user's baseline. current: the current rows of
+    `history` of its brokers (with a baseline: of all entities), with `first_poll`: time at which a poll, or a snapshot
+    of the log, first showed the cluster. seen: the rows of `snapshot` with the state of its brokers.
     """
     now = list(_now(current))
     brokers = list(_brokers([peer for peer in now if peer.entity_type == "broker"], seen))
@@ -134,8 +136,8 @@ def drift_within(current: pa.Table, seen: pa.Table, baseline: Sequence[Wanted] =
 
 
 def drift_between(current: pa.Table, everywhere: Collection[str]) -> pa.Table:
-    """Return DRIFT's rows of entities among clusters. current: as for `drift_within`, all of each entity that is among
-    them. everywhere: the clusters of the lake.
+    """Return DRIFT's rows between clusters. current: as for `drift_within`, complete for each entity in it. everywhere:
+    the clusters of the lake.
     """
     odd = (outliers(peers, "cluster") for peers in _clusters(list(_now(current)), everywhere) if len(peers) > A_PAIR)
     return table_of(DRIFT, chain.from_iterable(odd))
@@ -149,7 +151,7 @@ def _grouped(peers: Iterable[Peer], *names: str) -> Iterable[list[Peer]]:
 
 
 def _now(current: pa.Table) -> Iterator[Peer]:
-    """Yield all values that are current."""
+    """Yield all current values."""
     names = ("attr", "new_value", "is_deleted", "source", "valid_from", "first_poll")
     for cluster_id, type_, key, attr, value, is_deleted, source, since, first_poll in rows_of(current, *ENTITY, *names):
         own = None if is_deleted else HIDDEN if value is None else value
@@ -158,8 +160,8 @@ def _now(current: pa.Table) -> Iterator[Peer]:
 
 
 def _brokers(rows: Sequence[Peer], seen: pa.Table) -> Iterator[Peer]:
-    """Yield every broker with every attribute that one of them has or inherits; `holds`: the value that counts: the
-    broker's own at run time, else the cluster's default, else its file's.
+    """Yield each broker with each attribute that one of them has or inherits. `holds`: the effective value: the
+    broker's own at run time, else the cluster's default, else that of its file.
     """
     members: dict[str, set[str]] = defaultdict(set)
     for peer in rows:
@@ -177,16 +179,14 @@ def _brokers(rows: Sequence[Peer], seen: pa.Table) -> Iterator[Peer]:
 
 
 def _in_files(seen: pa.Table) -> set[Row]:
-    """Return cluster, broker and attribute, where the value, when last seen, was in the broker's server.properties."""
+    """Return the (cluster, broker, attribute) whose value was last seen in the broker's server.properties."""
     names = ("cluster_id", "entity_key", "attr", "source")
     last = {row[:3]: row[3] for row in rows_of(seen.sort_by("observed_ts"), *names)}
     return {key for key, source in last.items() if source == _STATIC}
 
 
 def _clusters(now: Sequence[Peer], everywhere: Collection[str]) -> Iterator[list[Peer]]:
-    """Yield the values of clusters under one name: each cluster that is compared, with each attribute that one of them
-    has.
-    """
+    """Yield the values of clusters under one name: each compared cluster, with each attribute that one of them has."""
     rows = [peer for peer in now if peer.entity_type in ("topic", "quota") or _is_default(peer)]
     having: dict[tuple[str, str], set[str]] = defaultdict(set)
     for peer in rows:
@@ -202,7 +202,7 @@ def _clusters(now: Sequence[Peer], everywhere: Collection[str]) -> Iterator[list
 
 
 def _is_default(peer: Peer) -> bool:
-    """Return whether it is about the brokers' common default, or default entities alone."""
+    """Return whether a value is of the brokers' common default, or of default entities only."""
     if peer.entity_type == "quota":
         return "=" not in peer.entity_key.replace(f"={DEFAULT}", "")
     return peer.entity_type == "broker" and peer.entity_key == DEFAULT

@@ -1,7 +1,7 @@
-"""`history`: each value of each attribute of each entity, from when until when, and who set it.
+"""`history`: each value of each attribute of each entity, with its time span and its author.
 
 Several sources report the same change: it becomes one row, with the best source (the log, its snapshots, polls, the
-journal, requests in this order), the time of the most exact one, and the author. Setting the same value again makes no
+journal, requests in this order), the time from the most exact one, and the author. Setting the same value again adds no
 row. Pure; times are microseconds since 1970.
 """
 
@@ -21,21 +21,22 @@ from console.lake.transforms.kraft_changes import SINCE_BEFORE, Event, sha256
 from console.lake.transforms.rows import Row, rows_of, table_of
 
 NEVER = Polls({}, ())
-"""Of a cluster that was not polled."""
+"""The polls of a cluster that was never polled."""
 POLL = "poll"
-"""The source of what a poll shows without a change of its own."""
+"""The source of a value in a poll that is no change by itself."""
 AUTHORS = ("journal", "request_log")
 _SEEN = ("snapshot", POLL)
 _ADDS = ("append", "subtract")
 _RANKS = {"kraft_log": 0, "kraft_snapshot": 1, "journal": 2, "request_log": 3, "snapshot": 4, POLL: 5}
-"""The order at one time: a poll shows the result of changes before it."""
+"""The order of events at one time: a poll shows the result of the changes before it."""
 _BEST = ("kraft_log", "kraft_snapshot", "snapshot", "journal", "request_log")
 
 
 class _Event:
-    """A change, or what a poll shows, with the time and the value that follow from the others. keeps: a deletion counts
-    though no value is known. in_log: the metadata log covers that time. by_log: of a `poll`: it is a snapshot of the
-    log."""
+    """A change, or a value in a poll, with the time and the value that follow from the other events. keeps: a deletion
+    counts even if no value is known. in_log: the metadata log covers that time. by_log: of a `poll` event: it stands
+    for a snapshot of the log.
+    """
 
     __slots__ = ("by_log", "digest", "in_log", "keeps", "op", "source", "told", "ts", "value")
 
@@ -47,11 +48,11 @@ class _Event:
 
     @property
     def is_set(self) -> bool:
-        """Whether there is a value after it."""
+        """Whether the attribute has a value after it."""
         return self.op != "delete"
 
     def order(self) -> tuple[Any, ...]:
-        """Return a key for sorting that does not depend on the order of the input; what is empty comes first."""
+        """Return a sort key that does not depend on the order of the input; empty values come first."""
         told = self.told
         texts = (self.op, self.value, self.digest, told.principal, told.client_id)
         offset = -1 if told.log_offset is None else told.log_offset
@@ -65,7 +66,7 @@ class _Event:
 def _counted(events: Sequence[Event], polls: Polls, covered: Covered | None) -> list[_Event]:
     """Return the events of an attribute, and a `poll` at the first poll after an event that the log does not cover.
 
-    Where the log covers everything, requests and the journal only name its authors (`attribution`) and are no changes.
+    If the log covers everything, requests and the journal only name its authors (`attribution`) and are not changes.
     """
     made: list[_Event] = []
     shown: set[tuple[int, bool]] = set()
@@ -73,7 +74,7 @@ def _counted(events: Sequence[Event], polls: Polls, covered: Covered | None) -> 
     times = polls.times.get(first.entity_type, ())
     sure = polls.sure(first.entity_type, covered)
     known = [each for each in (times[0] if times else None, covered.first if covered else None) if each is not None]
-    # No poll shows these, and no metadata log, or not as requested.
+    # No poll and no metadata log shows these, or not as requested.
     can_be_shown = first.entity_type != "broker-logger" and not first.attr.startswith(":reassignment/")
     by_poll = can_be_shown and (first.entity_type != "broker" or first.entity_key in (DEFAULT, *polls.brokers))
     for event in events:
@@ -97,7 +98,7 @@ def _counted(events: Sequence[Event], polls: Polls, covered: Covered | None) -> 
     for ts, by_log in sorted(shown):  # their values are not known yet
         of_poll = Event(first.cluster_id, ts, SINCE_BEFORE, None, *attribute, "", None, None, POLL)
         made.append(_Event(of_poll, by_log=by_log))
-    # A controller whose clock is behind its predecessor's does not change the log's order.
+    # If a new controller's clock is behind, the order of the log still counts.
     latest = 0
     for each in sorted(
         (each for each in made if each.source in LOG),
@@ -108,7 +109,7 @@ def _counted(events: Sequence[Event], polls: Polls, covered: Covered | None) -> 
 
 
 def _place_in_log(event: Event, covered: Covered | None) -> tuple[bool, tuple[int, int] | None]:
-    """Return whether the log covers it, and the hole of the log in which it may have been."""
+    """Return whether the log covers an event, and the hole of the log that may include it, or None."""
     if covered is None:
         return False, None
     ends, began = event.event_ts, event.event_ts - event.ts_uncertainty_ms * 1000
@@ -135,8 +136,8 @@ def _valued(events: list[_Event], of_type: str, attr: str) -> list[_Event]:
 
 
 def _answer(events: list[_Event]) -> None:
-    """Set the value of each `poll`: the state after the last difference between polls, or of the log; without any, that
-    nothing is set.
+    """Set the value of each `poll`: the state after the last difference between polls, or of the log; without any, the
+    attribute is not set.
     """
     of_polls: _Event | None = None
     of_log: _Event | None = None
@@ -153,7 +154,7 @@ def _answer(events: list[_Event]) -> None:
 
 
 def _complete_lists(events: list[_Event]) -> None:
-    """Replace `append` and `subtract` by the whole list, if the former one is known. If nothing was set, brokers start
+    """Replace `append` and `subtract` by the whole list, if the former one is known. If no value was set, brokers start
     from their own default, which is unknown.
     """
     now: str | None = None
@@ -184,7 +185,7 @@ def _without_early_polls(events: list[_Event]) -> list[_Event]:
 
 def _without_echoes(events: list[_Event], of_type: str, attr: str) -> list[_Event]:
     """Return the events without polls that show less than is known: a hidden value that is still set, one of many
-    endpoints, nothing of a broker that is down.
+    endpoints, no values of a broker that is down.
     """
     kept = []
     of_log: _Event | None = None
@@ -204,7 +205,7 @@ def _without_echoes(events: list[_Event], of_type: str, attr: str) -> list[_Even
 
 
 def _changes(last: _Event | None, each: _Event) -> bool:
-    """Return whether it is another value than the last event's."""
+    """Return whether the value differs from that of the last event."""
     if last is None:
         return each.is_set or each.keeps
     if each.is_set is not last.is_set:
@@ -216,7 +217,7 @@ def _changes(last: _Event | None, each: _Event) -> bool:
         told_again = last.digest is None and each.source != last.source and last.source in AUTHORS
         since = each.ts - max(each.told.ts_uncertainty_ms, 0) * 1000
         return each.source in AUTHORS and not (told_again and since - TOLERANCE <= last.ts)
-    # Of a credential the log has more than a poll shows: the same value in a poll is no change.
+    # The log has more of a credential than a poll: an equal value in a poll is no change.
     if each.source in _SEEN and each.value is not None and each.value == last.value:
         return False
     return each.digest != last.digest
@@ -226,8 +227,8 @@ def _changes(last: _Event | None, each: _Event) -> bool:
 
 
 def entity_history(events: Iterable[Event], polls: Polls, covered: Covered | None) -> Iterator[Row]:
-    """Yield the rows of an entity. events: all rows of `change_event` that are about it. polls, covered: of its
-    cluster. What the first poll of a cluster shows is valid from that poll.
+    """Yield the rows of an entity. events: all its rows of `change_event`. polls, covered: of its cluster. Values in
+    the first poll of a cluster are valid from that poll.
     """
     by_attr: dict[str, list[Event]] = defaultdict(list)
     for event in events:
@@ -249,7 +250,7 @@ def entity_history(events: Iterable[Event], polls: Polls, covered: Covered | Non
 
 
 def _rows(attribute: tuple[str, str, str, str], changes: list[tuple[_Event, list[_Event]]]) -> Iterator[Row]:
-    """Yield a row for each change, with what its repeated reports add."""
+    """Yield a row for each change, combined with further reports of the same change."""
     times: list[int] = []
     for told, _ in changes:
         # Two changes within the clock's millisecond get times a microsecond apart.
@@ -264,8 +265,8 @@ def _rows(attribute: tuple[str, str, str, str], changes: list[tuple[_Event, list
 
 
 def _author(told: Event, echoes: Iterable[_Event]) -> tuple[str | None, str]:
-    """Return the author that was determined for a change of the log or of polls; else the one who reports it, with all
-    who report the same at that time.
+    """Return the author that was determined for a change of the log or of polls; else its reporter, together with all
+    others that report the same at that time.
     """
     if told.source not in AUTHORS:
         return told.principal, told.attribution
@@ -279,7 +280,7 @@ def _author(told: Event, echoes: Iterable[_Event]) -> tuple[str | None, str]:
 
 
 def history(change_event: pa.Table, polls: Mapping[str, Polls], covers: Mapping[str, Covered]) -> pa.Table:
-    """Return HISTORY's rows of entities, of all that `change_event` has of them. polls, covers: of their clusters."""
+    """Return HISTORY's rows of entities, from all their rows of `change_event`. polls, covers: of their clusters."""
     by_entity: dict[tuple[str, str, str], list[Event]] = defaultdict(list)
     for event in map(Event._make, rows_of(change_event, *Event._fields)):
         by_entity[event.cluster_id, event.entity_type, event.entity_key].append(event)
@@ -292,7 +293,7 @@ def history(change_event: pa.Table, polls: Mapping[str, Polls], covers: Mapping[
 
 
 def gaps(cluster_id: str, polls: Polls, covered: Covered | None, until: int) -> pa.Table:
-    """Return HISTORY's rows of the time in which a cluster was not observed. until: of the latest poll of any
+    """Return HISTORY's rows of the time in which a cluster was not observed. until: time of the latest poll of any
     cluster.
     """
     found = (

@@ -1,9 +1,10 @@
-"""What metadata records set and delete: facts, each of one attribute of one entity; and the changes that follow. Pure.
+"""Facts in metadata records, each a set or deleted attribute of one entity; and the changes that follow from them.
+Pure.
 
-A record of the log is a change. A snapshot shows the state: it reports a change only if the log and the snapshots
-before it end in another state, since then a part of the log is missing. Both follow from the neighbours of each fact in
-the order of its attribute: snapshots cut the log into epochs, 0 before the first, and between a fact and the next lie
-as many snapshots without its attribute as their epochs differ.
+A record of the log is a change. A snapshot has the state: it reports a change only if the log and the snapshots before
+it end in another state, since then a part of the log is missing. Both follow from the neighbours of each fact among
+those of its attribute in order: snapshots cut the log into epochs, 0 before the first, and the number of snapshots
+between two facts that lack the attribute is the difference of their epochs.
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ _OF_BROKER = (":endpoints", ":rack", ":fenced")
 
 
 class Fact(NamedTuple):
-    """What a record sets, or deletes. value: None if hidden. told: false if the record deletes an attribute that it
-    does not name."""
+    """An attribute that a record sets or deletes. value: None if hidden. told: false if the record deletes an attribute
+    that it does not name.
+    """
 
     entity: Entity
     attr: str
@@ -56,7 +58,7 @@ class Fact(NamedTuple):
 
 
 class Names:
-    """What records name that others have by an id alone: topics, and ACLs with their key and attribute."""
+    """The names behind ids that other records use: topics, and ACLs with their key and attribute."""
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
         self.topics: dict[str, str] = {}
@@ -69,7 +71,7 @@ class Names:
 
 
 def facts(type_: str, f: Mapping[str, Any], hmac: str | None, names: Names) -> Iterator[Fact]:
-    """Yield what a record sets and deletes; nothing where a name is unknown. hmac: of its hidden value."""
+    """Yield the facts of a record; none if a name is unknown. hmac: of its hidden value."""
     match type_:
         case "ConfigRecord":
             of = entities.named(entities.CONFIG_TYPES, f["resourceType"])
@@ -104,7 +106,7 @@ def _of_topic(type_: str, topic: Entity, f: Mapping[str, Any]) -> Iterator[Fact]
     elif type_ == "PartitionRecord":
         yield Fact(topic, ":partitions", str(f["partitionId"] + 1))
     if f.get("partitionId") == 0 and f.get("replicas") is not None:
-        # A topic's replication is that of its first partition, without the replicas that a reassignment will remove.
+        # The first partition determines a topic's replication, without the replicas that a reassignment will remove.
         yield Fact(topic, ":replication", str(len(f["replicas"]) - len(f.get("removingReplicas") or ())))
 
 
@@ -139,7 +141,7 @@ class Record(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A fact of an entity, with its place in the log. digest: SHA-256 of the value, or the HMAC of a hidden one."""
+    """A fact of an entity, with its position in the log. digest: SHA-256 of the value, or the HMAC of a hidden one."""
 
     attr: str
     is_set: bool
@@ -153,13 +155,13 @@ class Placed(NamedTuple):
 
 @lru_cache(1 << 16)
 def sha256(value: str) -> str:
-    """Return SHA-256 in hex of a text's UTF-8."""
+    """Return the SHA-256 of a text's UTF-8, in hex."""
     return hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def placed_facts(records: Sequence[Record], names: Names | None = None) -> dict[Entity, list[Placed]]:
-    """Return the facts of records, by entity. records: in any order. names: None: all that name an id are among the
-    records. Topics and ACLs of unknown name are left out.
+    """Return the facts of records, by entity. records: in any order. names: None if `records` has all that name an id.
+    Topics and ACLs of unknown name are left out.
     """
     names = Names(records) if names is None else names
     topics: dict[str, list[Record]] = defaultdict(list)
@@ -185,15 +187,15 @@ def _place(record: Record, names: Names, found: dict[Entity, list[Placed]]) -> N
             found[entity].append(Placed(attr, False, None, None, told, record.offset, False, record.ts))
 
 
-# -- partitions of a topic that were created at once -----------------------------------------------------------------
+# -- partitions of a topic that were created together ------------------------------------------------------------------
 
 ONE_CHANGE = 1_000_000
-"""How many microseconds the records of one change, next to each other in the log, may be apart."""
+"""Limit in microseconds between consecutive records of one change."""
 
 
 def _topic_facts(records: Iterable[Record], names: Names, configs: Iterable[str]) -> Iterator[Placed]:
-    """Yield facts of the records of one topic id. configs: all that the topic ever had: a deletion deletes each of
-    them; if it was deleted before, nothing changes.
+    """Yield the facts from the records of one topic id. configs: all configs that the topic ever had: a deletion
+    deletes each of them; if one was deleted before, nothing changes.
     """
     ordered = sorted(records, key=lambda each: (each.in_snapshot, each.offset, each.type))
     values: dict[str, str] = {}
@@ -214,8 +216,8 @@ def _topic_facts(records: Iterable[Record], names: Names, configs: Iterable[str]
 
 
 def _at_once(record: Record, then: Record) -> bool:
-    """Return whether both are of partitions that were created at once, though the clock went on: the last one has the
-    values of all. All of a snapshot are at once.
+    """Return whether both records are of partitions created together, even if their times differ: the last record has
+    the values for all. All records of a snapshot belong together.
     """
     if not record.type == then.type == "PartitionRecord" or record.in_snapshot is not then.in_snapshot:
         return False
@@ -227,10 +229,11 @@ def _at_once(record: Record, then: Record) -> bool:
 # -- changes ---------------------------------------------------------------------------------------------------------
 
 SINCE_BEFORE = -1
-"""The uncertainty of what the first poll of a cluster shows: it was set before, at an unknown time."""
+"""The uncertainty of values in the first poll of a cluster: they were set before, at an unknown time."""
 FIRST_OFFSETS = 10
 """A log with a record below this offset is complete from its beginning: before it are only the control records of its
-first leader."""
+first leader.
+"""
 
 
 class Event(NamedTuple):
@@ -256,8 +259,7 @@ class Event(NamedTuple):
 class Epochs:
     """The snapshots of a cluster's log, and whether the log is complete from its beginning.
 
-    snapshots: the time of each, by the offset that it ends at. first: the first offset of the log itself; None: it has
-    no record.
+    snapshots: end offset -> time. first: the first offset of the log itself; None if it has no record.
     """
 
     def __init__(self, snapshots: Mapping[int, int], first: int | None) -> None:
@@ -267,18 +269,18 @@ class Epochs:
 
     def of(self, fact: Placed) -> int:
         """Return the epoch of a fact; facts of a snapshot belong to the epoch that begins with it. A snapshot ends
-        before its offset, so it comes before the record of the log that has that offset.
+        before its offset, so it comes before the record of the log with that offset.
         """
         return bisect_right(self._offsets, fact.offset)
 
     def began(self, epoch: int) -> int | None:
-        """Return the time of the snapshot that an epoch begins with; None: it begins with none, or there is no such
-        epoch.
+        """Return the time of the snapshot that begins an epoch; None if no snapshot does, or the epoch does not
+        exist.
         """
         return self._times[epoch] if 0 <= epoch < len(self._times) else None
 
     def then(self, epoch: int) -> tuple[int, int] | None:
-        """Return time and offset of the snapshot that ends an epoch."""
+        """Return time and offset of the snapshot that ends an epoch; None if it is the last one."""
         time = self.began(epoch + 1)
         return None if time is None else (time, self._offsets[epoch])
 
@@ -303,7 +305,7 @@ def kraft_changes(cluster_id: str, entity: Entity, facts: Iterable[Placed], epoc
             end = epochs.then(epoch) if fact.is_set else None
             if end is not None:
                 following = placed[place + 1] if place + 1 < len(placed) else None
-                # The next snapshot lacks what the fact has set, and no record deletes it.
+                # The next snapshot lacks the fact's attribute, and no record deletes it.
                 if following is None or following[0] - epoch - following[3].in_snapshot > 0:
                     since = _ms_since(end[0], fact.ts, epochs.began(epoch))
                     yield Event(
@@ -313,7 +315,7 @@ def kraft_changes(cluster_id: str, entity: Entity, facts: Iterable[Placed], epoc
 
 
 def _own_change(epoch: int, fact: Placed, last: tuple[int, Placed] | None, epochs: Epochs) -> tuple[str, int] | None:
-    """Return source and uncertainty of the change that a fact makes; None: it makes none."""
+    """Return source and uncertainty of the change that a fact makes; None if it makes no change."""
     was_set = last is not None and last[1].is_set and epoch - last[0] - fact.in_snapshot == 0
     if not fact.in_snapshot:
         nothing_known = last is None and epoch == 0 and not epochs.from_beginning
@@ -324,6 +326,6 @@ def _own_change(epoch: int, fact: Placed, last: tuple[int, Placed] | None, epoch
 
 
 def _ms_since(then: int, *known: int | None) -> int:
-    """Return milliseconds from the later of the known times to `then`."""
+    """Return the milliseconds from the latest of the known times to `then`."""
     times = [each // 1000 for each in known if each is not None]
     return max(0, then // 1000 - max(times)) if times else SINCE_BEFORE

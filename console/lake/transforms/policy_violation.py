@@ -1,10 +1,10 @@
-"""`policy_violation`: what violates or violated a policy, from when until when.
+"""`policy_violation`: violations of policies, present and former, each with its time span.
 
-Each policy is judged, for each entity and attribute that it is about, at every change of what it depends on: the value,
-whether the entity exists, what it inherits, and what it is compared with. Adjacent times of violation are merged. Of a
-hidden value only that it is set is judged. What a list has to be or must not be is compared by its items where brokers
-take it for a set. Kafka's own default counts only in clusters that were polled: the metadata
-log does not have brokers' files. Pure; times are microseconds since 1970.
+Each policy is judged, for each of its entities and attributes, at every change of a dependency: the value, whether the
+entity exists, the inherited value, and the value to compare with. Adjacent times of violation are merged. For a hidden
+value, the policy is judged only by whether it is set. Required and forbidden lists are compared as sets if brokers
+treat them as such. Kafka's own default counts only in clusters that were polled: the metadata log does not have
+brokers' files. Pure; times are microseconds since 1970.
 """
 
 from __future__ import annotations
@@ -40,13 +40,15 @@ class Held(NamedTuple):
 
 
 _Event = tuple[int, str, str | int | None]
-"""Time, what of the state changes, and by how much it changes or, of a text, what it becomes."""
+"""Time, field of the state, and the difference or, for a text, the new value."""
 
 
 @dataclass
 class _State:
-    """live: how many values are set. exists: how many values the entity has. own: the value; default: that of the
-    brokers' common default; brokers: that of a broker; other: that of the attribute that it is compared with."""
+    """The state of a subject. live: count of set values. exists: count of values that the entity has. own: the value;
+    default: that of the brokers' common default; brokers: that of a broker; other: that of the attribute to compare
+    with.
+    """
 
     live: int = 0
     exists: int = 0
@@ -56,7 +58,7 @@ class _State:
     other: str | None = None
 
     def take(self, what: str, change: str | int | None) -> None:
-        """Change the state."""
+        """Apply an event to the state."""
         setattr(self, what, getattr(self, what) + change if isinstance(change, int) else change)
 
 
@@ -67,7 +69,7 @@ def _is_broken(policy: Policy, attr: str, state: _State, saw_files: bool) -> boo
     expected = policy.expected
     if (expected.is_set is not None and expected.is_set is not is_set) or (expected.set_on_one and not is_set):
         return True
-    # The value that counts; None if it is hidden or unknown.
+    # The effective value; None if it is hidden or unknown.
     held = (state.own,) if is_set else (state.default, state.brokers, policy.default if saw_files else None)
     value = next((each for each in held if each is not None), None)
     return value is not None and _is_against(expected, attr, value, state.other)
@@ -94,15 +96,15 @@ def _number(text: str | None) -> float | None:
         return None
 
 
-# -- what policies depend on ------------------------------------------------------------------------------------------
+# -- dependencies of policies ------------------------------------------------------------------------------------------
 
 
 @dataclass
 class OfCluster:
-    """What holds for all entities of a cluster.
+    """The facts that all entities of a cluster share.
 
-    first: the time of its first value. saw_files: whether a poll showed its brokers' files. brokers: values of the
-    brokers by attribute: those of the common default, and of the first broker that has any.
+    first: time of its first value. saw_files: whether a poll showed its brokers' files. brokers: values of the brokers
+    by attribute: those of the common default, and of the first broker that has any.
     """
 
     first: int
@@ -121,16 +123,18 @@ class OfCluster:
 
 
 class _Judge:
-    """A policy with its patterns."""
+    """A policy with its compiled patterns."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self._names, self._clusters = re.compile(policy.names.pattern), re.compile(policy.clusters.pattern)
         self._attrs = re.compile(policy.acl or policy.attrs.pattern)
-        self._attr = (*policy.attrs.exact, "")[0]  # of a policy that is about one
+        self._attr = (*policy.attrs.exact, "")[0]  # if the policy has a single attribute
 
     def of_cluster(self, cluster_id: str, by_key: Mapping[str, Sequence[Held]], of: OfCluster) -> Iterator[Row]:
-        """Yield the violations of entities of its type, by their keys: rows of `policy_violation`."""
+        """Yield the violations by entities of its type: rows of `policy_violation`. by_key: the values by entity
+        key.
+        """
         named = self.policy.always_judged
         if not self._clusters.search(cluster_id):
             return
@@ -146,7 +150,7 @@ class _Judge:
     def _violations(
         self, cluster_id: str, key: str, rows: Sequence[Held], of: OfCluster, *, always: bool
     ) -> Iterator[Row]:
-        """Yield the violations of an entity. always: it is judged whether it exists or not."""
+        """Yield the violations by an entity. always: it is judged whether it exists or not."""
         policy = self.policy
         events: dict[str, list[_Event]] = defaultdict(list)
         if always:
@@ -168,7 +172,7 @@ class _Judge:
                 yield cluster_id, policy.id, shown, attr, actual, words, policy.severity, first, last
 
     def _times(self, attr: str, events: list[_Event], saw_files: bool) -> Iterator[tuple[str | None, int, int | None]]:
-        """Yield the times without a gap in which it was violated, with the last value."""
+        """Yield the uninterrupted times of violation, each with the last value."""
         events.sort(key=itemgetter(0))
         state = _State()
         since: int | None = None
@@ -198,7 +202,7 @@ def _began_and_ended(row: Held, what: str) -> Iterator[_Event]:
 
 
 def policy_violation(history: pa.Table, policies: Sequence[Policy]) -> pa.Table:
-    """Return POLICY_VIOLATION's rows. history: all rows of its clusters."""
+    """Return POLICY_VIOLATION's rows. history: all rows of the clusters."""
     judges = [_Judge(policy) for policy in policies]
     entities: dict[tuple[str, str], dict[str, list[Held]]] = defaultdict(lambda: defaultdict(list))
     clusters: dict[str, OfCluster] = {}

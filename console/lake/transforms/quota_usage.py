@@ -1,13 +1,13 @@
-"""`quota_usage`: who used how much of which quota, an estimate of what brokers measure, from request logs.
+"""`quota_usage`: the usage of each quota by users and clients, from request logs: an estimate of the brokers' own
+figures.
 
-Bytes are those of record batches; a broker counts headers too. A request's time is `local_ms`; a broker adds that of
-its network threads. A broker logs how long a request is throttled, not by which quota: Produce and Fetch are throttled
-by their byte rate if there is such a limit, else, like all other requests, by `request_percentage`; requests that
-change topics by `controller_mutation_rate`, which is not in this table.
+Bytes are those of record batches; a broker also counts headers. A request's time is `local_ms`; a broker adds that of
+its network threads. A broker logs how long a request is throttled, but not by which quota: Produce and Fetch are
+throttled by their byte rate if there is such a limit, else, like all other requests, by `request_percentage`; requests
+that change topics by `controller_mutation_rate`, which is not in this table.
 
-Rows are by the users and clients that share the limit that counted in that second; of a minute in which a limit
-changed, the last one is shown. Users without a limit are shown as pairs with their client ids. Pure; times are
-microseconds since 1970.
+Rows are by the users and clients that share the limit in effect in that second; a minute in which a limit changed has
+the last one. Users without a limit appear as pairs with their client ids. Pure; times are microseconds since 1970.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from console.model import quota
 SECOND = 1_000_000
 HOUR = 3600
 _MINUTE = 60
-"""In seconds, as `HOUR`."""
+"""In seconds, like `HOUR`."""
 PART_MINUTES = 10
-"""That are made at once: a worker holds their seconds, half a million in an hour of a busy broker."""
+"""Minutes made at once: a worker holds their seconds, which are half a million in an hour of a busy broker."""
 PART_SECONDS = PART_MINUTES * _MINUTE
 _BEGINNING = -(1 << 62)
 
@@ -39,7 +39,7 @@ _BEGINNING = -(1 << 62)
 
 
 class _Held(NamedTuple):
-    """A value of a quota key from a time until another (None: still); None: the key has none."""
+    """A value of a quota key from a time until another (None: it still holds). value: None if the key has no value."""
 
     since: int
     until: int | None
@@ -47,14 +47,14 @@ class _Held(NamedTuple):
 
 
 LIMITING = ("entity_key", "attr", "new_value", "valid_from", "valid_to", "is_deleted", "source")
-"""Columns of HISTORY that say what limits a user and a client id."""
+"""The columns of HISTORY that determine the limits of a user and a client id."""
 
 
 class Limits:
     """The limits of a cluster's users and client ids over time.
 
-    history: the rows of HISTORY of its quotas, with the columns LIMITING. first_poll: when a poll, or a snapshot of the
-    log, first showed anything of it: what that shows was set before, at an unknown time.
+    history: the rows of HISTORY for its quotas, with the columns LIMITING. first_poll: time at which a poll, or a
+    snapshot of the log, first showed the cluster: values from then were set before, at an unknown time.
     """
 
     def __init__(self, history: pa.Table, first_poll: int | None) -> None:
@@ -66,8 +66,8 @@ class Limits:
                 of_entity.setdefault(attr, []).append(_Held(begins, until, None if is_deleted else _number(text)))
 
     def of(self, user: str, client: str) -> tuple[list[int], list[dict[str, quota.Effective]]]:
-        """Return what applies to a user with a client id (empty text: without one), by quota key: from when on, and
-        what.
+        """Return the times at which the limits of a user with a client id change (empty text: without one), and the
+        limits by quota key from each of these times on.
         """
         held = {entity: self._held[entity] for entity in quota.levels(user, client) if entity in self._held}
         of_all = [each for by_key in held.values() for rows in by_key.values() for each in rows]
@@ -91,7 +91,7 @@ def _values_at(by_key: Mapping[str, Iterable[_Held]], at: int) -> dict[str, floa
 
 
 def _number(text: str | None) -> float | None:
-    """Return a limit's number; None: it is no limit."""
+    """Return the number of a limit; None if it is not a limit."""
     try:
         value = math.nan if text is None else float(text)
     except ValueError:
@@ -99,7 +99,7 @@ def _number(text: str | None) -> float | None:
     return value if math.isfinite(value) else None
 
 
-# -- what counts for which limit --------------------------------------------------------------------------------------
+# -- the usage that counts for a limit --------------------------------------------------------------------------------
 
 _BYTES_KEYS = {"PRODUCE": quota.PRODUCER_BYTE_RATE, "FETCH": quota.CONSUMER_BYTE_RATE}
 _MUTATIONS = ("CREATE_TOPICS", "DELETE_TOPICS", "CREATE_PARTITIONS")
@@ -107,12 +107,13 @@ _PERCENT_SECONDS_PER_MS = 0.1
 
 
 _Scope = tuple[int, str, str | None, str | None]
-"""Who shares a limit: broker, quota key, user and client id; None: all users, or all client ids."""
+"""A group that shares a limit: broker, quota key, user and client id; None: all users, or all client ids."""
 
 
 class _Minute:
-    """What a scope used in a minute. amounts: by second, in bytes or percent times seconds. last, limit: the last
-    second in which it was used, and what limited it then."""
+    """The usage of a scope in a minute. amounts: by second, in bytes or percent times seconds. last: the last second
+    with usage; limit: the limit in effect then.
+    """
 
     __slots__ = ("amounts", "last", "limit", "throttle_ms", "throttled_requests")
 
@@ -124,8 +125,9 @@ class _Minute:
 
 
 _Use = tuple[dict[int, _Minute], quota.Effective | None, bool, bool]
-"""How requests of one kind count for a limit: the scope's minutes, the limit, whether it is of bytes, and whether they
-are throttled by it."""
+"""How requests of one kind count for a limit: the scope's minutes, the limit, whether it is in bytes, and whether it
+throttles them.
+"""
 
 
 def _uses(
@@ -151,9 +153,9 @@ def used_minutes(cluster_id: str, seconds: Iterable[pa.Table], wanted: range, li
     """Return QUOTA_USAGE's rows of these minutes of a cluster.
 
     Args:
-        seconds: REQUEST_1S's rows of them, and of the ten seconds before, into which the first rates reach; by time.
-            A second and its key may come several times.
-        wanted: Minutes since 1970.
+        seconds: REQUEST_1S's rows of the minutes, and of the ten seconds before, which the first rates include; by
+            time. A second and its key may occur several times.
+        wanted: minutes since 1970.
     """
     found: dict[_Scope, dict[int, _Minute]] = defaultdict(lambda: defaultdict(_Minute))
     kinds: dict[tuple[int, str, str, str], tuple[list[int], list[list[_Use]]]] = {}
@@ -220,7 +222,7 @@ def _rows(cluster_id: str, wanted: range, found: Mapping[_Scope, Mapping[int, _M
 
 
 def _rates(before: list[float], amounts: list[float]) -> tuple[float, float, float]:
-    """Return the mean of a minute, and of its rates over ten seconds the 95th percentile and the highest; per second.
+    """Return the mean of a minute, and the 95th percentile and the maximum of its rates over ten seconds; per second.
     Time before the first use counts as no use.
     """
     window = before[1 - WINDOW_SECONDS :] + amounts
@@ -239,16 +241,17 @@ LOWER = 2.0
 ENOUGH_MINUTES = 60
 
 SCOPE = ("cluster_id", "quota_key", "scope_user", "scope_client", "quota_value", "level")
-"""Who shares a limit, and the limit."""
+"""The columns of a scope and its limit."""
 FIGURES = {
     "highest": "max(rate_max_10s)",
     "minutes": "count(DISTINCT minute)",
     "throttled": "count(DISTINCT minute) FILTER (WHERE throttle_ms > 0)",
     "pressed": "max(rate_p95_10s) FILTER (WHERE throttle_ms > 0)",
 }
-"""What a suggestion follows from, of all QUOTA_USAGE's minutes of a scope, as SQL: on how many minutes it was seen and
-throttled (minutes of the clock: one in which two brokers were used counts once), and the highest 95th percentile of
-those in which it was."""
+"""Aggregates of all QUOTA_USAGE's minutes of a scope, as SQL, for a suggestion: the count of minutes with usage and
+with throttling (a minute with usage on two brokers counts once), and the highest 95th percentile among the throttled
+ones.
+"""
 
 
 def _judged(
@@ -262,7 +265,7 @@ def _judged(
     throttled: int,
     pressed: float | None,
 ) -> tuple[float | None, str]:
-    """Return the suggested limit, and the reason: see `suggestions`."""
+    """Return the suggested limit, or None, and the reason: see `suggestions`."""
     peak, whole = _rate(key, highest), key != quota.REQUEST_PERCENTAGE
     if limit is None:
         return None, f"no limit; peak {peak}"
@@ -288,16 +291,16 @@ def suggestions(figures: pa.Table) -> pa.Table:
     """Return QUOTA_SUGGESTION's rows. figures: the columns of `SCOPE` and `FIGURES`, a row for each scope.
 
     All minutes of a scope count together, on all brokers, as long as the limit stays the same. The suggested limit is
-    for this scope alone, as a quota of its own: a default's limit applies to others too.
+    only for this scope, as a quota of its own: a default's limit also applies to others.
 
     1. No limit: no suggestion.
     2. Throttled, and in such a minute 95 % of the rates reach 90 % of the limit (the log lacks some of what brokers
        count): 1.25 × the highest rate, rounded up to two digits.
     3. Throttled, and only bursts reach that: leave it; that is what a limit is for.
     4. Throttled, and no rate comes near the limit: leave it; something else throttles.
-    5. Never throttled, an hour or more was seen, the highest rate is below a tenth of the limit, and the limit is of
-       bytes and of a named entity: 2 × the highest rate, rounded up to two digits. Of a request's time the log has too
-       little.
+    5. Never throttled, an hour or more was seen, the highest rate is below a tenth of the limit, and the limit is in
+       bytes and of a named entity: 2 × the highest rate, rounded up to two digits. The log has too little of a
+       request's time.
     6. Otherwise never throttled: leave it.
     """
     rows = list(rows_of(figures, *SCOPE, *FIGURES))
@@ -305,8 +308,8 @@ def suggestions(figures: pa.Table) -> pa.Table:
 
 
 def two_digits_up(value: float, whole: bool) -> float:
-    """Return the next number with two significant digits: 1234 -> 1300. whole: where it must be an integer of at least
-    1.
+    """Return the next number with two significant digits: 1234 -> 1300. whole: whether it must be an integer of at
+    least 1.
     """
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
     # 0.29 * 100 is not 29: the last of sixteen digits must not round up.

@@ -17,7 +17,7 @@ Row = tuple[Any, ...]
 
 
 AT_ONCE = 32_768
-"""Rows that are Python's own values at once: these take ten times as much memory as Arrow's."""
+"""Limit for the rows held as Python objects: these take ten times as much memory as Arrow's."""
 
 
 def rows_of(table: pa.Table, *names: str) -> Iterator[Row]:
@@ -55,7 +55,7 @@ def _arrays(schema: pa.Schema, rows: Iterable[Sequence[Any]]) -> list[pa.Array]:
 
 
 def parted(rows: pa.Table, *names: str) -> tuple[pa.Table, ...]:
-    """Return the rows of several tables in one, split by the column `of`."""
+    """Split a table by its column `of`, and return the parts with these values."""
     return tuple(rows.filter(pc.equal(rows["of"], name)) for name in names)
 
 
@@ -63,7 +63,7 @@ def parted(rows: pa.Table, *names: str) -> tuple[pa.Table, ...]:
 
 
 def newest(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Return, of rows with the column `made`, those with the highest of each key, without `made`."""
+    """Return the rows with the highest `made` for each key, without `made`."""
     at = dict[Row, int]()
     keyed = list(rows_of(rows, *keys))
     made: list[int] = rows["made"].to_pylist()
@@ -74,14 +74,14 @@ def newest(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
 
 
 def holding(rows: pa.Table, table: Table) -> pa.Table:
-    """Return the valid rows of a table, of rows with `made`."""
+    """Return the valid rows of a table, from rows with `made`."""
     held = newest(rows.select([*table.names, "made"]), table.newest)
     return held.filter(pc.is_valid(held[table.there]))
 
 
 def differing(table: Table, made: pa.Table, former: pa.Table) -> pa.Table:
-    """Return what has to be written so that `made` replaces `former`: all rows of keys (`Table.newest`) of which any
-    differs, and for a key that has none left a row that says so. Both have the table's columns.
+    """Return the rows to write so that `made` replaces `former`: all rows of each key (`Table.newest`) with a
+    difference, and a tombstone for a key without rows. Both have the table's columns.
     """
     keys, names = table.newest, table.names
     new: dict[Row, Counter[Row]] = defaultdict(Counter)
