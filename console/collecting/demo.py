@@ -130,8 +130,8 @@ def _moved_state(content: bytes, by: timedelta) -> bytes:
     """Return a cluster's state with later times of its records and of its groups' commits."""
     state = {**json_of(content)}
     for log in state["logs"]:
-        log[-1] = b64encode(moved_batches(b64decode(log[-1]), by)).decode()
+        log["records"] = b64encode(moved_batches(b64decode(log["records"]), by)).decode()
     for group in state["groups"]:
-        for committed in group["offsets"]:
-            committed[-1] += by.total_seconds()
+        for _place, committed in group["offsets"]:
+            committed["at"] += by.total_seconds()
     return json_text(state, separators=(",", ":"), ensure_ascii=False).encode()

@@ -58,7 +58,7 @@ class Recording:
             finally:
                 self.add(context, found, frame, data)
 
-        pipeline.answer = recorded  # type: ignore[method-assign]
+        pipeline.answer = recorded  # type: ignore[assignment,method-assign]
         return lambda: vars(pipeline).pop("answer", None)
 
     def add(self, context: RequestContext, found: Messages, frame: bytes, data: bytes | None) -> None:
