@@ -70,7 +70,7 @@ def change(context: Context, edits: Sequence[plan_edits.Edit]) -> None:
     async def work(client: AdminClient) -> None:
         session = Session(client, context, "run")
         assert not session.stage(edits).refused
-        report = await apply_plan(session, ApplyOptions(force=True, risks=frozenset(NAMES)))
+        report = await apply_plan(session, ApplyOptions(force=True, risks=frozenset({*NAMES, f"topic-deleted={NAME}"})))
         assert report.ok, report
 
     client = AdminClient(context.settings)

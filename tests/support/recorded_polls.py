@@ -8,10 +8,12 @@ import math
 import re
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from console.admin.client import AdminClient
+from console.admin.errors import RequestTimedOut
 from console.admin.recorded import InstantLoop
 from console.admin.settings import ConnectionSettings
 from console.answers.triage import verdict_data
@@ -26,9 +28,17 @@ from console.session.session import Session
 from console.session.triage_polls import Poller
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.observations import Observations, after, begin
+from console.triage.symptoms import Poll
 
 Step = Callable[[int], None]
 """What is done after a poll: by its number."""
+
+
+async def _polled(poller: Poller) -> Poll:
+    """A poll; another one if the machine stood still for so long that no broker seemed to answer."""
+    while True:
+        with suppress(RequestTimedOut):
+            return await poller.poll(whole=True)
 
 
 async def watched(
@@ -45,7 +55,7 @@ async def watched(
         observations: Observations | None = None
         async with Poller(Session(client, Context("watched", "test", settings))) as poller:
             for number in range(polls):
-                poll = await poller.poll(whole=True)
+                poll = await _polled(poller)
                 observations = after(observations, poll) if observations is not None else begin(poll)
                 verdicts.append(diagnose(observations))
                 await asyncio.to_thread(step, number)
