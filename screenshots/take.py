@@ -32,10 +32,12 @@ from console.embedded.replicas import start_move
 from console.embedded.spec import ClusterSpec, clusters_of
 from console.model import half_hour, rates, time_lag
 from console.model.config import topic_resource
+from console.model.half_hour import HalfHour
 from console.session import triage_polls
 from console.session.session import Session
 from console.tui import polling
 from console.tui.app import Console
+from console.tui.watch import HalfHourWatch
 from tests.support import sample_half_hour
 from tests.support.patience import PATIENCE
 from tests.support.registry_server import RegistryServer, registry
@@ -235,14 +237,20 @@ def somebody_moves(cluster: ThreadedCluster, text: str) -> None:
     cluster.run(move)
 
 
+class _Watched(HalfHourWatch):
+    """Half an hour that was watched; samples of now change nothing."""
+
+    @property
+    def known(self) -> HalfHour:
+        return sample_half_hour.half_hour(WATCHED_UNTIL)
+
+    @known.setter
+    def known(self, _taken: HalfHour | None) -> None: ...
+
+
 def was_watched(app: Console) -> None:
-    """As if it had watched for half an hour; no sample of now comes beside."""
-    watch = app.cluster.half_hour
-    for worker in app.workers:
-        if worker.name == "half hour":
-            worker.cancel()
-    watch.begin = lambda: None  # type: ignore[method-assign]
-    watch.known = sample_half_hour.half_hour(WATCHED_UNTIL)
+    """As if it had watched for half an hour."""
+    app.cluster.half_hour.__class__ = _Watched
     app.journal.moments = lambda: sample_half_hour.events(WATCHED_UNTIL)  # type: ignore[method-assign]
 
 
