@@ -154,26 +154,37 @@ def placed_batch(batch: Batch, offset: int, leader_epoch: int, append_time: int 
 
 def transactional_batch(batch: Batch, producer: int, epoch: int, sequence: int) -> Batch:
     """Return the batch as part of a producer's transaction."""
-    data = bytearray(batch.data)
-    fields = list(_HEADER.unpack_from(data, 0))
-    fields[5], fields[9:12] = batch.attributes | _TRANSACTIONAL, (producer, epoch, sequence)
-    _HEADER.pack_into(data, 0, *fields)
-    _CRC.pack_into(data, _CRC_AT, crc32c(bytes(data[_CRC_FROM:])))
-    return read_batch(bytes(data), 0)
+    head = _header(batch.data)._replace(
+        attributes=batch.attributes | _TRANSACTIONAL,
+        producer_id=producer,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+    )
+    return read_batch(_with_header(batch.data, head), 0)
 
 
 def moved_batches(data: bytes, by: timedelta) -> bytes:
     """Return the batches with all timestamps moved by a time. Raises CorruptBatch."""
-    moved, at = bytearray(data), 0
+    moved, at, later = bytearray(), 0, by // timedelta(milliseconds=1)
     while at < len(data):
-        end = at + len(read_batch(data, at).data)
-        fields = list(_HEADER.unpack_from(data, at))
-        for place in (7, 8):
-            fields[place] += by // timedelta(milliseconds=1)
-        _HEADER.pack_into(moved, at, *fields)
-        _CRC.pack_into(moved, at + _CRC_AT, crc32c(bytes(moved[at + _CRC_FROM : end])))
-        at = end
+        batch = read_batch(data, at).data
+        head = _header(batch)
+        times = {"base_timestamp": head.base_timestamp + later, "max_timestamp": head.max_timestamp + later}
+        moved += _with_header(batch, head._replace(**times))
+        at += len(batch)
     return bytes(moved)
+
+
+def _header(data: bytes) -> BatchHeader:
+    return BatchHeader(*_HEADER.unpack_from(data))
+
+
+def _with_header(data: bytes, head: BatchHeader) -> bytes:
+    """Return a batch with another header, and the checksum for it."""
+    changed = bytearray(data)
+    _HEADER.pack_into(changed, 0, *head)
+    _CRC.pack_into(changed, _CRC_AT, crc32c(bytes(changed[_CRC_FROM:])))
+    return bytes(changed)
 
 
 def first_since(batch: Batch, timestamp: int) -> tuple[int, int]:
