@@ -87,19 +87,14 @@ class _Log(msgspec.Struct):
     records: bytes
 
 
-class _Unlogged(msgspec.Struct):
-    """Groups, logs, transactions and the directories of replicas, which are outside the tables."""
+class _State(msgspec.Struct):
+    """The content of a state file: groups, logs, transactions and replica directories, and the tables."""
 
     groups: list[_Group]
     logs: list[_Log]
     transactions: list[Transaction]
     replica_dirs: list[tuple[DirPlace, str]]
     dir_copies: list[tuple[DirPlace, tuple[str, float, float]]]
-
-
-class _State(_Unlogged):
-    """The content of a state file."""
-
     format: str
     scenario: str | None
     cluster_id: str
@@ -147,18 +142,7 @@ def _unlogged(state: ClusterState) -> dict[str, Any]:
     }
 
 
-def encode_unlogged(state: ClusterState) -> Any:
-    """Return the state outside the tables as plain values: logs with offsets and their newest records, groups with
-    offsets and the members without a client."""
-    return msgspec.to_builtins(_Unlogged(**_unlogged(state)))
-
-
-def restore_unlogged(state: ClusterState, content: Any) -> None:
-    """Restore the result of `encode_unlogged`. Raises msgspec.ValidationError or ValueError for another form."""
-    _restore_unlogged(state, msgspec.convert(content, _Unlogged))
-
-
-def _restore_unlogged(state: ClusterState, content: _Unlogged) -> None:
+def _restore_unlogged(state: ClusterState, content: _State) -> None:
     state.groups.clear()
     state.logs.clear()
     state.transactions = {each.id: each for each in content.transactions}

@@ -195,9 +195,9 @@ async def test_an_overdue_one_is_slow_until_its_coordinator_ends_it(cluster: Emb
 async def test_open_transactions_outlive_a_restart(cluster: EmbeddedCluster) -> None:
     """What hung hangs, and what a coordinator will end is still its own."""
     log, before = cluster.state.logs[transactions.HANGING], standings(await polled(cluster, "admin"))
-    content = json.loads(json.dumps(state_file.encode_unlogged(cluster.state)))
+    content = json.loads(state_file.encode_state(cluster.state, None))
     cluster.state.transactions.clear()
-    state_file.restore_unlogged(cluster.state, content)
+    state_file.restore_state(cluster.state, content, Path("state"))
     again = cluster.state.logs[transactions.HANGING]
     assert again is not log
     assert (again.stable, again.end) == (log.stable, log.end)
