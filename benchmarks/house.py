@@ -65,7 +65,7 @@ class Module(Struct, frozen=True, dict=True):
 
 
 Count = Callable[[list[Module]], list[str]]
-"""What finds, in modules, places that are to be few."""
+"""A finder of places in modules, of which there shall be few: returns each as text."""
 
 
 def modules(root: Path, folders: Iterable[str]) -> list[Module]:
