@@ -1,0 +1,1 @@
+"""The nights, a module each."""
