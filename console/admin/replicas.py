@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from types import ModuleType
 from typing import Any
 
 from kio.schema.errors import ErrorCode
@@ -16,10 +15,11 @@ from console.admin.delivery import Answer, Sender, Senders, applied_if
 from console.admin.errors import AdminError, failure
 from console.admin.halving import Halving
 from console.admin.link import ANY, Link, broker
-from console.admin.partitions import ANY_REPLICA, LATEST, Place, by_topic, offsets_at_broker
+from console.admin.partitions import ANY_REPLICA, LATEST, Place, by_topic, offsets_at_broker, topics_with
 from console.model.changes import AlterReplicaDirs, ReplicaTarget, Status
 from console.model.cluster import LogDir, ReplicaLogs
 from console.model.failure import Failure
+from console.wire.fields import Fields
 
 MOST = 1_000
 """Most partitions in one read, and in one page of DescribeTopicPartitions."""
@@ -112,15 +112,12 @@ async def _pages(
     return found
 
 
-def _page(topics: Sequence[str], cursor: Place | None) -> Any:
-    def build(kio: ModuleType) -> Any:
-        return kio.DescribeTopicPartitionsRequest(
-            topics=tuple(kio.TopicRequest(name=name) for name in topics),
-            response_partition_limit=MOST,
-            cursor=None if cursor is None else kio.Cursor(topic_name=cursor[0], partition_index=cursor[1]),
-        )
-
-    return build
+def _page(topics: Sequence[str], cursor: Place | None) -> Fields:
+    return {
+        "topics": [{"name": name} for name in topics],
+        "response_partition_limit": MOST,
+        "cursor": None if cursor is None else {"topic_name": cursor[0], "partition_index": cursor[1]},
+    }
 
 
 # Moves between directories.
@@ -148,22 +145,11 @@ class _ToDirectories(Sender[AlterReplicaDirs, ReplicaTarget]):
     async def require(self) -> None:
         await self.link.require(self.api, 1, "2.0", self.route)
 
-    def build(self, kio: ModuleType, targets: Sequence[ReplicaTarget]) -> Any:
-        wanted: dict[str, list[ReplicaTarget]] = {}
+    def fields(self, targets: Sequence[ReplicaTarget]) -> Fields:
+        wanted: dict[str, list[Place]] = {}
         for target in targets:
-            wanted.setdefault(self.request.paths[target], []).append(target)
-        return kio.AlterReplicaLogDirsRequest(
-            dirs=tuple(
-                kio.AlterReplicaLogDir(
-                    path=path,
-                    topics=tuple(
-                        kio.AlterReplicaLogDirTopic(name=topic, partitions=tuple(numbers))
-                        for topic, numbers in by_topic((each.topic, each.number) for each in some).items()
-                    ),
-                )
-                for path, some in wanted.items()
-            )
-        )
+            wanted.setdefault(self.request.paths[target], []).append((target.topic, target.number))
+        return {"dirs": [{"path": path, "topics": topics_with(some)} for path, some in wanted.items()]}
 
     def answers(self, response: Any, _targets: Sequence[ReplicaTarget]) -> dict[ReplicaTarget, Answer]:
         return {
