@@ -6,7 +6,6 @@ import asyncio
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -148,7 +147,7 @@ async def _version_of(link: Link, broker_id: int) -> model_cluster.BrokerVersion
     return None if response.error_code else broker_version(response)
 
 
-ASK_VERSIONS: Fields = MappingProxyType({"client_software_name": "kac", "client_software_version": "0"})
+ASK_VERSIONS: Fields = {"client_software_name": "kac", "client_software_version": "0"}
 """The ApiVersions request."""
 
 

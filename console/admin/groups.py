@@ -13,7 +13,6 @@ import logging
 import sys
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -82,7 +81,7 @@ async def _denied_groups(link: Link, names: Sequence[str]) -> dict[str, Failure]
     return found
 
 
-NO_TYPES: Mapping[str, str] = MappingProxyType({})
+NO_TYPES: Mapping[str, str] = {}
 COORDINATOR_MOVES = frozenset(
     {ErrorCode.coordinator_load_in_progress, ErrorCode.coordinator_not_available, ErrorCode.not_coordinator}
 )
@@ -293,7 +292,7 @@ def consumer_group(described: Any, coordinator: int) -> cluster.Group:
 
 
 _CLASSIC = "classic"
-_MEMBER_TYPES: Mapping[int, str] = MappingProxyType({0: _CLASSIC, 1: "consumer"})
+_MEMBER_TYPES: Mapping[int, str] = {0: _CLASSIC, 1: "consumer"}
 """MemberType of ConsumerGroupDescribe (KIP-1099) -> the protocol of the member."""
 
 
@@ -344,14 +343,12 @@ def streams_group(described: Any, coordinator: int) -> cluster.Group:
 
 
 _NOT_REQUESTED = 0
-_NO_NODES: Mapping[int, str] = MappingProxyType(
-    {
-        1: "brokers have no description of the topology: without a plug-in that keeps it they store none (KIP-1331)",
-        2: "the brokers' plug-in failed to give the topology's description: see the coordinator's server.log",
-    }
-)
+_NO_NODES: Mapping[int, str] = {
+    1: "brokers have no description of the topology: without a plug-in that keeps it they store none (KIP-1331)",
+    2: "the brokers' plug-in failed to give the topology's description: see the coordinator's server.log",
+}
 """TopologyDescriptionStatus -> the text shown for it."""
-_ROLES: Mapping[int, str] = MappingProxyType({1: "source", 2: "processor", 3: "sink"})
+_ROLES: Mapping[int, str] = {1: "source", 2: "processor", 3: "sink"}
 
 
 def _nodes(described: Any) -> tuple[cluster.StreamsNode, ...]:

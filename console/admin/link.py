@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Container, Itera
 from contextlib import AsyncExitStack, asynccontextmanager
 from enum import Enum, auto
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from msgspec import Struct
@@ -688,9 +687,11 @@ CONTROLLERS = 2
 """The endpoints that DescribeCluster returns: 1 brokers, 2 controllers (KIP-919)."""
 
 
-CONTROLLERS_OF_CLUSTER: Fields = MappingProxyType(
-    {"include_cluster_authorized_operations": True, "endpoint_type": CONTROLLERS, "include_fenced_brokers": False}
-)
+CONTROLLERS_OF_CLUSTER: Fields = {
+    "include_cluster_authorized_operations": True,
+    "endpoint_type": CONTROLLERS,
+    "include_fenced_brokers": False,
+}
 """DescribeCluster to a controller, for the controllers of its cluster."""
 
 
