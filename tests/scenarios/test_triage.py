@@ -38,9 +38,9 @@ from console.model.secret import Secret
 from console.plan.edits import RemoveAcl
 from console.session import slow_polls
 from console.session.replay import poll_ends
-from console.triage.cause import Certainty
 from console.triage.causes import access
 from console.triage.diagnosis import Verdict
+from console.triage.severity import Certainty
 from console.triage.symptoms import Subject
 from tests.scenarios.test_transactions import LONG_AGO, client_of, leave_hanging, now_ms
 from tests.support import certificates, worlds

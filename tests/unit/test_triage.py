@@ -28,10 +28,11 @@ from console.model.snapshot import Snapshot, trends_after, with_failures
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
 from console.plan.edits import CancelMove
 from console.present.triage import alarms, cause_id, cause_rows, counts
-from console.triage.cause import Certainty, Next
+from console.triage.cause import Next
 from console.triage.diagnosis import RULES, Verdict, diagnose
 from console.triage.facts import Facts, opened
 from console.triage.observations import Observations, after, begin
+from console.triage.severity import Certainty
 from console.triage.symptoms import WORK, Poll, Subject
 from console.tui.panes.now import evidence_of
 from tests.support import samples

@@ -16,6 +16,7 @@ from console.model.transactions import minutes
 from console.triage import cause, symptoms
 from console.triage.observations import Interval, Observations, earliest
 from console.triage.remembered import remembered
+from console.triage.severity import Certainty, Severity
 
 CATCHES_UP = timedelta(minutes=5)
 """The time after a broker's return in which its replicas may be behind."""
@@ -81,11 +82,9 @@ def _is_spare(observations: Observations, broker: int) -> bool:
     }
 
 
-def _severity(observations: Observations, *brokers: int) -> cause.Severity:
+def _severity(observations: Observations, *brokers: int) -> Severity:
     """Return the severity of brokers that are away, or do not answer."""
-    return (
-        cause.Severity.INFO if all(_is_spare(observations, broker) for broker in brokers) else cause.Severity.CRITICAL
-    )
+    return Severity.INFO if all(_is_spare(observations, broker) for broker in brokers) else Severity.CRITICAL
 
 
 def _racks(observations: Observations) -> dict[str, frozenset[int]]:
@@ -110,7 +109,7 @@ def _rack_down(observations: Observations) -> Iterator[cause.Claim]:
             cause="rack-down",
             subject=symptoms.Subject(rack=rack),
             severity=_severity(observations, *brokers),
-            certainty=cause.Certainty.CERTAIN,
+            certainty=Certainty.CERTAIN,
             title=f"all brokers of rack {rack} are down",
             since=observations.since(symptoms.Symptom(symptoms.BROKER_GONE, symptoms.Subject(broker=min(brokers)))),
             evidence=(
@@ -137,7 +136,7 @@ def _down(observations: Observations) -> Iterator[cause.Claim]:
             cause="broker-down",
             subject=subject,
             severity=_severity(observations, broker),
-            certainty=cause.Certainty.CERTAIN if broker in away else cause.Certainty.LIKELY,
+            certainty=Certainty.CERTAIN if broker in away else Certainty.LIKELY,
             title=f"broker {broker} is down" + (", and has no replicas" if is_spare else ""),
             since=_since_away(observations, subject),
             times=max(1, observations.times((symptoms.BROKER_GONE, subject))),
@@ -226,7 +225,7 @@ def _flapping(observations: Observations) -> Iterator[cause.Claim]:
             cause="broker-flapping",
             subject=subject,
             severity=_severity(observations, broker),
-            certainty=cause.Certainty.CERTAIN,
+            certainty=Certainty.CERTAIN,
             title=f"broker {broker} goes down and up",
             since=intervals[0].began,
             times=len(intervals),
@@ -272,7 +271,7 @@ def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
             cause="broker-unresponsive",
             subject=symptom.subject,
             severity=_severity(observations, broker),
-            certainty=cause.Certainty.LIKELY if fits else cause.Certainty.POSSIBLE,
+            certainty=Certainty.LIKELY if fits else Certainty.POSSIBLE,
             title=f"broker {broker} does not answer",
             since=observations.since(symptom),
             times=observations.times((symptom.name, symptom.subject)),
@@ -303,8 +302,8 @@ def _replication(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="replication-broken",
             subject=symptoms.Subject(broker=broker),
-            severity=cause.Severity.HIGH,
-            certainty=cause.Certainty.LIKELY if back is None else cause.Certainty.POSSIBLE,
+            severity=Severity.HIGH,
+            certainty=Certainty.LIKELY if back is None else Certainty.POSSIBLE,
             title=f"broker {broker} is out of the ISR of {plural(len(partitions), 'partition')}",
             since=observations.since(first) if first is not None else None,
             times=_times_out(observations, topics),
@@ -378,8 +377,8 @@ def _unfollowed(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="replication-broken",
             subject=symptoms.Subject(broker=broker),
-            severity=cause.Severity.HIGH,
-            certainty=cause.Certainty.LIKELY,
+            severity=Severity.HIGH,
+            certainty=Certainty.LIKELY,
             title=f"no replica follows broker {broker}: it is alone in the ISR of {plural(len(places), 'partition')}",
             since=earliest(observations.since(symptoms.Symptom(symptoms.UNDER_REPLICATED, each)) for each in places),
             times=_times_out(observations, {each.topic for each in places if each.topic is not None}),
@@ -433,8 +432,8 @@ def _skew(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="leader-skew",
             subject=symptom.subject,
-            severity=cause.Severity.WARNING,
-            certainty=cause.Certainty.CERTAIN,
+            severity=Severity.WARNING,
+            certainty=Certainty.CERTAIN,
             title=f"broker {broker} does not lead {symptom.count:,} partitions that prefer it",
             since=observations.since(symptom),
             evidence=(cause.Evidence(_led(observations, broker), "Metadata"),),
@@ -460,8 +459,8 @@ def _metadata_behind(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="metadata-behind",
             subject=subject,
-            severity=cause.Severity.HIGH,
-            certainty=cause.Certainty.CERTAIN,
+            severity=Severity.HIGH,
+            certainty=Certainty.CERTAIN,
             title=f"broker {broker} does not know what the cluster decided",
             since=observations.since(symptom),
             evidence=cause.given(
@@ -497,12 +496,8 @@ def _certificates(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="certificate-expiring",
             subject=subject,
-            severity=cause.Severity.CRITICAL
-            if ended
-            else cause.Severity.HIGH
-            if left < soon
-            else cause.Severity.WARNING,
-            certainty=cause.Certainty.CERTAIN,
+            severity=Severity.CRITICAL if ended else Severity.HIGH if left < soon else Severity.WARNING,
+            certainty=Certainty.CERTAIN,
             title=f"broker {broker}: the certificate of its listener{name} "
             + (f"ended at {each.ends:%Y-%m-%d %H:%M} UTC" if ended else f"ends in {days}"),
             since=each.ends if ended else observations.since(symptoms.Symptom(symptoms.CERTIFICATE_ENDS, subject)),
