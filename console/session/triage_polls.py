@@ -48,6 +48,8 @@ ASK_REST, LONGEST_ASK_REST = 5.0, 0.6
 seconds: with the time to answer this is less than two seconds if logins are quick."""
 USUAL_TIMES = 3
 """Factor on the duration of the last round that limits the next one: over a slow line a login takes longer."""
+FEW_CONFIGS, MANY_SECONDS = 2_000, 60.0
+"""Number of resources from which on their configs are read less often: then so many seconds after the last read."""
 CONFIGS_AT_ONCE = 10_000
 """Topics whose configs are read and kept together: keeping those of 100,000 at once would delay key presses."""
 MOST_GROUPS = 500
@@ -262,6 +264,9 @@ class Poller(Scheduler):
         for start in range(0, len(names), CONFIGS_AT_ONCE):
             some = names[start : start + CONFIGS_AT_ONCE]
             await self._session.read_configs([*map(topic_resource, some)], at_once=True)
+        if len(brokers) + len(names) >= FEW_CONFIGS:
+            turn = self._turns[Part.CONFIGS]
+            self._turns[Part.CONFIGS] = turn._replace(due=max(turn.due, time.monotonic() + MANY_SECONDS))
         await self._read_operations()
         self._own.forget(over)
 

@@ -5,12 +5,13 @@ A change is judged once, against the snapshot before it, and kept until it is ta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from console.model import changes
 from console.model.acl import Acl
@@ -45,8 +46,8 @@ class JudgedChange(Struct, frozen=True):
     """A change that a client made between two polls.
 
     was, became: as in `Difference`. back: the edits that take it back; empty if nothing restores the former state, or
-    if a rule of the plan warns of these edits. after: time of the last read without it, None if unknown; at: time of
-    the poll that first has it, UTC.
+    if a rule of the plan warns of these edits. after: time of the last read without it, at: time of the poll that first
+    has it, UTC.
     """
 
     place: Place
@@ -54,7 +55,7 @@ class JudgedChange(Struct, frozen=True):
     became: str | None
     risks: tuple[Warned, ...]
     back: tuple[edits.Edit, ...]
-    after: datetime | None
+    after: datetime
     at: datetime
 
 
@@ -82,20 +83,21 @@ def edit_of(change: Difference) -> edits.Edit | None:
 def changes_after(known: tuple[JudgedChange, ...], before: Poll, now: Poll) -> tuple[JudgedChange, ...]:
     """Return the kept changes after a poll: those of the last hour (`KEPT`) that were not taken back.
 
-    A change that restores the value that an earlier one replaced ends that one, and is itself a repair: it is not kept.
+    Several changes of a place are one, from the first former value to the present one. A change that restores that
+    value is a repair: neither is kept.
     """
     old, new = before.snapshot, now.snapshot
     found = list(islice(_differences(old, new), MOST))
     if not found and not known:
         return known
-    kept = [each for each in known if each.at > now.at - KEPT]
-    repairs = {(each.place, each.was) for each in kept}
-    replaced = {each.place for each in found}
-    kept = [each for each in kept if each.place not in replaced and not _is_gone(each, new)]
-    made = [each for each in found if (each.place, each.became) not in repairs]
-    if made:
-        kept += _judged(made, old, new, now.at)
-    return known if len(kept) == len(known) and not made else tuple(kept[-MOST:])
+    kept = {each.place: each for each in known if each.at > now.at - KEPT and not _is_gone(each, new)}
+    for made in _judged(found, before, now):
+        earlier = kept.pop(made.place, None)
+        if earlier is None:
+            kept[made.place] = made
+        elif earlier.was != made.became:  # otherwise it restores the value that the earlier one replaced
+            kept[made.place] = replace(made, was=earlier.was, back=earlier.back)
+    return known if not found and len(kept) == len(known) else tuple(kept.values())[-MOST:]
 
 
 def _differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
@@ -125,7 +127,10 @@ def _is_gone(change: JudgedChange, snapshot: Snapshot) -> bool:
     return Part.TOPICS in snapshot.read_at and about.name not in snapshot.topics
 
 
-def _judged(made: Iterable[Difference], old: Snapshot, new: Snapshot, at: datetime) -> Iterator[JudgedChange]:
+def _judged(made: Sequence[Difference], before: Poll, now: Poll) -> Iterator[JudgedChange]:
+    if not made:
+        return
+    old, new, at = before.snapshot, now.snapshot, now.at
     # The kinds of edits are a megabyte that a cluster without changes does not need.
     from console.plan.kinds.registry import kind_of
     from console.plan.reversal import reversal
@@ -148,7 +153,8 @@ def _judged(made: Iterable[Difference], old: Snapshot, new: Snapshot, at: dateti
             if risks(undone, new):
                 back = ()
         since, _ = seen_between(each.place, old, new, at)
-        yield JudgedChange(each.place, each.was, each.became, found, back, since, at)
+        whole = old.read_at.get(Part.CONFIGS)
+        yield JudgedChange(each.place, each.was, each.became, found, back, since or whole or before.at, at)
 
 
 def _facts(edit: edits.Edit, snapshot: Snapshot) -> RiskFacts:

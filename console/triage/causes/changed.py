@@ -156,8 +156,7 @@ def _hit(observations: Observations, change: JudgedChange) -> Iterator[triage_sy
     for name in sorted(_effects_of(change)):
         for symptom in observations.of(name):
             since = observations.since(symptom)
-            after = change.after or change.at
-            if since is None or not after - _READ_LATER <= since <= change.at + BEFORE:
+            if since is None or not change.after - _READ_LATER <= since <= change.at + BEFORE:
                 continue
             if _affects(change.place.about, symptom, observations.last.snapshot):
                 yield symptom
@@ -208,11 +207,7 @@ def _has_client(snapshot: Snapshot, name: str, entity: QuotaEntity) -> bool:
 def _silent(observations: Observations, change: JudgedChange) -> Iterator[str]:
     """Yield the topics that were written to until a change by which brokers refuse their producers, and not since."""
     place, at = change.place, change.at
-    if (
-        at < observations.last.at - BEFORE
-        or change.after is None
-        or (change.became is None and place.kind is not Kind.SCRAM)
-    ):
+    if at < observations.last.at - BEFORE or (change.became is None and place.kind is not Kind.SCRAM):
         return
     about = place.about
     if isinstance(about, ConfigResource) and place.key in _REFUSES:
@@ -302,11 +297,7 @@ def _short(change: JudgedChange) -> str:
 
 def _said(change: JudgedChange) -> str:
     """Return a change as a sentence."""
-    when = (
-        f"since {time_of_day(change.after)} to {time_of_day(change.at)}"
-        if change.after
-        else (f"since {time_of_day(change.at)} at the latest")
-    )
+    when = f"since {time_of_day(change.after)} to {time_of_day(change.at)}"
     if change.place.kind in (Kind.CONFIG, Kind.QUOTA):
         return f"{change.place.key} was {_shown(change.was)}, and is {_shown(change.became)} {when}"
     return f"{_short(change)} {when}"
