@@ -135,10 +135,10 @@ class Poller(Scheduler):
         """Return the known state at a time. Raises as `poll` does."""
         if (why := self._refused or self._lost) is not None:
             raise why
-        silent, refusing = self._silence
+        silent, refusing, closing = self._silence
         unread = tuple(part.name for part in self.parts if not self.was_read(part.name))
         snapshot = self._with_failures(self._session.snapshot)
-        return Poll(at, snapshot, silent, refusing, unread, self._slow.facts, self._own.held)
+        return Poll(at, snapshot, silent, refusing, unread, self._slow.facts, self._own.held, closing)
 
     async def rest(self) -> None:
         """Wait until the next poll is due: at once if brokers fell silent, or answer again."""

@@ -23,8 +23,8 @@ from console.model.snapshot import Snapshot
 from console.model.topic_readers import TopicReaders
 from console.plan import edits
 from console.plan.risk_rules import RiskFacts
+from console.triage import events as triage_events
 from console.triage.config_changes import HIDDEN
-from console.triage.events import ID, Difference, Kind, Place, changes_by_clients, seen_between
 from console.triage.symptoms import Poll
 
 KEPT = timedelta(hours=1)
@@ -45,12 +45,12 @@ class Warned(NamedTuple):
 class JudgedChange(Struct, frozen=True):
     """A change that a client made between two polls.
 
-    was, became: as in `Difference`. back: the edits that take it back; empty if nothing restores the former state, or
-    if a rule of the plan warns of these edits. after: time of the last read without it, at: time of the poll that first
-    has it, UTC.
+    was, became: as in `triage_events.Difference`. back: the edits that take it back; empty if nothing restores the
+    former state, or if a rule of the plan warns of these edits. after: time of the last read without it, at: time of
+    the poll that first has it, UTC.
     """
 
-    place: Place
+    place: triage_events.Place
     was: str | None
     became: str | None
     risks: tuple[Warned, ...]
@@ -59,7 +59,7 @@ class JudgedChange(Struct, frozen=True):
     at: datetime
 
 
-def edit_of(change: Difference) -> edits.Edit | None:
+def edit_of(change: triage_events.Difference) -> edits.Edit | None:
     """Return the edit that would have made a change; None if no edit of kac can, or its value is hidden."""
     about, key, was, became = change.place.about, change.place.key, change.was, change.became
     if HIDDEN in (was, became):
@@ -73,7 +73,7 @@ def edit_of(change: Difference) -> edits.Edit | None:
             return edits.RemoveAcl(about) if became is None else edits.AddAcl(about)
         case changes.ScramUser() if became is None:  # a password is never known
             return edits.DeleteScram(about)
-        case changes.TopicTarget() if became is None or key == ID:
+        case changes.TopicTarget() if became is None or key == triage_events.ID:
             return edits.DeleteTopic(about.name)
         case changes.TopicTarget() if was is not None and became is not None and int(became) > int(was):
             return edits.GrowTopic(about.name, int(became))
@@ -100,17 +100,17 @@ def changes_after(known: tuple[JudgedChange, ...], before: Poll, now: Poll) -> t
     return known if not found and len(kept) == len(known) else tuple(kept.values())[-MOST:]
 
 
-def _differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    for each in changes_by_clients(old, new):
+def _differences(old: Snapshot, new: Snapshot) -> Iterator[triage_events.Difference]:
+    for each in triage_events.changes_by_clients(old, new):
         place = each.place
-        if place.kind is Kind.TOPIC and each.was is None:
-            continue  # a new topic harms nobody
-        if place.kind is Kind.CONFIG and not _is_dynamic(place, old, new):
+        if place.kind is triage_events.Kind.TOPIC and each.was is None:
+            continue  # a new topic harms no client
+        if place.kind is triage_events.Kind.CONFIG and not _is_dynamic(place, old, new):
             continue  # brokers read their file when they start
         yield each
 
 
-def _is_dynamic(place: Place, old: Snapshot, new: Snapshot) -> bool:
+def _is_dynamic(place: triage_events.Place, old: Snapshot, new: Snapshot) -> bool:
     """Return whether a config was, or is, an override that a request sets."""
     assert isinstance(place.about, ConfigResource)
     entries = (snapshot.configs[place.about].get(place.key) for snapshot in (old, new))
@@ -127,7 +127,7 @@ def _is_gone(change: JudgedChange, snapshot: Snapshot) -> bool:
     return Part.TOPICS in snapshot.read_at and about.name not in snapshot.topics
 
 
-def _judged(made: Sequence[Difference], before: Poll, now: Poll) -> Iterator[JudgedChange]:
+def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -> Iterator[JudgedChange]:
     if not made:
         return
     old, new, at = before.snapshot, now.snapshot, now.at
@@ -152,7 +152,7 @@ def _judged(made: Sequence[Difference], before: Poll, now: Poll) -> Iterator[Jud
             undone = tuple(Staged(one, kind_of(one).current(one, then)) for one in back)
             if risks(undone, new):
                 back = ()
-        since, _ = seen_between(each.place, old, new, at)
+        since, _ = triage_events.seen_between(each.place, old, new, at)
         whole = old.read_at.get(Part.CONFIGS)
         yield JudgedChange(each.place, each.was, each.became, found, back, since or whole or before.at, at)
 

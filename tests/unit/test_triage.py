@@ -115,6 +115,7 @@ def watched(
     silent: Iterable[int] = (),
     before: Snapshot | None = None,
     facts: Callable[[int], Facts] = lambda _: Facts(),
+    closing: Iterable[int] = (),
 ) -> Observations:
     """The observations of a cluster that is well at first, and then as `change` makes it at each tick."""
     base = before or healthy()
@@ -125,7 +126,14 @@ def watched(
         snapshot = change(fresh(base, tick), tick)
         trends = trends_after(trends, snapshot.lags, at)
         observations = after(
-            observations, Poll(at, replace(snapshot, lag_trends=trends), frozenset(silent), facts=facts(tick))
+            observations,
+            Poll(
+                at,
+                replace(snapshot, lag_trends=trends),
+                frozenset(silent),
+                facts=facts(tick),
+                closing=frozenset(closing),
+            ),
         )
     return observations
 
@@ -413,6 +421,12 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
         {"before": healthy(brokers=6, racks=2)},
     ),
     ("broker-unresponsive", BROKER[2], _out_of_isr, {"silent": [2]}),
+    (
+        "broker-turns-away",
+        BROKER[2],
+        lambda s, _: set_by(s, **{"max.connections.per.ip": "2"}),
+        {"silent": [2], "closing": [2]},
+    ),
     ("replication-broken", BROKER[2], _out_of_isr, {}),
     ("leader-skew", BROKER[3], _skewed, {}),
     ("min-isr-impossible", Subject(topic="orders"), _min_isr, {}),

@@ -9,6 +9,8 @@ from itertools import pairwise
 
 from console.model.certificates import WEEK
 from console.model.cluster import Partition, Topic
+from console.model.codes import DEFAULT_CONFIG
+from console.model.config import broker_resource
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.observers import not_in_sync
 from console.model.parts import Part
@@ -261,7 +263,7 @@ def _rhythm(intervals: tuple[Interval, ...]) -> str:
 def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
     for symptom in observations.of(symptoms.BROKER_SILENT):
         broker = symptom.subject.broker
-        if broker is None or broker in _refusing(observations):
+        if broker is None or broker in _refusing(observations) | observations.last.closing:
             continue
         how = "refuses connections" if broker in observations.last.refusing else "did not answer ApiVersions in time"
         # Silence alone may be caused by the network between here and the broker; if followers also fall behind, the
@@ -283,6 +285,53 @@ def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
             next=(
                 cause.Next(
                     f"look at {_address(observations, broker)}: a stopped process, garbage collection, a hanging disk"
+                ),
+            ),
+        )
+
+
+_LIMITS = (
+    "max.connections.per.ip",
+    "max.connections.per.ip.overrides",
+    "max.connections",
+    "max.connection.creation.rate",
+)
+"""Limits by which a broker closes a connection right after it accepted it (SocketServer, ConnectionQuotas)."""
+
+
+def _closing(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield brokers that accept connections and close them before the first response."""
+    for symptom in observations.of(symptoms.BROKER_SILENT):
+        broker = symptom.subject.broker
+        if broker is None or broker not in observations.last.closing:
+            continue
+        configs = observations.last.snapshot.configs.get(broker_resource(broker))
+        entries = [configs.get(key) for key in _LIMITS] if configs is not None else []
+        limits = [each for each in entries if each is not None and each.value and each.source != DEFAULT_CONFIG]
+        set_ = ", ".join(f"{each.name}={each.value}" for each in limits)
+        yield cause.Claim(
+            cause="broker-turns-away",
+            subject=symptom.subject,
+            severity=_severity(observations, broker),
+            certainty=Certainty.LIKELY if limits else Certainty.POSSIBLE,
+            title=f"broker {broker} closes each new connection at once{f': {set_}' if limits else ''}",
+            since=observations.since(symptom),
+            times=observations.times((symptom.name, symptom.subject)),
+            evidence=cause.given(
+                cause.Evidence(
+                    f"{_host(observations, broker)} accepts connections and closes them", "a new connection"
+                ),
+                cause.Evidence(f"a limit of connections is set there: {set_}", "DescribeConfigs") if limits else None,
+            ),
+            predicted=_follows(broker),
+            next=(
+                cause.Next(
+                    "raise or unset the limit: the broker takes no connection for it, a controller does "
+                    f"(kac --bootstrap-controller HOST:PORT run -e 'unset broker {broker} {limits[0].name}; apply')"
+                )
+                if limits
+                else cause.Next(
+                    f"look at {_address(observations, broker)}: its limits of connections, a proxy before it, its log"
                 ),
             ),
         )
@@ -535,6 +584,7 @@ CAUSES = (
     cause.CauseRule(
         "broker-down", _down, lambda c: "" if _away(c) | c.last.refusing else "no broker is fenced or missing"
     ),
+    cause.CauseRule("broker-turns-away", _closing),
     cause.CauseRule("broker-unresponsive", _unresponsive, _answer),
     cause.CauseRule(
         "replication-broken", lambda observations: (*_unfollowed(observations), *_replication(observations))

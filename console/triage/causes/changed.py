@@ -54,6 +54,9 @@ _EFFECTS: Mapping[str, frozenset[str]] = {
     "replica.lag.time.max.ms": frozenset({triage_symptoms.UNDER_REPLICATED}),
     "max.message.bytes": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.LAG_GROWS}),
     "message.max.bytes": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.LAG_GROWS}),
+    "max.connections.per.ip": frozenset({triage_symptoms.BROKER_SILENT}),
+    "max.connections": frozenset({triage_symptoms.BROKER_SILENT}),
+    "max.connection.creation.rate": frozenset({triage_symptoms.BROKER_SILENT}),
     "consumer_byte_rate": _READERS,
     "request_percentage": _READERS | {triage_symptoms.BROKER_SILENT},
 }
@@ -137,7 +140,7 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
 
 
 def _lets_go(change: JudgedChange) -> bool:
-    """Return whether a change removes a limit, or raises it: nobody falls behind because of it."""
+    """Return whether a change removes a limit, or raises it: no client falls behind because of it."""
     key = change.place.key
     if not key.endswith((".throttled.rate", ".throttled.replicas")) and change.place.kind is not Kind.QUOTA:
         return False
