@@ -62,11 +62,11 @@ class WatchedLink(Link):
         sizes = {"request": len(exchange.request), "answer": len(exchange.response)}
         self.largest = {what: max(size, sizes[what]) for what, size in self.largest.items()}
 
-    async def call(self, api: str, fields: wire_fields.Asked, *, to: Route = ANY, **options: Any) -> Any:
+    async def call(self, api: str, asked: wire_fields.Asked, *, to: Route = ANY, **options: Any) -> Any:
         """As `Link.call`."""
 
         def noted(kio: ModuleType) -> Any:
-            request = wire_fields.payload(kio, api, fields)
+            request = wire_fields.payload(kio, api, asked)
             self.asked.append(Asked(api, request, to))
             return request
 
