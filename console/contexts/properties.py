@@ -11,16 +11,8 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from console.contexts.config_providers import (
-    ENVIRONMENT,
-    FILE,
-    PROVIDERS,
-    Provider,
-    declared,
-    is_provider_key,
-    placeholder,
-    references,
-)
+from console.contexts import config_providers
+from console.contexts.config_providers import references
 from console.contexts.context import ContextError, Place, Surroundings, printable
 from console.contexts.secret_sources import LOCKED, Locked
 from console.model.numbers import is_natural
@@ -135,7 +127,7 @@ class References(Struct):
 
     surroundings: Surroundings
     bases: tuple[Path, ...]
-    providers: Mapping[str, Provider] = field(default_factory=dict)
+    providers: Mapping[str, config_providers.Provider] = field(default_factory=dict)
     exposed: list[Path] = field(default_factory=list)
 
     def expand(self, text: str) -> str:
@@ -146,7 +138,7 @@ class References(Struct):
                 password.
         """
         expanded = self._replaced(text, nested=False)
-        if placeholder(text) == "${…}":
+        if config_providers.placeholder(text) == "${…}":
             raise ValueError("${…} without a colon is no reference; a variable of the environment is ${env:NAME}")
         return expanded
 
@@ -171,7 +163,7 @@ class References(Struct):
             if lenient and not self._knows(each.provider):
                 continue
             value = self._one(each.provider, each.target)
-            if not nested and placeholder(value) is not None:
+            if not nested and config_providers.placeholder(value) is not None:
                 raise ValueError(
                     f"what {text[each.start : each.end]} stands for is a reference itself, and is not looked up again; "
                     "put the value there (a value that only looks so: ${exec:…} takes it as it is)"
@@ -200,12 +192,12 @@ class References(Struct):
         if name == "env":
             return self._variable(target)
         raise ValueError(
-            f"nothing resolves {placeholder(f'${{{name}:}}')}: the file declares no provider of that name "
-            "(config.providers=NAME and config.providers.NAME.class); ${env:NAME}, ${file:PATH} and ${exec:COMMAND} "
-            "need none"
+            f"nothing resolves {config_providers.placeholder(f'${{{name}:}}')}: the file declares no provider of that "
+            "name (config.providers=NAME and config.providers.NAME.class); ${env:NAME}, ${file:PATH} and "
+            "${exec:COMMAND} need none"
         )
 
-    def _of_provider(self, provider: Provider, target: str) -> str:
+    def _of_provider(self, provider: config_providers.Provider, target: str) -> str:
         """Return a value as Kafka's own class of that name reads it."""
         if provider.kind is None:
             raise ValueError(
@@ -213,12 +205,12 @@ class References(Struct):
                 "${env:NAME}, ${file:PATH} and ${exec:COMMAND} are resolved"
             )
         path, key = provider.split(target)
-        if provider.kind == ENVIRONMENT:
+        if provider.kind == config_providers.ENVIRONMENT:
             provider.check_variable(key)
             return self._variable(key)
         provider.check_path(path)
         place = self.surroundings.path(path, self.bases)
-        if provider.kind == FILE:
+        if provider.kind == config_providers.FILE:
             return self._key(place, key)
         if not key or "/" in key or not (place / key).is_file():
             raise ValueError(f"{place} has no file {key or '(empty name)'}")
@@ -307,9 +299,11 @@ class Values:
         self.warnings: list[str] = []
         self.secrets_in: dict[Path, None] = {}
 
-    def _providers(self) -> Mapping[str, Provider]:
+    def _providers(self) -> Mapping[str, config_providers.Provider]:
         try:
-            return declared({key: entry.text for key, entry in self._entries.items() if is_provider_key(key)})
+            return config_providers.declared(
+                {key: entry.text for key, entry in self._entries.items() if config_providers.is_provider_key(key)}
+            )
         except ValueError as error:
             key, _, why = str(error).partition(": ")
             raise self.error(key, why) from None
@@ -349,7 +343,7 @@ class Values:
 
     def foreign_providers(self) -> list[str]:
         """Return the providers of the file that kac can't resolve."""
-        entry = self._entries.get(PROVIDERS)
+        entry = self._entries.get(config_providers.PROVIDERS)
         named = filter(None, map(str.strip, entry.text.split(","))) if entry else ()
         providers = self._references.providers
         return [
