@@ -15,8 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,7 +33,7 @@ from console.lake.clocks import check_clocks
 from console.lake.delta_log import reading
 from console.lake.gold import Known, Renewal, compare, judge, make_usage, new_keys, news_of
 from console.lake.inputs import Inputs, UnreadableInput, owned
-from console.lake.lake import Lake
+from console.lake.lake import Lake, Report
 from console.lake.runs import news
 from console.lake.spark import for_few_rows, for_many_rows, session, set_properties
 from console.lake.tables import EVERY, MANY_FILES, Batch, Tables, maintain, observed, taken
@@ -59,7 +58,7 @@ class Application:
         plan: lake_runs.Plan,
         settings: plans.Settings,
         spark: SparkSession,
-        report: lake_runs.Report,
+        report: Report,
         is_alone: Callable[[], bool] = lambda: True,
     ) -> None:
         self._plan = plan
@@ -438,11 +437,11 @@ Session = Callable[[], AbstractContextManager[SparkSession]]
 """A function that starts Spark for a context."""
 
 
-def update(plan: lake_runs.Plan, session: Session, progress: lake_runs.Listener = lambda _: None) -> lake_runs.Report:
+def update(plan: lake_runs.Plan, session: Session, progress: lake_runs.Listener = lambda _: None) -> Report:
     """Process the new data once, and make everything that follows from it. Raises LakeBusy; UnreadableInput, LakeError,
     OSError.
     """
-    report = lake_runs.Report(files.new_run_id(), "update", files.iso_now(), versions=lake_runs.versions())
+    report = Report(files.new_run_id(), "update", datetime.now(timezone.utc), versions=lake_runs.versions())
     with lake_runs.settings_of(plan) as settings:
         wanted = news(plan.lake, settings) or ([lake_runs.GOLD] if plan.topics else [])
         if not wanted:
@@ -468,11 +467,11 @@ def run(
     told: Callable[[str], None],
     stop: threading.Event,
     now_and_then: Callable[[], None] = lambda: None,
-) -> lake_runs.Report:
+) -> Report:
     """Run until `stop` is set. told: called with a line for each failure, and for each batch that wrote rows.
     now_and_then: called at intervals of some seconds, after the report is saved. Raises LakeBusy, LakeError.
     """
-    report = lake_runs.Report(files.new_run_id(), "run", files.iso_now(), versions=lake_runs.versions())
+    report = Report(files.new_run_id(), "run", datetime.now(timezone.utc), versions=lake_runs.versions())
     with (
         lake_runs.settings_of(plan) as settings,
         plan.lake.alone(report.run_id, report.job) as lock,
@@ -491,7 +490,7 @@ def run(
 
 @contextmanager
 def _application(
-    plan: lake_runs.Plan, settings: plans.Settings, report: lake_runs.Report, session: Session, lock: files.Lock
+    plan: lake_runs.Plan, settings: plans.Settings, report: Report, session: Session, lock: files.Lock
 ) -> Iterator[tuple[Application, Callable[[], None]]]:
     """Yield the application in a Spark session, and a function that saves its report meanwhile."""
     if lock.former is not None:
@@ -568,7 +567,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 raise  # an error of Spark itself, whose page shows it whole
             sys.stderr.write(f"kac_lake.py {given.job}: {said}\n")
             return 1
-    sys.stdout.write(json_text(asdict(report)) + "\n")
+    sys.stdout.write(json_text(report.data()) + "\n")
     return 0
 
 
