@@ -6,6 +6,7 @@ import re
 import shlex
 import stat
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -137,22 +138,13 @@ class References(Struct):
             ValueError: a reference can't be resolved; the message names it. Without it the rest would be sent as the
                 password.
         """
-        expanded = self._replaced(text, nested=False)
+        expanded = self.replaced(text)
         if config_providers.placeholder(text) == "${…}":
             raise ValueError("${…} without a colon is no reference; a variable of the environment is ${env:NAME}")
         return expanded
 
-    def expand_config(self, text: str) -> str:
-        """Expand as `expand`, for a reference to a whole login config, whose options may contain references."""
-        return self._replaced(text, nested=True)
-
-    def expand_command(self, text: str) -> str:
-        """Expand as `expand`, for a command line: other references belong to the command, as a shell's
-        ``${NAME:-default}``.
-        """
-        return self._replaced(text, nested=False, lenient=True)
-
-    def _replaced(self, text: str, *, nested: bool, lenient: bool = False) -> str:
+    def replaced(self, text: str, *, nested: bool = False, lenient: bool = False) -> str:
+        """Expand as `expand`. nested: values may contain references. lenient: other references belong to the text."""
         if "${" not in text:
             return text
         if LOCKED.search(text):
@@ -358,12 +350,13 @@ class Values:
         if entry is None or not whole_reference(entry.text):
             # A reference that is the whole value is the config; one inside is the value of an option, with its quotes.
             return None if entry is None else entry.text
-        return self._expanded(key, entry, self._references.expand_config)
+        return self._expanded(key, entry, partial(self._references.replaced, nested=True))
 
     def command(self, key: str) -> str | None:
-        """Return a command line, trimmed; None if the key is missing."""
+        """Return a command line, trimmed; None if the key is missing. It may have references of a shell."""
         entry = self._entries.get(key)
-        return None if entry is None else self._expanded(key, entry, self._references.expand_command).strip()
+        expand = partial(self._references.replaced, lenient=True)
+        return None if entry is None else self._expanded(key, entry, expand).strip()
 
     def raw(self, key: str) -> Entry | None:
         """Return the entry with unresolved references; None if the key is missing."""

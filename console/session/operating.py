@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -116,9 +117,7 @@ async def begin(session: Session, goal: Goal, throttle: int | None) -> int:
         await refuse_a_second(session)  # another process may have begun one since
         by = this_operator(session.context.principal, os.environ)
         begun = journal_operations.Begun(session.context.name, by, this_process(session.front_end), goal, throttle)
-        return await work.written(
-            lambda: work.journal.begin_operation(session.clock.now(), journal_operations.begun_json(begun))
-        )
+        return await work.written(lambda: work.journal.begin_operation(session.clock.now(), msgspec.to_builtins(begun)))
 
 
 async def refuse_a_second(session: Session) -> None:

@@ -41,7 +41,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         AdminError: the connection to the cluster is lost.
     """
     await _read_first(session, need, sparing=sparing)
-    if any(_may_be_controller(session.snapshot, each) for each in _named_brokers(need)):
+    if not all(is_broker(session.snapshot, each) for each in _named_brokers(need)):  # others may be controllers
         await session.read_quorum()
     # Groups are chosen by patterns, so the list of groups has to be read first.
     await session.poll_groups(_lagging(session.snapshot, need), times=TIMES if need.lag_times else 0)
@@ -140,11 +140,6 @@ def _named_brokers(need: Needs) -> Iterator[str]:
     """Yield the ids of the named brokers, as digits."""
     yield from map(str, need.nodes)
     yield from (each.name for each in need.resources if each.type.entity.at_broker and each.name.isdecimal())
-
-
-def _may_be_controller(snapshot: Snapshot, name: str) -> bool:
-    """Return whether no running broker has this id, so that a controller may have it."""
-    return not is_broker(snapshot, name)
 
 
 def _in_trouble(snapshot: Snapshot, topics: Iterable[str]) -> list[TopicPartition]:

@@ -149,7 +149,11 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Ve
     chosen, open_ = _cover(covering, set(remaining))
     chosen += aside
     open_.difference_update(n for place in aside for n in explained[place])
-    alone = [place for place, claim in enumerate(claims) if not explained[place] and _stands_alone(claim)]
+    alone = [
+        place
+        for place, claim in enumerate(claims)
+        if not explained[place] and claim.certainty is not Certainty.POSSIBLE
+    ]
     named = _each_named.of(
         (id(claims[place]), (claims[place], tuple([symptoms[n] for n in explained[place]])))
         for place in (*chosen, *alone)
@@ -235,11 +239,6 @@ def _cover(explained: Sequence[Sequence[int]], open_: set[int]) -> tuple[list[in
         elif new:
             heappush(heap, (-len(new), place))
     return chosen, open_
-
-
-def _stands_alone(claim: Claim) -> bool:
-    """Return whether a claim without a symptom is a problem by itself: its evidence is the cause."""
-    return claim.certainty is not Certainty.POSSIBLE
 
 
 _Order = tuple[int, bool, int, int, str]
