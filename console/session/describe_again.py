@@ -22,8 +22,14 @@ from console.model.quota import QuotaEntity, filter_for_entity
 from console.model.snapshot import Snapshot, TopicPartition, with_scram
 from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
-from console.session.replica_reading import replica_logs_of
-from console.session.snapshot_reader import LISTED, Client, Learned, describe_same_cluster, read_listed
+from console.session.snapshot_reader import (
+    LISTED,
+    Client,
+    Learned,
+    describe_same_cluster,
+    read_listed,
+    read_replica_logs,
+)
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -232,8 +238,8 @@ async def _leaders(
     places = [(target.topic, target.number) for target in targets if isinstance(target, changes.PartitionTarget)]
     # Only an election among replicas that are out of sync may lose records; a partition with a leader is not at risk.
     lost = [place for place in places if (found := _found(now, place)) is not None and found.leader < 0]
-    with_logs = await replica_logs_of(client.run, now, lost)
-    return lambda snapshot, at: with_logs(refresh.with_topics(snapshot, listing, whole=False, at=at))
+    with_logs = await read_replica_logs(client, now, lost)
+    return lambda snapshot, at: with_logs(refresh.with_topics(snapshot, listing, whole=False, at=at), at)
 
 
 def _found(snapshot: Snapshot, place: TopicPartition) -> Partition | None:
