@@ -14,11 +14,12 @@ from msgspec import Struct, field
 
 from console.contexts import config_providers
 from console.contexts.config_providers import references
-from console.contexts.context import ContextError, Place, Surroundings, printable
+from console.contexts.context import ContextError, Place, Surroundings
 from console.contexts.secret_sources import LOCKED, Locked
 from console.model.numbers import is_natural
 from console.model.secret import Secret
 from console.safe_files import require_own
+from widgets.cells import clean
 
 # Java's ``.properties`` format, with the line of each entry (java.util.Properties#load).
 
@@ -416,7 +417,7 @@ class Values:
 
     def warn(self, key: str, text: str) -> None:
         """Add a warning about one key."""
-        self.warnings.append(printable(f"{self.place(key)}: {self._within}{key} {text}"))
+        self.warnings.append(clean(f"{self.place(key)}: {self._within}{key} {text}"))
 
     def exposure(self) -> tuple[str, ...]:
         """Return a warning for each file with secrets that others may read: the file itself, and the files that it
