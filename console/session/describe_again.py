@@ -22,14 +22,8 @@ from console.model.quota import QuotaEntity, filter_for_entity
 from console.model.snapshot import Snapshot, TopicPartition, with_scram
 from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
-from console.session.snapshot_reader import (
-    LISTED,
-    Client,
-    Learned,
-    describe_same_cluster,
-    read_listed,
-    read_replica_logs,
-)
+from console.session import snapshot_reader
+from console.session.snapshot_reader import Client, Learned
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -81,7 +75,7 @@ async def describe_again(client: Client, context: Context, known: Snapshot, edit
     # At once: a change of another client between reading and sending goes unnoticed.
     updates = await asyncio.gather(*(READERS[type_](client, known, targets) for type_, targets in what.items()))
     # Last, so that the check also covers the reads before it.
-    cluster = await describe_same_cluster(client, context, known)
+    cluster = await snapshot_reader.describe_same_cluster(client, context, known)
     at = datetime.now(UTC)
     return reduce(lambda snapshot, update: update(snapshot, at), updates, refresh.with_cluster(known, cluster, at))
 
@@ -221,8 +215,8 @@ async def _scram(client: Client, _known: Snapshot, targets: Sequence[changes.Scr
 
 async def _whole(part: Part, client: Client, _known: Snapshot, _targets: Sequence[changes.Target]) -> Learned:
     """Read a part that one operation describes; it is unread if the brokers may refuse it, and do."""
-    reading = read_listed(client, part)
-    read = await (_allowed(reading) if LISTED[part].may_be_refused else reading)
+    reading = snapshot_reader.read_listed(client, part)
+    read = await (_allowed(reading) if snapshot_reader.LISTED[part].may_be_refused else reading)
     return read or (lambda snapshot, at: _marked(snapshot, part, read=False, at=at))
 
 
@@ -238,7 +232,7 @@ async def _leaders(
     places = [(target.topic, target.number) for target in targets if isinstance(target, changes.PartitionTarget)]
     # Only an election among replicas that are out of sync may lose records; a partition with a leader is not at risk.
     lost = [place for place in places if (found := _found(now, place)) is not None and found.leader < 0]
-    with_logs = await read_replica_logs(client, now, lost)
+    with_logs = await snapshot_reader.read_replica_logs(client, now, lost)
     return lambda snapshot, at: with_logs(refresh.with_topics(snapshot, listing, whole=False, at=at), at)
 
 

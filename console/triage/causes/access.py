@@ -11,16 +11,9 @@ from console.model.authorizer import covers, granted, pattern_of
 from console.model.codes import AclResourceType
 from console.model.numbers import plural, time_of_day
 from console.plan.edits import AddAcl, RemoveAcl
-from console.triage import cause
+from console.triage import cause, symptoms
 from console.triage.observations import Observations
 from console.triage.past import AclChange
-from console.triage.symptoms import (
-    COMMIT_STANDS_STILL,
-    COMMITS_LATER,
-    LAG_GROWS,
-    Subject,
-    Symptom,
-)
 
 BEFORE = timedelta(minutes=5)
 """The longest time between a change and a stop for the change to be its cause."""
@@ -31,7 +24,7 @@ that still arrive after the change.
 MOST = 200
 """Limit of changes to examine, the latest ones: more at once are a copy of another cluster's."""
 _TOPIC, _GROUP = AclResourceType.parse("TOPIC"), AclResourceType.parse("GROUP")
-_STOPS = (COMMIT_STANDS_STILL, LAG_GROWS, COMMITS_LATER)
+_STOPS = (symptoms.COMMIT_STANDS_STILL, symptoms.LAG_GROWS, symptoms.COMMITS_LATER)
 
 
 class _Change(NamedTuple):
@@ -97,7 +90,9 @@ def _fell_silent(observations: Observations, change: AclChange, topic: str) -> b
     return change.after.timestamp() - WROTE <= last <= change.at.timestamp() + SETTLES
 
 
-def _group_symptoms(observations: Observations, change: AclChange, topics: frozenset[str]) -> Iterator[Symptom]:
+def _group_symptoms(
+    observations: Observations, change: AclChange, topics: frozenset[str]
+) -> Iterator[symptoms.Symptom]:
     """Yield the symptoms that began after the change, of groups that it concerns or that read the topics that it
     concerns.
     """
@@ -129,7 +124,7 @@ def _authors(observations: Observations, change: _Change) -> Iterator[cause.Evid
             yield cause.Evidence(text, "this host's journal")
 
 
-def _claim(observations: Observations, change: _Change, what: list[str], hit: list[Symptom]) -> cause.Claim:
+def _claim(observations: Observations, change: _Change, what: list[str], hit: list[symptoms.Symptom]) -> cause.Claim:
     acl, first = change.acl, change.parts[0]
     is_topic = not hit
     several = len(change.parts) > 1
@@ -143,10 +138,10 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
     stops = (f"nothing is written to {what[0]} since" if is_topic else f"group {what[0]} gets no further since") + (
         f", nor {'to' if is_topic else 'do'} {plural(len(what) - 1, 'more')}" if what[1:] else ""
     )
-    subject = Subject(topic=what[0]) if is_topic and not what[1:] else Subject(entity=acl.principal)
+    subject = symptoms.Subject(topic=what[0]) if is_topic and not what[1:] else symptoms.Subject(entity=acl.principal)
     return cause.Claim(
         cause="access-changed",
-        subject=subject if not hit else Subject(entity=acl.principal),
+        subject=subject if not hit else symptoms.Subject(entity=acl.principal),
         severity=cause.Severity.HIGH,
         certainty=cause.Certainty.LIKELY,
         title=f"{text} {word}, and {stops}",
