@@ -41,7 +41,6 @@ from console.plan.staged import Staged
 from console.session.apply_run import ApplyRun, Recorded
 from console.session.checking import checked
 from console.session.describe_again import describe_again
-from console.session.journal_access import in_journal
 from console.session.plan_facts import read_for_risks
 from console.session.read_again import read_again
 from console.session.request_facts import read_facts
@@ -311,8 +310,11 @@ async def _record(journal: JournalFile, intent: Intent, run: ApplyRun) -> ApplyR
     Raises:
         Refused: the journal can't be written, so nothing may be sent.
     """
-    # Whole, before the first request: after a crash the next start knows every edit that may have been sent.
-    number = await in_journal(journal, lambda file: file.begin(intent))
+    try:
+        # Whole, before the first request: after a crash the next start knows every edit that may have been sent.
+        number = await asyncio.to_thread(journal.begin, intent)
+    except JournalError as error:
+        raise Refused(error.failure) from error
     return replace(run, recorded=Recorded(journal, number, run.slots))
 
 

@@ -51,7 +51,7 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
             elif type_ is ScramUser:
                 await session.read_whole(Part.SCRAM)
             elif type_ is not Home:  # a topic that edits do not change is not read
-                await session.keep(READERS[type_](session.client, session.snapshot, targets))
+                session.learn(await READERS[type_](session.client, session.snapshot, targets))
     except (AdminError, Refused) as error:
         log.warning("could not read again what was touched: %s", error.failure)
 

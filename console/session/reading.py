@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterable, Iterator
-from functools import partial
 from typing import TYPE_CHECKING
 
 from console.language.snapshot_parts import Needs, one_broker, one_topic
@@ -59,8 +58,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         reads.append(session.keep(snapshot_reader.read_log_ranges(session.client, sorted(places))))
     await asyncio.gather(*reads)
     if groups and (held := await held_offsets(session.client, sorted(groups))):
-        with_topic = partial(refresh.with_topics, listing=held.topic, whole=False, at=session.clock.now())
-        session.learn(with_topic)
+        session.learn(lambda known, at: refresh.with_topics(known, held.topic, whole=False, at=at))
         if held.places:
             await session.keep(snapshot_reader.read_transactions(session.client, held.places))
     for topic in sorted(need.tiered):

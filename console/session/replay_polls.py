@@ -234,7 +234,7 @@ class RecordedPoller(Poller):
                 flight_tape.USED.reset(token)
             if flight_tape.LATER in used.keys:
                 # It was under way, and its result is not known yet.
-                self._session.learn(lambda _, known=before[0]: known)  # type: ignore[misc]
+                self._session.learn(lambda *_, known=before[0]: known)
                 _, self._slow.facts, self._turns, self.problems = before
             self._parts_seen[part.name] = _Seen(used, self._times(used), self._arrived(used), self._tape.at_ms)
         await self._compare_views()

@@ -176,18 +176,17 @@ class SnapshotReader:
         for listener in tuple(self._listeners):
             listener(event)
 
-    def learn(self, update: Callable[[Snapshot], Snapshot]) -> None:
+    def learn(self, update: Learned) -> None:
         """Keep the result of a read, and notify listeners if it changes the snapshot.
 
         Args:
             update: enters the result into the current snapshot, which other reads may have replaced meanwhile.
         """
-        self._learn(update(self.snapshot))
+        self._learn(update(self.snapshot, self.clock.now()))
 
     async def keep(self, read: Awaitable[Learned]) -> None:
         """Wait for one of the module's reads, and keep its result."""
-        update = await read
-        self._learn(update(self.snapshot, self.clock.now()))
+        self.learn(await read)
 
     def _learn(self, snapshot: Snapshot) -> None:
         # Updates return the same object if nothing changed, so that an unchanged cluster causes no redraw.
@@ -704,7 +703,7 @@ async def read_replica_logs(client: Client, snapshot: Snapshot, places: Iterable
         partition = partition_in(snapshot.topics.get(topic), number)
         replicas[topic, number] = partition.replicas if partition is not None else ()
     logs = await client.run(replica_logs, replicas) if replicas else {}
-    return lambda known, _at: refresh.with_replica_logs(known, replicas, logs)
+    return partial(refresh.with_replica_logs, replicas, logs)
 
 
 async def read_transactions(client: Client, places: Sequence[TopicPartition]) -> Learned:
