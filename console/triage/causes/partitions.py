@@ -437,8 +437,9 @@ def _raises(observations: Observations, brokers: Sequence[int]) -> Iterator[caus
 
 def _rates(observations: Observations, brokers: Sequence[int]) -> Iterator[tuple[int, int]]:
     for broker in brokers:
-        configs = observations.last.snapshot.configs.get(config.broker_resource(broker))
-        entry = configs.get("follower.replication.throttled.rate") if configs is not None else None
+        entry = config.entry_in(
+            observations.last.snapshot.configs, config.broker_resource(broker), "follower.replication.throttled.rate"
+        )
         rate = long_number(entry.value) if entry is not None else None
         if rate is not None and rate != LONG_MAX:
             yield broker, rate
