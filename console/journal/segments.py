@@ -27,6 +27,7 @@ class JournalError(Exception):
 
 SEGMENT_BYTES = 1 << 20
 """Bytes of the last segment from which on the next change begins a new one."""
+BLOCK = 1 << 18
 
 
 class Where(NamedTuple):
@@ -99,13 +100,34 @@ def lines(all_: Sequence[Segment], start: Where, read: int = 0) -> Iterator[Line
 
 
 def lines_backward(all_: Sequence[Segment]) -> Iterator[bytes]:
-    """Yield every whole line without its end, the last one first; skip those that are too long. A segment is read at
-    once. Raises OSError.
-    """
+    """Yield every whole line without its end, the last one first; skip those that are too long. Raises OSError."""
     for segment in reversed(all_):
-        found = [line.raw for line in lines([segment], Where(segment.number, 0))]
-        whole = (raw.data[:-1] for raw in reversed(found) if raw.is_ended and raw.size <= LONGEST_LINE)
-        yield from filter(None, whole)
+        with segment.path.open("rb") as file:
+            left, whole = segment.size, False
+            # The line whose start was not found yet: its parts, the last one first, and its bytes.
+            parts: list[bytes] = []
+            length = 0
+            while left:
+                size = min(BLOCK, left)
+                left -= size
+                file.seek(left)
+                first, *others = file.read(size).split(b"\n")
+                if others:
+                    *between, last = others
+                    if whole and length + len(last) < LONGEST_LINE:
+                        yield from _joined([*parts, last])
+                    whole = True  # the text after the last line's end is being written, or was cut
+                    yield from (line for line in reversed(between) if line)
+                    parts, length = [], 0
+                length += len(first)
+                parts = [*parts, first] if whole and length < LONGEST_LINE else []
+            if whole and length < LONGEST_LINE:
+                yield from _joined(parts)
+
+
+def _joined(parts: Sequence[bytes]) -> Iterator[bytes]:
+    if line := b"".join(reversed(parts)):
+        yield line
 
 
 def line_at(all_: Sequence[Segment], where: Where) -> bytes:

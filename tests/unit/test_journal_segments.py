@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from console import safe_files
 from console.journal import entries
 from console.journal import file as journal_file
+from console.journal import segments as journal_segments
 from console.journal.file import JournalFile, journal_path
 from console.journal.history import history, latest_changes
 from console.journal.segments import (
+    BLOCK,
     JournalError,
     Segment,
     Where,
@@ -177,9 +179,11 @@ def test_a_line_that_is_no_record_stays_known_by_its_number(path: Path) -> None:
     assert JournalFile(path).read().problems == (problem,)
 
 
-@given(st.lists(st.binary(max_size=40), max_size=40))
+@given(st.lists(st.binary(max_size=40), max_size=40), st.integers(1, 60))
 @settings(max_examples=150)
-def test_backward_is_the_reverse_of_forward(tmp_path_factory: pytest.TempPathFactory, parts: list[bytes]) -> None:
+def test_backward_is_the_reverse_of_forward(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[bytes], block: int
+) -> None:
     folder = tmp_path_factory.mktemp("segments")
     written = []
     for number, cut in enumerate((parts[::2], parts[1::2]), 1):
@@ -188,7 +192,10 @@ def test_backward_is_the_reverse_of_forward(tmp_path_factory: pytest.TempPathFac
         written.append(Segment(number, path, path.stat().st_size))
     forward = [line.raw.data for line in lines(written, Where(0, 0))]
     whole = [data.rstrip(b"\n") for data in forward if data.endswith(b"\n")]
-    assert list(lines_backward(written)) == [line for line in reversed(whole) if line]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(journal_segments, "BLOCK", block)
+        assert list(lines_backward(written)) == [line for line in reversed(whole) if line]
+    assert BLOCK > 60
 
 
 # -- kills -------------------------------------------------------------------------------------------------------------
