@@ -11,20 +11,26 @@ from console.model.authorizer import covers, granted, pattern_of
 from console.model.codes import AclResourceType
 from console.model.numbers import plural, time_of_day
 from console.plan.edits import AddAcl, RemoveAcl
-from console.triage import cause, symptoms
+from console.triage import cause
+from console.triage.events import PRESENT
 from console.triage.observations import Observations
 from console.triage.past import AclChange
+from console.triage.severity import Certainty, Severity
+from console.triage.silence import SETTLES, fell_silent
+from console.triage.symptoms import (
+    COMMIT_STANDS_STILL,
+    COMMITS_LATER,
+    LAG_GROWS,
+    Subject,
+    Symptom,
+)
 
 BEFORE = timedelta(minutes=5)
 """The longest time between a change and a stop for the change to be its cause."""
-WROTE, QUIET, SETTLES = 30.0, 12.0, 5.0
-"""Limits in seconds: from the last write to a topic to the change; without new records since; for records in flight
-that still arrive after the change.
-"""
 MOST = 200
 """Limit of changes to examine, the latest ones: more at once are a copy of another cluster's."""
 _TOPIC, _GROUP = AclResourceType.parse("TOPIC"), AclResourceType.parse("GROUP")
-_STOPS = (symptoms.COMMIT_STANDS_STILL, symptoms.LAG_GROWS, symptoms.COMMITS_LATER)
+_STOPS = (COMMIT_STANDS_STILL, LAG_GROWS, COMMITS_LATER)
 
 
 class _Change(NamedTuple):
@@ -56,7 +62,9 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
     for change in _together(recent):
         topics = _topics(observations, change.acl)
         if change.takes(_WRITES) and (
-            quiet := [each for each in topics if _fell_silent(observations, change.parts[0], each)]
+            quiet := [
+                each for each in topics if fell_silent(observations, each, change.parts[0].after, change.parts[0].at)
+            ]
         ):
             yield _claim(observations, change, quiet, [])
         elif change.takes(_READS) and (hit := list(_group_symptoms(observations, change.parts[0], frozenset(topics)))):
@@ -78,21 +86,7 @@ def _topics(observations: Observations, acl: Acl) -> list[str]:
     return [name for name in observations.last.snapshot.topics if covers(pattern, _TOPIC, name)]
 
 
-def _fell_silent(observations: Observations, change: AclChange, topic: str) -> bool:
-    """Return whether a topic was written to until just before the change, and not since."""
-    logs = observations.last.facts.logs
-    partitions = observations.last.snapshot.topics[topic].partitions
-    grew = [known.grew_at for each in partitions if (known := logs.logs.get((topic, each.number))) is not None]
-    last = max((at for at in grew if at is not None), default=None)
-    # Silence is measured at the last read of the logs, not now: offsets are read less often than polls are taken.
-    if last is None or logs.at - last < QUIET:
-        return False
-    return change.after.timestamp() - WROTE <= last <= change.at.timestamp() + SETTLES
-
-
-def _group_symptoms(
-    observations: Observations, change: AclChange, topics: frozenset[str]
-) -> Iterator[symptoms.Symptom]:
+def _group_symptoms(observations: Observations, change: AclChange, topics: frozenset[str]) -> Iterator[Symptom]:
     """Yield the symptoms that began after the change, of groups that it concerns or that read the topics that it
     concerns.
     """
@@ -116,15 +110,15 @@ def _group_symptoms(
 
 def _authors(observations: Observations, change: _Change) -> Iterator[cause.Evidence]:
     """Yield the authors of the change that this host's journal has."""
-    known = observations.last.facts.acl_authors
+    known = observations.last.facts.authors
     verb = "added" if change.parts[0].added else "removed"
-    for author in dict.fromkeys(known.get((each.acl, each.added)) for each in change.parts):
+    for author in dict.fromkeys(known.get((each.acl, "", PRESENT if each.added else None)) for each in change.parts):
         if author is not None:
             text = f"{author.who} {verb} it: change {author.number}, {time_of_day(author.at)}"
             yield cause.Evidence(text, "this host's journal")
 
 
-def _claim(observations: Observations, change: _Change, what: list[str], hit: list[symptoms.Symptom]) -> cause.Claim:
+def _claim(observations: Observations, change: _Change, what: list[str], hit: list[Symptom]) -> cause.Claim:
     acl, first = change.acl, change.parts[0]
     is_topic = not hit
     several = len(change.parts) > 1
@@ -138,12 +132,12 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
     stops = (f"nothing is written to {what[0]} since" if is_topic else f"group {what[0]} gets no further since") + (
         f", nor {'to' if is_topic else 'do'} {plural(len(what) - 1, 'more')}" if what[1:] else ""
     )
-    subject = symptoms.Subject(topic=what[0]) if is_topic and not what[1:] else symptoms.Subject(entity=acl.principal)
+    subject = Subject(topic=what[0]) if is_topic and not what[1:] else Subject(entity=acl.principal)
     return cause.Claim(
         cause="access-changed",
-        subject=subject if not hit else symptoms.Subject(entity=acl.principal),
-        severity=cause.Severity.HIGH,
-        certainty=cause.Certainty.LIKELY,
+        subject=subject if not hit else Subject(entity=acl.principal),
+        severity=Severity.HIGH,
+        certainty=Certainty.LIKELY,
         title=f"{text} {word}, and {stops}",
         since=first.at,
         evidence=cause.given(
