@@ -28,7 +28,6 @@ FENCED_AFTER = 30.0
 FLAPS = 3
 """Number of absences within the observations that is more than a restart."""
 
-_OF_REPLICAS = frozenset({symptoms.UNDER_REPLICATED, symptoms.UNDER_MIN_ISR, symptoms.LEADERLESS})
 _OF_BROKERS = frozenset(
     {
         symptoms.BROKER_GONE,
@@ -46,7 +45,9 @@ def _follows(*brokers: int, alone: bool = False) -> tuple[cause.Prediction, ...]
     alone: only partitions that lack no other broker.
     """
     these = frozenset(brokers)
-    return cause.Prediction(_OF_REPLICAS, brokers=these, only=alone), cause.Prediction(_OF_BROKERS, brokers=these)
+    return cause.Prediction(frozenset(symptoms.OF_REPLICAS), brokers=these, only=alone), cause.Prediction(
+        _OF_BROKERS, brokers=these
+    )
 
 
 def _led(observations: Observations, broker: int) -> str:
@@ -376,7 +377,7 @@ def _replication(observations: Observations) -> Iterator[cause.Claim]:
         names = sorted(topics)
         from_ = f"broker{'s' * (len(leaders) > 1)} {', '.join(map(str, leaders))}"
         first = next((s for s in observations.of(symptoms.UNDER_REPLICATED) if s.brokers == (broker,)), None)
-        back = _back_since(observations, broker)
+        back = observations.came_back(broker, CATCHES_UP)
         yield cause.Claim(
             cause="replication-broken",
             subject=symptoms.Subject(broker=broker),
@@ -475,17 +476,6 @@ def _unfollowed(observations: Observations) -> Iterator[cause.Claim]:
                 ),
             ),
         )
-
-
-def _back_since(observations: Observations, broker: int) -> datetime | None:
-    """Return when a broker came back, if that was recently: until its replicas have caught up, their lag is normal."""
-    intervals = [
-        observations.intervals.get((name, symptoms.Subject(broker=broker)), ())
-        for name in (symptoms.BROKER_GONE, symptoms.BROKER_SILENT)
-    ]
-    ended = [mine[-1].ended for mine in intervals if mine]
-    last = max((each for each in ended if each is not None), default=None)
-    return last if last is not None and last > observations.last.at - CATCHES_UP else None
 
 
 def _times_out(observations: Observations, topics: set[str]) -> int:
