@@ -350,15 +350,20 @@ def _closing(observations: Observations) -> Iterator[cause.Claim]:
                 cause.Evidence(f"a limit of connections is set there: {set_}", "DescribeConfigs") if limits else None,
             ),
             predicted=_follows(broker),
-            next=(
+            next=cause.given(
                 cause.Next(
                     "raise or unset the limit: the broker takes no connection for it, a controller does "
-                    f"(kac --bootstrap-controller HOST:PORT run -e 'unset broker {broker} {limits[0].name}; apply')"
+                    f"(kac configs --bootstrap-controller HOST:PORT --alter --broker {broker} --delete-config {limits[0].name})"
                 )
                 if limits
                 else cause.Next(
-                    f"look at {_address(observations, broker)}: its limits of connections, a proxy before it, its log"
+                    "it closes them by a limit if one is set: max.connections.per.ip, max.connections or "
+                    f"max.connection.creation.rate. A controller shows and takes the configs of broker {broker} "
+                    f"(kac configs --bootstrap-controller HOST:PORT --describe --broker {broker})"
                 ),
+                None
+                if limits
+                else cause.Next(f"else look at a proxy before {_address(observations, broker)}, and at its log"),
             ),
         )
 
