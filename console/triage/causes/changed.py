@@ -71,15 +71,13 @@ _STANDS = frozenset(
         risk_rules.RETENTION_ZERO,
         risk_rules.RETENTION_TINY,
         risk_rules.SYSTEM_TOPIC,
-        risk_rules.THROTTLES_EVERYONE,
         risk_rules.QUOTA_NEAR_ZERO,
         risk_rules.ACL_LOCKS_OUT,
-        risk_rules.FIRST_ACL,
         risk_rules.TOPIC_DELETED,
     }
 )
-"""Risks that are worth a row before anybody suffers. The others are advice for the operator who stages the edit, or
-harm only clients that no API shows.
+"""Risks that are worth a row before a client suffers. The others are advice for the operator who stages the edit, such
+as a default quota that all clients stay below, or harm only clients that no API shows.
 """
 MOST_NAMED = 3
 """Limit of silent topics that a title names."""
