@@ -80,7 +80,7 @@ _STANDS = frozenset(
 as a default quota that all clients stay below, or harm only clients that no API shows.
 """
 MOST_NAMED = 3
-"""Limit of silent topics that a title names."""
+"""Limit of silent topics, or of groups, that a title names."""
 
 
 class _Made(NamedTuple):
@@ -275,6 +275,9 @@ def _effect(made: _Made, standing: Sequence[str]) -> str:
     what = f"{_short(first)}{f' and {more} more' if more else ''}"
     if made.silent:
         return f"{what}, and nothing is written to {first_few(list(made.silent), MOST_NAMED)} since"
+    groups = sorted({each.subject.group for each in made.hit if each.subject.group is not None})
+    if groups:
+        return f"{what} right before {first_few([f'group {name}' for name in groups], MOST_NAMED)} fell behind"
     if made.hit:
         return f"{what} right before"
     return f"{what}: {standing[0]}" if standing else what
