@@ -351,17 +351,23 @@ def _closing(observations: Observations) -> Iterator[cause.Claim]:
                 cause.Evidence(f"a limit of connections is set there: {set_}", "DescribeConfigs") if limits else None,
             ),
             predicted=_follows(broker),
-            next=(
-                cause.Next(
-                    "raise or unset the limit: the broker takes no connection for it, a controller does "
-                    f"(kac --bootstrap-controller HOST:PORT run -e 'unset broker {broker} {limits[0].name}; apply')"
-                )
-                if limits
-                else cause.Next(
-                    f"look at {_address(observations, broker)}: its limits of connections, a proxy before it, its log"
-                ),
-            ),
+            next=tuple(_limit_raised(observations, broker, [each.name for each in limits])),
         )
+
+
+def _limit_raised(observations: Observations, broker: int, limits: list[str]) -> Iterator[cause.Next]:
+    """Yield the ways to get rid of a limit of connections. A broker takes the change of its own configs alone, and has
+    no connection left for it; a controller takes it too (KIP-919).
+    """
+    tool = f"kac configs --bootstrap-controller HOST:PORT --broker {broker}"
+    if limits:
+        yield cause.Next(f"raise or unset the limit by a controller ({tool} --alter --delete-config {limits[0]})")
+        return
+    yield cause.Next(
+        "look for a limit of connections: max.connections.per.ip, max.connections, max.connection.creation.rate. "
+        f"A controller shows and takes the configs of broker {broker} ({tool} --describe)"
+    )
+    yield cause.Next(f"else look at a proxy before {_address(observations, broker)}, and at the broker's log")
 
 
 def _replication(observations: Observations) -> Iterator[cause.Claim]:
