@@ -15,10 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
+from benchmarks.faults.kept import RECORDED, record_name, trials
+from benchmarks.faults.kept import RECORDS as FAULTS
 from benchmarks.nights.catalogue import nights
 from benchmarks.nights.cluster import SECURITIES
 from benchmarks.nights.field import Field
-from benchmarks.nights.kept import judged
+from benchmarks.nights.kept import again, judged
 from benchmarks.nights.night import Begin, Night, Words
 from benchmarks.nights.said import NIGHT, TWIN, Half, Line, Proposal, Row, Said
 from benchmarks.nights.score import average, first_row, judge, named, silence, step, worse
@@ -282,6 +284,22 @@ def test_symptoms_without_a_cause_lines_and_lost_brokers_are_rows_and_lines() ->
     assert "every broker hung up" in lost.text
     assert list(half.standing()) == [lost]
     assert half.lines == (Line(text="why a JVM pauses. its owner", first=0.0, last=0.0),)
+
+
+def test_a_record_gives_what_was_written_of_it() -> None:
+    (trial,) = [each for each in trials(RECORDED) if (each.version, each.faults) == ("4.3.0", ("broker stopped",))]
+    live = replace(a_half(), began_ms=trial.began_ms, begun=0.0)
+    half = again(live, FAULTS / record_name(trial.version, trial.faults))
+    assert 0 < half.until < 120
+    down = next(row for row in half.standing() if row.title == "broker 2 is down")
+    assert down.is_trouble
+    assert down.is_sure
+    assert not [row for row in half.rows if row.last < 0 and row.is_trouble]
+    told = Words(("broker 2", "down"))
+    score = judge(a_night(cause=told, symptom=told, step=None), half, None)
+    assert (score.named, score.step) == (2, 2)
+    assert score.first is not None
+    assert score.first < 15
 
 
 # -- what is written ---------------------------------------------------------------------------------------------------
