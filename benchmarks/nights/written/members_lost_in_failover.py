@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.nights.night import Begin, Night, Words
 
@@ -20,7 +20,7 @@ async def _reading(field: Field) -> AsyncIterator[tuple[int, tuple[Client, Clien
     another, and the broker that it is."""
     await field.topic("orders", partitions=3)
     # A session as short as brokers allow, instead of 45 seconds.
-    soon = {"session_timeout_ms": 6000, "heartbeat_interval_ms": 2000}
+    soon: dict[str, Any] = {"session_timeout_ms": 6000, "heartbeat_interval_ms": 2000}
     async with (
         field.producer("orders", rate=40),
         field.consumer("orders", "billing", **soon) as billing,

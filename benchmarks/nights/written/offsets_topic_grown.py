@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, TopicPartition
 
@@ -34,7 +34,7 @@ async def _reading(field: Field) -> AsyncIterator[None]:
     await field.topic("orders", partitions=_PARTITIONS)
     await field.writes("orders", 600)
     # Java's default where a group has no commit: from the end, and what was written in between is never read.
-    reader = {"auto_offset_reset": "latest", "auto_commit_interval_ms": 1000}
+    reader: dict[str, Any] = {"auto_offset_reset": "latest", "auto_commit_interval_ms": 1000}
     async with (
         field.producer("orders", rate=30),
         field.consumer("orders", "billing", **reader),

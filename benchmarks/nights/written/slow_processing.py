@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.nights.night import Begin, Night, Words
 
@@ -18,7 +18,7 @@ async def _working(field: Field) -> AsyncIterator[tuple[Client, Client]]:
     """Two members that take fifty records at a time and have no trouble with them."""
     # Six seconds instead of five minutes, and a session as short as brokers allow: the nature is the same, it only
     # turns faster.
-    patience = {"max_poll_interval_ms": 6000, "session_timeout_ms": 6000, "heartbeat_interval_ms": 2000}
+    patience: dict[str, Any] = {"max_poll_interval_ms": 6000, "session_timeout_ms": 6000, "heartbeat_interval_ms": 2000}
     await field.topic("orders", partitions=4)
     async with (
         field.producer("orders", rate=40),
