@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
+    Consumer,
     ElectionType,
     KafkaError,
     KafkaException,
@@ -426,12 +426,20 @@ class Field:
     async def reads(self, group: str, topic: str) -> None:
         """Wait until a group has committed offsets of a topic."""
 
-        async def has_committed() -> bool:
-            asked = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
-            (answer,) = await self._done(asked)
-            return any(each.topic == topic and each.offset >= 0 for each in answer.topic_partitions or ())
+        # Not by the admin client: librdkafka 2.16 aborts in it while there is no coordinator yet (the topic with the
+        # commits is made for the first group).
+        settings = {"bootstrap.servers": self.cluster.bootstrap, "client.id": "other-operator", "log_level": 2}
+        asking = Consumer(settings | {"group.id": group})
+        places = [TopicPartition(topic, number) for number in (await self._metadata()).topics[topic].partitions]
 
-        await self.until(has_committed, f"group {group} reads topic {topic}")
+        async def has_committed() -> bool:
+            found = await asyncio.to_thread(asking.committed, places, ANSWER)
+            return any(each.offset >= 0 for each in found)
+
+        try:
+            await self.until(has_committed, f"group {group} reads topic {topic}")
+        finally:
+            await asyncio.to_thread(asking.close)
 
     # -- brokers -------------------------------------------------------------------------------------------------------
 
