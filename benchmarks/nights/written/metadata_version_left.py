@@ -18,11 +18,16 @@ async def _upgrades(field: Field) -> None:
     and belongs to no upgrade (KAFKA-21426)."""
     release = ".".join(field.version.split(".")[:2])
     levels = await field.tool("kafka-features", "version-mapping", "--release-version", release)
-    wanted = [f"{name}={level}" for name, level in re.findall(r"([a-z.]+\.version)\s*=\s*(\d+)", levels)]
-    for each in wanted:
-        if not each.startswith("kraft."):
-            # One that already has this level is refused, which is as good.
-            await field.tool("kafka-features", "upgrade", "--feature", each, check=False)
+    now = dict(
+        re.findall(r"Feature: (\S+).*FinalizedVersionLevel: (\S+)", await field.tool("kafka-features", "describe"))
+    )
+    wanted = [
+        f"{name}={level}"
+        for name, level in re.findall(r"([a-z.]+\.version)\s*=\s*(\d+)", levels)
+        # One that has its level already is refused, and the others with it.
+        if name != "kraft.version" and now.get(name) != level
+    ]
+    await field.tool("kafka-features", "upgrade", *(word for each in wanted for word in ("--feature", each)))
 
 
 @asynccontextmanager
