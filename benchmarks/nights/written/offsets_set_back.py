@@ -30,13 +30,17 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
         await asyncio.sleep(8)  # it is at the end
         await member.tell(work_ms=_WORK_MS)
 
+        async def is_reset() -> bool:
+            """Run the tool, which refuses while the coordinator takes the member for alive."""
+            to_start = ("--topic", "orders", "--reset-offsets", "--to-earliest", "--execute")
+            return "Error" not in await field.tool(
+                "kafka-consumer-groups", "--group", "billing", *to_start, check=False
+            )
+
         async def begin() -> None:
             """Stop the member, reset the group by the wrong option, start it."""
             await member.stop()
-            await field.tool(
-                "kafka-consumer-groups",
-                *("--group", "billing", "--topic", "orders", "--reset-offsets", "--to-earliest", "--execute"),
-            )
+            await field.until(is_reset, "the group is set back", within=90)
             await member.start()
 
         yield begin
