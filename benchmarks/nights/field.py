@@ -502,7 +502,7 @@ class Field:
             try:
                 if await is_so():
                     return
-            except KafkaException as error:
+            except (KafkaException, TimeoutError) as error:
                 last = f": {error}"
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{what}: not after {within:g} s{last}")
