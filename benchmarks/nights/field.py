@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
+    Consumer,
     ElectionType,
     KafkaError,
     KafkaException,
@@ -426,12 +426,20 @@ class Field:
     async def reads(self, group: str, topic: str) -> None:
         """Wait until a group has committed offsets of a topic."""
 
-        async def has_committed() -> bool:
-            asked = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
-            (answer,) = await self._done(asked)
-            return any(each.topic == topic and each.offset >= 0 for each in answer.topic_partitions or ())
+        # Not AdminClient.list_consumer_group_offsets: librdkafka crashes where the coordinator has just moved.
+        looker = Consumer(
+            {"bootstrap.servers": self.cluster.bootstrap, "group.id": group, "client.id": "other-operator"}
+        )
 
-        await self.until(has_committed, f"group {group} reads topic {topic}")
+        def has_committed() -> bool:
+            partitions = looker.list_topics(topic, timeout=ANSWER).topics[topic].partitions
+            places = looker.committed([TopicPartition(topic, each) for each in partitions], timeout=ANSWER)
+            return any(each.error is None and each.offset >= 0 for each in places)
+
+        try:
+            await self.until(lambda: asyncio.to_thread(has_committed), f"group {group} reads topic {topic}")
+        finally:
+            await asyncio.to_thread(looker.close)
 
     # -- brokers -------------------------------------------------------------------------------------------------------
 
