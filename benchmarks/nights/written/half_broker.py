@@ -36,10 +36,9 @@ class Firewall:
             yield
         finally:
             server.close()
-            for task in list(self._tasks):
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
             self.cut()
+            self._lets_pass.set()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def drop(self) -> None:
         """Drop everything from now on, without a word to either side."""
