@@ -41,7 +41,9 @@ async def _deployed(field: Field, leaked: int) -> AsyncIterator[Begin]:
 
         async def begin() -> None:
             ports = [str(port) for _, port in field.cluster.login_addresses]
-            await later.enter_async_context(field.program(sys.executable, "-c", LEAK, str(leaked), *ports))
+            probe = field.cluster.directory / "probe.py"
+            await asyncio.to_thread(probe.write_text, LEAK)
+            await later.enter_async_context(field.program(sys.executable, str(probe), str(leaked), *ports))
             await asyncio.sleep(TAKES)
             await member.stop()
             await member.start()
