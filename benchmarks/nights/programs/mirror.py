@@ -10,7 +10,8 @@ import sys
 import time
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 HEARTBEATS = "heartbeats"
 
@@ -23,7 +24,7 @@ class Mirror:
     """
 
     def __init__(self, bootstrap: str, alias: str, *, knows_its_own: bool) -> None:
-        settings = {"bootstrap.servers": bootstrap, "client.id": f"mirror-{alias}"}
+        settings: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap, "client.id": f"mirror-{alias}"}
         self.knows_its_own = knows_its_own
         self._alias = alias
         self._admin = AdminClient(settings)

@@ -107,6 +107,16 @@ class Connection:
         (length,) = struct.unpack(">i", self._exactly(4))
         return Reader(self._exactly(length)[4:])
 
+    def _exactly(self, count: int) -> bytes:
+        """So many bytes. Raises OSError if the broker ends the connection before."""
+        data = b""
+        while len(data) < count:
+            more = self._socket.recv(count - len(data))
+            if not more:
+                raise ConnectionResetError("the broker closed the connection")
+            data += more
+        return data
+
     def metadata(self, topics: Sequence[str]) -> tuple[dict[int, tuple[str, int]], dict[str, Topic]]:
         """Ask for topics by name, as version 1 does: brokers that may create topics create those that are missing.
 
