@@ -1,6 +1,6 @@
 """What a night is made with: brokers, the commands that Kafka ships, topics, and clients that are processes.
 
-Nothing here is the console's: another operator and other services do it.
+Another operator and other services do it: none of it is known to the console that watches.
 """
 
 from __future__ import annotations
@@ -12,38 +12,25 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
-    ElectionType,
-    KafkaError,
-    KafkaException,
-    Message,
-    Producer,
-    TopicPartition,
-)
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it lists no names
-    AdminClient,
-    NewTopic,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
-)
-
+from benchmarks import other_client
 from benchmarks.nights import client as client_module
 from benchmarks.nights.cluster import SCRAM, NightCluster
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.admin.topics import describe_topics
+from console.model import changes
+from console.model.cluster import Topic
+from console.model.codes import ScramMechanism
+from console.model.secret import Secret
+from tests.support.patience import PATIENCE
 
 Key = Literal["spread", "one"] | None
-ANSWER = 30.0
-"""Seconds for an answer of a broker."""
 IN_ORDER = 10.0
 """Seconds for a process to end in order: then it is killed."""
-SETTLED = 120.0
-TOOL = 180.0
 
 
 class Client:
@@ -187,9 +174,7 @@ class Field:
         self.users: Mapping[str, str] = cluster.users
         self.clients: list[Client] = []
         self._scram: dict[str, str] = {}
-        self._admin = AdminClient(
-            {"bootstrap.servers": cluster.bootstrap, "client.id": "other-operator", "log_level": 2}
-        )
+        self._admin: AdminClient = other_client.connected(ConnectionSettings(cluster.addresses, request_timeout=20.0))
         self._output = cluster.directory / "clients"
         self._output.mkdir()
 
@@ -210,7 +195,13 @@ class Field:
         """
         words = self.cluster.command(command, *arguments)
         done = await asyncio.to_thread(
-            subprocess.run, words, capture_output=True, text=True, check=False, timeout=TOOL, stdin=subprocess.DEVNULL
+            subprocess.run,
+            words,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+            stdin=subprocess.DEVNULL,
         )
         printed: str = done.stdout if check and not done.returncode else f"{done.stdout}{done.stderr}"
         if check and done.returncode:
@@ -235,24 +226,23 @@ class Field:
         count = min(replicas, len(brokers))
         spread = [[brokers[(first + k) % len(brokers)] for k in range(count)] for first in range(partitions)]
         wanted = [list(each) for each in on] or spread
-        made = NewTopic(name, num_partitions=len(wanted), replica_assignment=wanted, config=dict(configs))
-        await self._done(self._admin.create_topics([made]))
+        made = changes.NewTopic(name, assignments=tuple(map(tuple, wanted)), configs=dict(configs))
+        await self._send(changes.CreateTopics((made,)))
 
         async def is_led() -> bool:
-            topic = (await self._metadata()).topics.get(name)
-            led = [each.leader >= 0 for each in topic.partitions.values()] if topic is not None else []
-            return len(led) == len(wanted) and all(led)
+            topic = (await self._topics()).get(name)
+            return topic is not None and all(each.leader >= 0 for each in topic.partitions)
 
-        await self.until(is_led, f"topic {name} has leaders")
+        await self.until(is_led, f"topic {name} has leaders", PATIENCE)
 
     async def delete_topic(self, name: str) -> None:
         """Delete a topic."""
-        await self._done(self._admin.delete_topics([name]))
+        await self._send(changes.DeleteTopics((name,)))
 
         async def is_gone() -> bool:
-            return name not in (await self._metadata()).topics
+            return name not in await self._topics()
 
-        await self.until(is_gone, f"topic {name} is gone")
+        await self.until(is_gone, f"topic {name} is gone", PATIENCE)
 
     async def writes(
         self,
@@ -264,31 +254,17 @@ class Field:
         value: bytes | None = b"v" * 100,
         timestamp_ms: int | None = None,
     ) -> None:
-        """Write records, and wait until they are acknowledged. Raises KafkaException if they are not."""
-        more: dict[str, Any] = {} if partition is None else {"partition": partition}
-        if timestamp_ms is not None:
-            more["timestamp"] = timestamp_ms
-        failed: list[KafkaError] = []
-
-        def delivered(error: KafkaError | None, _message: Message) -> None:
-            if error is not None:
-                failed.append(error)
-
-        def write() -> None:
-            producer = Producer({"bootstrap.servers": self.cluster.bootstrap, "message.timeout.ms": 60_000})
-            for _ in range(count):
-                while True:
-                    try:
-                        producer.produce(topic, value, key, on_delivery=delivered, **more)
-                    except BufferError:
-                        producer.poll(0.1)
-                    else:
-                        break
-            producer.flush()
-            if failed:
-                raise KafkaException(failed[0])
-
-        await asyncio.to_thread(write)
+        """Write records, and wait until they are acknowledged. Raises KafkaError (aiokafka's) if they are not."""
+        key_bytes = key.encode() if key is not None else None
+        await other_client.write(
+            self.cluster.bootstrap,
+            topic,
+            count,
+            partition=partition,
+            key=key_bytes,
+            value=value,
+            timestamp_ms=timestamp_ms,
+        )
 
     async def scram(self, user: str, password: str = "") -> str:
         """Make a SCRAM-SHA-256 user, or give it another password; clients with ``user=`` of this name log in as it.
@@ -299,9 +275,8 @@ class Field:
         if not self.users:
             raise RuntimeError("this night has no logins: give it security='logins' or 'acls'")
         self._scram[user] = password or os.urandom(12).hex()
-        info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
-        change = UserScramCredentialUpsertion(user, info, self._scram[user].encode())
-        await self._done(self._admin.alter_user_scram_credentials([change]))
+        credential = changes.ScramUser(user, ScramMechanism(1))
+        await self._send(changes.AlterScram({credential: (4096, Secret(self._scram[user]))}))
         return self._scram[user]
 
     # -- clients -------------------------------------------------------------------------------------------------------
@@ -427,11 +402,9 @@ class Field:
         """Wait until a group has committed offsets of a topic."""
 
         async def has_committed() -> bool:
-            asked = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
-            (answer,) = await self._done(asked)
-            return any(each.topic == topic and each.offset >= 0 for each in answer.topic_partitions or ())
+            return bool(await other_client.committed(self._admin, group, topic))
 
-        await self.until(has_committed, f"group {group} reads topic {topic}")
+        await self.until(has_committed, f"group {group} reads topic {topic}", PATIENCE)
 
     # -- brokers -------------------------------------------------------------------------------------------------------
 
@@ -482,41 +455,21 @@ class Field:
     async def settled(self) -> None:
         """Wait until every replica is in sync, and let the preferred replicas lead."""
 
-        async def is_settled() -> bool:
-            metadata = await self._metadata()
-            places = [(topic, each) for topic, found in metadata.topics.items() for each in found.partitions.values()]
-            others = [TopicPartition(topic, each.id) for topic, each in places if each.leader != each.replicas[0]]
-            if any(len(each.isrs) < len(each.replicas) or each.leader < 0 for _, each in places):
-                return False
-            if others:
-                await self._answer(self._admin.elect_leaders(ElectionType.PREFERRED, others))
-            return not others
-
-        await self.until(is_settled, "the cluster is settled", within=SETTLED)
+        await self.until(lambda: other_client.is_settled(self._admin), "the cluster is settled", PATIENCE)
 
     async def until(self, is_so: Callable[[], Awaitable[bool]], what: str, within: float = 60) -> None:
         """Wait for something. Raises TimeoutError."""
-        deadline = time.monotonic() + within
-        last = ""
-        while True:
-            try:
-                if await is_so():
-                    return
-            except KafkaException as error:
-                last = f": {error}"
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{what}: not after {within:g} s{last}")
-            await asyncio.sleep(0.2)
+        await other_client.until(is_so, what, within)
 
-    async def _metadata(self) -> Any:
-        return await asyncio.to_thread(self._admin.list_topics, timeout=ANSWER)
+    async def _send(self, change: changes.ChangeRequest) -> None:
+        await other_client.send(self._admin, change)
 
-    async def _done(self, asked: Mapping[Any, Any]) -> list[Any]:
-        return [await self._answer(each) for each in asked.values()]
+    async def _topics(self) -> Mapping[str, Topic]:
+        return (await self._admin.run(describe_topics)).topics
 
-    @staticmethod
-    async def _answer(asked: Any) -> Any:
-        return await asyncio.to_thread(asked.result, ANSWER)
+    def close(self) -> None:
+        """Close its own client; those of the night end with their context managers."""
+        self._admin.close()
 
 
 def _dotted(settings: Mapping[str, Any]) -> dict[str, Any]:
