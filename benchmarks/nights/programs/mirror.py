@@ -67,7 +67,8 @@ class Mirror:
     def _create(self, name: str, partitions: int) -> None:
         """Make a topic, as another mirror may have done."""
         try:
-            self._admin.create_topics([NewTopic(name, partitions, 3)])[name].result(10)
+            replicas = min(3, len(self._admin.list_topics(timeout=10).brokers))
+            self._admin.create_topics([NewTopic(name, partitions, replicas)])[name].result(10)
         except KafkaException as error:
             print(f"{name}: {error}", flush=True)
 
