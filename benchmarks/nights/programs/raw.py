@@ -9,31 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
+from crc32c import crc32c
+
 PRODUCE, METADATA, INIT_PRODUCER_ID = 0, 3, 22
 PATIENCE = 10.0
-_POLYNOMIAL = 0x82F63B78
-
-
-def _table() -> list[int]:
-    """The table of CRC-32C, for the values of a byte."""
-    table = []
-    for byte in range(256):
-        value = byte
-        for _ in range(8):
-            value = (value >> 1) ^ (_POLYNOMIAL if value & 1 else 0)
-        table.append(value)
-    return table
-
-
-_TABLE = _table()
-
-
-def crc32c(data: bytes) -> int:
-    """The checksum of a record batch."""
-    value = 0xFFFFFFFF
-    for byte in data:
-        value = _TABLE[(value ^ byte) & 0xFF] ^ (value >> 8)
-    return value ^ 0xFFFFFFFF
 
 
 def text(value: str | None) -> bytes:
