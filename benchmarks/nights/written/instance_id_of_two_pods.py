@@ -12,6 +12,9 @@ from benchmarks.nights.night import Begin, Night, Words
 if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
+# Static members are given long sessions, so that a restart ends within one.
+_SESSION_MS = 180_000
+
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
@@ -20,15 +23,17 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
     async with (
         AsyncExitStack() as later,
         field.producer("requests", rate=80),
-        field.consumer("requests", "apigw", name="apigw-pod-old", instance="apigw-0"),
-        field.consumer("requests", "apigw", name="apigw-pod-2", instance="apigw-1"),
+        field.consumer("requests", "apigw", name="apigw-pod-old", instance="apigw-0", session_timeout_ms=_SESSION_MS),
+        field.consumer("requests", "apigw", name="apigw-pod-2", instance="apigw-1", session_timeout_ms=_SESSION_MS),
     ):
         await field.reads("apigw", "requests")
         await asyncio.sleep(5)
 
         async def begin() -> None:
             await later.enter_async_context(
-                field.consumer("requests", "apigw", name="apigw-pod-new", instance="apigw-0")
+                field.consumer(
+                    "requests", "apigw", name="apigw-pod-new", instance="apigw-0", session_timeout_ms=_SESSION_MS
+                )
             )
             await asyncio.sleep(15)
 
@@ -41,8 +46,12 @@ async def _twin(field: Field) -> AsyncIterator[Begin]:
     await field.topic("requests", partitions=4)
     async with (
         field.producer("requests", rate=80),
-        field.consumer("requests", "apigw", name="apigw-pod-1", instance="apigw-0") as first,
-        field.consumer("requests", "apigw", name="apigw-pod-2", instance="apigw-1") as second,
+        field.consumer(
+            "requests", "apigw", name="apigw-pod-1", instance="apigw-0", session_timeout_ms=_SESSION_MS
+        ) as first,
+        field.consumer(
+            "requests", "apigw", name="apigw-pod-2", instance="apigw-1", session_timeout_ms=_SESSION_MS
+        ) as second,
     ):
         await field.reads("apigw", "requests")
         await asyncio.sleep(5)

@@ -44,7 +44,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
     """A topic that is meant to keep little: its records go after seconds, and both readers are always in time."""
-    await field.topic("alerts", partitions=2, configs={"retention.ms": "12000"})
+    # Only whole segments go, and the one that is written to is never too old: short ones are needed for a short life.
+    await field.topic("alerts", partitions=2, configs={"retention.ms": "30000", "segment.ms": "10000"})
     async with (
         AsyncExitStack() as later,
         field.consumer("alerts", "pager", topic_metadata_refresh_interval_ms=2_000),
