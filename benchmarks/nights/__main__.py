@@ -22,9 +22,12 @@ from benchmarks.nights import kept, table
 from benchmarks.nights.catalogue import chosen
 from benchmarks.nights.making import make_only, watched
 from benchmarks.nights.night import Night
-from benchmarks.nights.said import NIGHT, TWIN
+from benchmarks.nights.said import NIGHT, TWIN, Half
 from benchmarks.nights.score import average, worse
 from tests.support.kafka_jars import RELEASES
+
+LONGEST = 300
+"""Characters of the reason why a night could not be made."""
 
 
 def _halves(night: Night, options: argparse.Namespace) -> Iterator[str]:
@@ -54,27 +57,46 @@ async def watch_all(nights: dict[str, Night], options: argparse.Namespace) -> in
     """Make nights while the console watches, and keep what it wrote. Returns how many halves could not be made."""
     version, failed = RELEASES[options.release], 0
     for slug, night in nights.items():
-        there = {each.half for each in kept.halves() if (each.slug, each.version) == (slug, version)}
+        there = {each.half for each in _kept(slug, version)}
         wanted = [half for half in _halves(night, options) if options.only or half not in there]
         for half in wanted:
-            record = kept.record_of(slug, half, version)
             try:
-                kept.keep(await watched(slug, night, half, version, record))
+                await _watch(slug, night, half, version)
             except Exception as error:  # noqa: BLE001 - a night that can't be made does not end the others
                 failed += 1
                 print(f"{slug} {half}: {_not_made(error)}", flush=True)
-        if wanted:
-            mine = [each for each in kept.halves() if (each.slug, each.version) == (slug, version)]
-            for live in kept.judged({slug: night}, mine):
-                (of_record,) = kept.judged({slug: night}, [kept.again(each) for each in mine])
-                kept.keep_scores([of_record])
-                differs = worse(of_record, live) + worse(live, of_record)
-                print(table.line(live) + ("  (its record differs)" if differs else ""), flush=True)
+        if wanted and (live := _kept(slug, version)):
+            print(await asyncio.to_thread(_scored, night, live), flush=True)
     return failed
 
 
+async def _watch(slug: str, night: Night, half: str, version: str) -> None:
+    """Make a night or its twin while the console watches, and keep that: its record only with what was written."""
+    record = kept.record_of(slug, half, version)
+    part = record.with_suffix(".part")
+    try:
+        made = await watched(slug, night, half, version, part)
+        part.replace(record)
+        kept.keep(made)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _scored(night: Night, live: list[Half]) -> str:
+    """The line of a night, whose records give the scores that are kept."""
+    (score,) = kept.judged({live[0].slug: night}, live)
+    (of_records,) = kept.judged({live[0].slug: night}, [kept.again(each) for each in live])
+    kept.keep_scores([of_records])
+    differs = worse(of_records, score) + worse(score, of_records)
+    return table.line(score) + (f"\n    by its records: {'; '.join(differs)}" if differs else "")
+
+
+def _kept(slug: str, version: str) -> list[Half]:
+    return [each for each in kept.halves() if (each.slug, each.version) == (slug, version)]
+
+
 def _not_made(error: Exception) -> str:
-    return f"not made: {type(error).__name__}: {error}"
+    return f"not made: {type(error).__name__}: {str(error)[:LONGEST]}"
 
 
 def judge_again(nights: dict[str, Night], options: argparse.Namespace) -> int:

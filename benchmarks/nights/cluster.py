@@ -55,7 +55,14 @@ class NightCluster(KafkaCluster):
     and ``acls`` have a second listener for the users admin (super), alice and bob with PLAIN, and for SCRAM users.
     """
 
-    def __init__(self, version: str, brokers: int, security: str, properties: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        version: str,
+        brokers: int,
+        security: str,
+        properties: Mapping[str, str],
+        format_options: tuple[str, ...] = (),
+    ) -> None:
         if security not in SECURITIES:
             raise ValueError(f"security {security!r} is none of {', '.join(SECURITIES)}")
         logins = {
@@ -70,6 +77,7 @@ class NightCluster(KafkaCluster):
             logins=security != "plain",
             allow_everyone=security != "acls",
             properties=(logins if security != "plain" else {}) | dict(properties),
+            format_options=format_options,
         )
 
     def _make_secrets(self) -> None:

@@ -11,7 +11,7 @@ from benchmarks.nights.night import Night
 from benchmarks.nights.said import NIGHT, TWIN, Half, Said
 from benchmarks.nights.score import Score, judge
 from console.admin.errors import AdminError
-from console.admin.recorded import InstantLoop
+from console.admin.recorded import NOT_RECORDED, InstantLoop
 from console.flight.flight_reader import FlightReader
 from console.session.replay import Replay
 from console.session.snapshot_reader import Refused
@@ -88,7 +88,8 @@ async def _replayed(reader: FlightReader, said: Said) -> None:
             try:
                 poll = await replay.poll_at(at_ms)
             except (AdminError, Refused) as error:
-                said.lose(error, at_ms / 1000)
+                if error.failure.name != NOT_RECORDED:  # the console was just opened, and wrote nothing yet
+                    said.lose(error, at_ms / 1000)
                 continue
             observations = after(observations, poll) if observations is not None else begin(poll)
             said.add(diagnose(observations))

@@ -32,7 +32,7 @@ async def prepared(night: Night, half: str, version: str) -> AsyncIterator[tuple
         half: `NIGHT` or `TWIN`.
         version: as ``4.3.0``.
     """
-    cluster = NightCluster(version, night.brokers, night.security, night.properties)
+    cluster = NightCluster(version, night.brokers, night.security, night.properties, night.format_options)
     try:
         await asyncio.to_thread(cluster.start)
         field = Field(cluster)

@@ -14,7 +14,7 @@ from console.answers.triage import step_command
 from console.model.failure import sentences
 from console.present.triage import CauseRow, cause_rows, facts, part_names, subject_text
 from console.session.snapshot_reader import Refused
-from console.triage.cause import Certainty, Severity
+from console.triage.cause import Certainty, Claim, Severity
 from console.triage.diagnosis import Verdict
 
 INFO, POSSIBLE = Severity.INFO.value, Certainty.POSSIBLE.value
@@ -22,6 +22,7 @@ NIGHT, TWIN = "night", "twin"
 LONGEST = 1200
 """Characters that are kept of a row."""
 MOST_PROPOSALS = 12
+MOST_LINES = 100
 _NUMBER = re.compile(r"\d[\d.,:]*")
 
 
@@ -41,7 +42,8 @@ class Row(Struct, frozen=True, kw_only=True):
     Attributes:
         text: title, subject and evidence, as they were last.
         first, last: seconds from the beginning of `Begin` to the polls at which it stood first and last. A row with
-            other numbers is the same row; one with another severity, sureness or step is another.
+            other numbers, or that explains more, is the same row; one with another severity, sureness, evidence or
+            step is another.
         polls: at how many it stood.
     """
 
@@ -125,7 +127,7 @@ class Said:
         """Add what one verdict writes."""
         at = self.until = verdict.at.timestamp()
         for row in cause_rows(verdict, {}):
-            self._add_row(_written(row, at))
+            self._add_row(_written(row, at), row.claim)
         for hidden in verdict.unknowable:
             self._add_line(sentences(hidden.what, hidden.where), at)
         if verdict.blind:
@@ -138,7 +140,7 @@ class Said:
         certain, critical = Certainty.CERTAIN.value, Severity.CRITICAL.value
         advice = (Proposal(error.failure.remedy, ""),) if error.failure.remedy else ()
         row = Row(severity=critical, certainty=certain, subject="", text=text, proposals=advice, first=at, last=at)
-        self._add_row(row)
+        self._add_row(row, None)
 
     def half(self, began_ms: int, **more: Any) -> Half:
         """What was written, by the seconds from that time. more: the other attributes of a `Half`."""
@@ -155,16 +157,18 @@ class Said:
             **more,
         )
 
-    def _add_row(self, row: Row) -> None:
+    def _add_row(self, row: Row, claim: Claim | None) -> None:
+        facts_of_it = " ".join(each.fact for each in claim.evidence) if claim is not None else ""
         steps = " ".join(each.text + each.statement for each in row.proposals)
-        key = (row.severity, row.certainty, row.subject, _NUMBER.sub("#", f"{row.text} {steps}"))
+        told = _NUMBER.sub("#", f"{row.title} {facts_of_it} {steps}")
+        key = (row.severity, row.certainty, row.subject, told)
         known = self._rows.get(key)
         self._rows[key] = row if known is None else replace(row, first=known.first, polls=known.polls + 1)
 
     def _add_line(self, text: str, at: float) -> None:
-        key = _NUMBER.sub("#", text)
-        first = self._lines[key].first if key in self._lines else at
-        self._lines[key] = Line(text=text, first=first, last=at)
+        first = self._lines[text].first if text in self._lines else at
+        if text in self._lines or len(self._lines) < MOST_LINES:
+            self._lines[text] = Line(text=text, first=first, last=at)
 
 
 def _written(row: CauseRow, at: float) -> Row:
