@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from console.model import changes
-from console.model.codes import GROUP, TOPIC
+from console.model.codes import BROKER, GROUP, TOPIC
 from console.model.config import ConfigResource
 from console.model.numbers import first_few, long_number, time_of_day
 from console.model.quota import CLIENT_ID, QuotaEntity
@@ -211,13 +211,15 @@ def _silent(observations: Observations, change: JudgedChange) -> Iterator[str]:
     if at < observations.last.at - BEFORE or (change.became is None and place.kind is not Kind.SCRAM):
         return
     about = place.about
+    leader = None
     if isinstance(about, ConfigResource) and place.key in _REFUSES:
         topics = [about.name] if about.type == TOPIC else list(observations.last.snapshot.topics)
+        leader = int(about.name) if about.type == BROKER and about.name.isdecimal() else None
     elif place.kind is Kind.SCRAM or (place.kind is Kind.QUOTA and place.key in _SLOWS and not _lets_go(change)):
         topics = list(observations.last.snapshot.topics)
     else:
         return
-    yield from (topic for topic in topics if fell_silent(observations, topic, change.after, at))
+    yield from (topic for topic in topics if fell_silent(observations, topic, change.after, at, leader))
 
 
 # -- the claim ---------------------------------------------------------------------------------------------------------
