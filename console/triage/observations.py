@@ -252,7 +252,9 @@ def _handed_over(observations: Observations, poll: symptoms.Poll) -> Mapping[int
     known = observations.handed_over
     # Polls that are further apart do not show that the broker was up when its leaders moved.
     if old is not new and poll.at - observations.last.at <= LEAVES:
-        for broker in sorted(_leaders_with_followers(old) - _in_sync_with_others(new)):
+        # A process that ends in order refuses connections then; one that hangs keeps them.
+        hanging = poll.silent - poll.refusing
+        for broker in sorted(_leaders_with_followers(old) - _in_sync_with_others(new) - hanging):
             silent = observations.intervals.get((symptoms.BROKER_SILENT, symptoms.Subject(broker=broker)), ())
             fell_silent = silent[-1].began if silent and silent[-1].ended is None else poll.at
             if poll.at - fell_silent <= LEAVES:
