@@ -7,7 +7,6 @@ import random
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import timedelta
-from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -27,7 +26,7 @@ from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import RELEASES
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import running
-from tests.support.rights_table import CASES, GROUP, SECRET, errors_of
+from tests.support.rights_table import GROUP, SECRET, cases, errors_of
 
 ALICE = "User:CN=alice"
 HOST = "127.0.0.1"
@@ -110,11 +109,12 @@ async def test_nothing_may_be_done(admin: RawClient, alice: RawClient) -> None:
     told = {}
     await create(admin, SECRET)
     (topic_id,) = await seen(admin, SECRET)
-    for number, case in enumerate(CASES):
-        answer = await alice.ask(case.api, case.version, partial(case.build, topic_id=topic_id))
+    table = cases(topic_id)
+    for number, case in enumerate(table):
+        answer = await alice.ask(case.api, case.version, case.build)
         told[case.api, number] = list(errors_of(answer))
     await delete(admin, SECRET)
-    assert told == {(case.api, number): list(case.errors) for number, case in enumerate(CASES)}
+    assert told == {(case.api, number): list(case.errors) for number, case in enumerate(table)}
 
 
 TOPICS = ("a", "ab", "abc", "b", "x.y")
@@ -252,10 +252,10 @@ def rights(principal: str, *wanted: tuple[str, str, str]) -> list[Acl]:
 async def refusals(client: RawClient, topic_id: UUID) -> dict[tuple[str, int], set[tuple[str, int]]]:
     """For each request of the table where it is refused, and where it is let through (0)."""
     told = {}
-    for number, case in enumerate(CASES):
+    for number, case in enumerate(cases(topic_id)):
         if case.api in WRITING:
             continue
-        errors = list(errors_of(await client.ask(case.api, case.version, partial(case.build, topic_id=topic_id))))
+        errors = list(errors_of(await client.ask(case.api, case.version, case.build)))
         if not any(code in NO_COORDINATOR for _, code, _ in errors):
             told[case.api, number] = {(path, code if code in REFUSALS else 0) for path, code, _ in errors}
     return told
