@@ -19,6 +19,7 @@ from console.wire.frames import decode_body, encode_body
 from console.wire.schemas import response_type
 from tests.embedded.raw_client import RawClient
 from tests.support.acl_filters import EVERY_ACL
+from tests.support.kafka_messages import with_fields
 
 names = st.none() | st.text(st.characters(codec="utf-8"), max_size=8) | st.just("x" * 200)
 entities = st.one_of(
@@ -80,7 +81,7 @@ async def test_others_are_answered_meanwhile(many: int, api: str, version: int, 
         answer = asyncio.ensure_future(client.frame())
         answered = 0
         while not answer.done():
-            await other.ask("list_groups", 4, lambda m: m.ListGroupsRequest(states_filter=()))
+            await other.ask("list_groups", 4, with_fields(states_filter=[]))
             answered += 1
         assert answered > 3
         told = decode_body(response_type(api, version), (await answer)[5:])

@@ -12,6 +12,7 @@ from types import ModuleType, TracebackType
 from typing import Any, Self
 
 from tests.embedded.raw_client import RawClient
+from tests.support.kafka_messages import with_fields
 
 Address = tuple[str, int]
 
@@ -72,10 +73,7 @@ class HostileConsumer:
             await self._coordinator(),
             "leave_group",
             4,
-            lambda m: m.LeaveGroupRequest(
-                group_id=self.group,
-                members=(m.MemberIdentity(member_id=self.member_id, group_instance_id=self._instance_id),),
-            ),
+            with_fields(group_id=self.group, members=[(self.member_id, self._instance_id)]),
         )
 
     async def __aenter__(self) -> Self:
@@ -89,12 +87,7 @@ class HostileConsumer:
 
     async def _coordinator(self) -> Address:
         while True:
-            found = await self._once(
-                self._bootstrap,
-                "find_coordinator",
-                2,
-                lambda m: m.FindCoordinatorRequest(key=self.group, key_type=0),
-            )
+            found = await self._once(self._bootstrap, "find_coordinator", 2, with_fields(key=self.group, key_type=0))
             if found.error_code == 0:
                 return found.host, found.port
             assert found.error_code in _MOVING, found.error_code
