@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from datetime import timedelta
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -24,8 +23,9 @@ from tests.support import worlds
 from tests.support.acl_filters import EVERY_ACL
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import RELEASES
+from tests.support.kafka_messages import with_fields
 from tests.support.patience import PATIENCE
-from tests.support.real_clusters import running
+from tests.support.real_clusters import lent
 from tests.support.rights_table import GROUP, SECRET, cases, errors_of
 
 ALICE = "User:CN=alice"
@@ -40,10 +40,8 @@ class CertifiedClient(RawClient):
         super().__init__((host, int(port)), tls=cluster.authority.client_context(cluster.identity(name)))
 
 
-@pytest.fixture(scope="module")
-def secured() -> Iterator[KafkaCluster]:
-    """As `secure_cluster`, of the release that the embedded cluster is like."""
-    yield from running(lambda: KafkaCluster(RELEASES[ClusterSpec().versions], brokers=3, security="secure"))
+secured = lent(lambda: KafkaCluster(RELEASES[ClusterSpec().versions], brokers=3, security="secure"))
+"""As `secure_cluster`, of the release that the embedded cluster is like."""
 
 
 @pytest.fixture
@@ -64,12 +62,12 @@ async def create(admin: RawClient, *names: str) -> None:
     answer = await admin.ask(
         "create_topics",
         7,
-        lambda m: m.CreateTopicsRequest(
-            topics=tuple(
-                m.CreatableTopic(name=name, num_partitions=1, replication_factor=1, assignments=(), configs=())
+        with_fields(
+            topics=[
+                {"name": name, "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
                 for name in names
-            ),
-            timeout=timedelta(seconds=20),
+            ],
+            timeout=20,
             validate_only=False,
         ),
     )
@@ -77,17 +75,15 @@ async def create(admin: RawClient, *names: str) -> None:
 
 
 async def delete(admin: RawClient, *names: str) -> None:
-    await admin.ask(
-        "delete_topics", 5, lambda m: m.DeleteTopicsRequest(topic_names=names, timeout=timedelta(seconds=20))
-    )
+    await admin.ask("delete_topics", 5, with_fields(topic_names=names, timeout=20))
 
 
 async def metadata(client: RawClient, names: Sequence[str], *, operations: bool) -> list[Any]:
     answer = await client.ask(
         "metadata",
         12,
-        lambda m: m.MetadataRequest(
-            topics=tuple(m.MetadataRequestTopic(name=name, topic_id=None) for name in names),
+        with_fields(
+            topics=[(None, name) for name in names],
             allow_auto_topic_creation=False,
             include_topic_authorized_operations=operations,
         ),
@@ -160,37 +156,29 @@ def decided(acls: Sequence[Acl]) -> dict[str, int]:
 
 async def change_acls(admin: RawClient, acls: Sequence[Acl]) -> None:
     """These and no others."""
-    await admin.ask(
-        "delete_acls",
-        3,
-        lambda m: m.DeleteAclsRequest(filters=(m.DeleteAclsFilter(**EVERY_ACL),)),
-    )
+    await admin.ask("delete_acls", 3, with_fields(filters=[EVERY_ACL]))
     await admin.ask(
         "create_acls",
         3,
-        lambda m: m.CreateAclsRequest(
-            creations=tuple(
-                m.AclCreation(
-                    resource_type=acl.resource_type,
-                    resource_name=acl.resource_name,
-                    resource_pattern_type=acl.pattern_type,
-                    principal=acl.principal,
-                    host=acl.host,
-                    operation=acl.operation,
-                    permission_type=acl.permission,
-                )
+        with_fields(
+            creations=[
+                {
+                    "resource_type": acl.resource_type,
+                    "resource_name": acl.resource_name,
+                    "resource_pattern_type": acl.pattern_type,
+                    "principal": acl.principal,
+                    "host": acl.host,
+                    "operation": acl.operation,
+                    "permission_type": acl.permission,
+                }
                 for acl in acls
-            )
+            ]
         ),
     )
 
 
 async def knows(admin: RawClient, acls: Sequence[Acl]) -> bool:
-    answer = await admin.ask(
-        "describe_acls",
-        3,
-        lambda m: m.DescribeAclsRequest(**EVERY_ACL),
-    )
+    answer = await admin.ask("describe_acls", 3, with_fields(**EVERY_ACL))
     return set(acls) == {
         (
             on.resource_type,
