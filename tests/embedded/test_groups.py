@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
-from typing import Any
 
 import pytest
 
@@ -255,21 +254,10 @@ async def test_another_broker_is_not_the_coordinator(cluster: EmbeddedCluster) -
 
 async def offsets(client: GroupClient, version: int = 8, topics: tuple[str, ...] | None = None) -> dict[str, int]:
     """What the group committed for partition 0 of its topics."""
-
-    def build(m: Any) -> Any:
-        if version < 8:
-            asked = None if topics is None else tuple(_topic(m.OffsetFetchRequestTopic, name) for name in topics)
-            return m.OffsetFetchRequest(group_id=client.group, topics=asked)
-        asked = None if topics is None else tuple(_topic(m.OffsetFetchRequestTopics, name) for name in topics)
-        return m.OffsetFetchRequest(groups=(m.OffsetFetchRequestGroup(group_id=client.group, topics=asked),))
-
-    answer = await client.raw.ask("offset_fetch", version, build)
+    wanted = {"group_id": client.group, "topics": None if topics is None else [(name, [0]) for name in topics]}
+    answer = await client.raw.ask("offset_fetch", version, with_fields(**wanted, groups=[wanted]))
     told = answer.topics if version < 8 else answer.groups[0].topics
     return {topic.name: topic.partitions[0].committed_offset for topic in told}
-
-
-def _topic(of: Any, name: str) -> Any:
-    return of(name=name, partition_indexes=(0,))
 
 
 async def test_offsets_are_kept_until_their_topic_goes(cluster: EmbeddedCluster) -> None:

@@ -22,11 +22,7 @@ ALIVE = (1, 2, 3)
 
 
 def directories(topics: Mapping[str, Sequence[int]] | None) -> Any:
-    return lambda m: m.DescribeLogDirsRequest(
-        topics=None
-        if topics is None
-        else tuple(m.DescribableLogDirTopic(topic=name, partitions=tuple(parts)) for name, parts in topics.items())
-    )
+    return with_fields(topics=None if topics is None else [*topics.items()])
 
 
 def shown(result: Any) -> dict[str, list[tuple[int, int]]]:

@@ -60,16 +60,12 @@ def many(monkeypatch: pytest.MonkeyPatch) -> int:
     return large.QUOTA_ENTITIES
 
 
-def all_quotas(m: Any) -> Any:
-    return m.DescribeClientQuotasRequest(components=(), strict=False)
-
-
-def all_acls(m: Any) -> Any:
-    return m.DescribeAclsRequest(**EVERY_ACL)
+ALL_QUOTAS = with_fields(components=[], strict=False)
+ALL_ACLS = with_fields(**EVERY_ACL)
 
 
 @pytest.mark.parametrize(
-    ("api", "version", "build"), [("describe_client_quotas", 1, all_quotas), ("describe_acls", 3, all_acls)]
+    ("api", "version", "build"), [("describe_client_quotas", 1, ALL_QUOTAS), ("describe_acls", 3, ALL_ACLS)]
 )
 async def test_others_are_answered_meanwhile(many: int, api: str, version: int, build: Any) -> None:
     async with (
@@ -108,7 +104,7 @@ async def test_what_changes_meanwhile_harms_nobody(many: int) -> None:
         EmbeddedCluster(ClusterSpec(scenario="large")) as cluster,
         RawClient(cluster, client_id="long") as client,
     ):
-        client.request("describe_client_quotas", 1, all_quotas)
+        client.request("describe_client_quotas", 1, ALL_QUOTAS)
         answer = asyncio.ensure_future(client.frame())
         number = 0
         while not answer.done():
