@@ -22,7 +22,7 @@ SETTLES = timedelta(seconds=20)
 consumers' fault.
 """
 LEAVES = timedelta(seconds=3)
-"""The longest silence of a broker at the time when its leaders are seen elsewhere, for a shutdown in order."""
+"""The longest time between two polls for seeing a broker leave: most are gone seconds after."""
 FEWEST_JUMPS = 2
 """Number of elections of the quorum within the observations that is more than a restart."""
 MOST_INTERVALS = 64
@@ -244,21 +244,16 @@ def _in_sync_with_others(topics: Mapping[str, Topic]) -> frozenset[int]:
 
 
 def _handed_over(observations: Observations, poll: symptoms.Poll) -> Mapping[int, datetime]:
-    """Return broker -> when it handed its leaders over. A shutdown in order moves them, and takes the broker out of all
-    ISRs, at once (ReplicationControlManager.handleBrokerInControlledShutdown); of a broker that fails, the controller
-    does so only after broker.session.timeout.ms, when it has been silent for long.
+    """Return broker -> when it handed its leaders over: a shutdown in order moves them, and takes the broker out of all
+    ISRs, while it still answers (ReplicationControlManager.handleBrokerInControlledShutdown). The controller moves the
+    leaders of a broker that fails only once it fences it.
     """
     old, new = observations.last.snapshot.topics, poll.snapshot.topics
     known = observations.handed_over
     # Polls that are further apart do not show that the broker was up when its leaders moved.
     if old is not new and poll.at - observations.last.at <= LEAVES:
-        # A process that ends in order refuses connections then; one that hangs keeps them.
-        hanging = poll.silent - poll.refusing
-        for broker in sorted(_leaders_with_followers(old) - _in_sync_with_others(new) - hanging):
-            silent = observations.intervals.get((symptoms.BROKER_SILENT, symptoms.Subject(broker=broker)), ())
-            fell_silent = silent[-1].began if silent and silent[-1].ended is None else poll.at
-            if poll.at - fell_silent <= LEAVES:
-                known = {**known, broker: poll.at}
+        handed = _leaders_with_followers(old) - _in_sync_with_others(new)
+        known = {**known, **dict.fromkeys(sorted(handed - poll.silent - symptoms.gone(poll.snapshot)), poll.at)}
     if all(at > poll.at - KEPT for at in known.values()):
         return known
     return {broker: at for broker, at in known.items() if at > poll.at - KEPT}
