@@ -21,8 +21,9 @@ from console.model.quota import QuotaEntity, QuotaValues, filter_for_entity
 from console.model.snapshot import Snapshot, TopicPartition, with_scram
 from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
+from console.session.parts import LISTED
 from console.session.replica_reading import replica_logs_of
-from console.session.snapshot_reader import LISTED, Client, describe_same_cluster, read_listed
+from console.session.snapshot_reader import Client, describe_same_cluster, read_listed
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -59,7 +60,7 @@ def touched(edits: Iterable[Edit]) -> Targets:
     targets |= dict.fromkeys(Home(name) for name in homes if name not in described)
     by_type: dict[type, list[Any]] = {type_: [] for type_ in READERS}
     for target in targets:
-        by_type[type(target)].append(target)
+        by_type.setdefault(type(target), []).append(target)
     return {type_: tuple(mine) for type_, mine in by_type.items() if mine}
 
 
@@ -72,7 +73,7 @@ async def describe_again(client: Client, context: Context, known: Snapshot, edit
     """
     what = touched(edits)
     # At once: a change of another client between reading and sending goes unnoticed.
-    updates = await asyncio.gather(*(READERS[type_](client, known, targets) for type_, targets in what.items()))
+    updates = await asyncio.gather(*(reader(type_)(client, known, targets) for type_, targets in what.items()))
     # Last, so that the check also covers the reads before it.
     cluster = await describe_same_cluster(client, context, known)
     snapshot = refresh.with_cluster(known, cluster, datetime.now(UTC))
@@ -343,8 +344,6 @@ READERS: Mapping[type, TargetReader] = {
     QuotaEntity: _quotas,
     Acl: _acls,
     changes.ScramUser: _scram,
-    changes.NewToken: partial(_whole, Part.TOKENS),
-    changes.TokenTarget: partial(_whole, Part.TOKENS),
     changes.PartitionTarget: _leaders,
     changes.MoveTarget: _moves,
     changes.ReplicaTarget: _dirs,
@@ -353,7 +352,12 @@ READERS: Mapping[type, TargetReader] = {
     changes.GroupOffsetTarget: _groups,
     changes.BrokerTarget: _brokers,
     changes.ProducerTarget: _transactions,
-    changes.FeatureTarget: partial(_whole, Part.FEATURES),
     changes.VoterTarget: _voters,
 }
-"""Type of target -> its reader. The results of earlier entries update a snapshot first."""
+"""Type of target -> its reader, for those that no part of the snapshot shows by itself. The results of earlier entries
+update a snapshot first."""
+
+
+def reader(type_: Any) -> TargetReader:
+    """Return the reader of a type of targets."""
+    return READERS.get(type_) or partial(_whole, type_.part)

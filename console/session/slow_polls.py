@@ -8,6 +8,7 @@ import logging
 from bisect import bisect_left, bisect_right
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
@@ -27,6 +28,7 @@ from console.model.name_order import in_order
 from console.model.observed_logs import LogOffsets, Newest, Place, logs_after, without_logs
 from console.model.parts import Part
 from console.model.snapshot import with_acls
+from console.session.parts import PACES
 from console.session.request_log_tail import RequestLogTails
 from console.session.snapshot_reader import all_acls, read_listed, read_replica_logs
 from console.triage.facts import AclKey, Author, ConfigKey, Facts, opened
@@ -83,7 +85,7 @@ class SlowPolls:
         self._stood_at = 0.0
         self._newest_at: dict[Place, float] = {}
         self._next_broker = 0
-        self._without_tokens = not self._may_ask_for_tokens()
+        self._refused: set[Part] = set()
         self._next_topic = ""
         self._known: Mapping[str, Topic] = {}
         self._changed_at: dict[str, float] = {}
@@ -97,7 +99,7 @@ class SlowPolls:
             Part.REPLICA_LOGS: self._read_leaderless,
             Part.QUOTAS: session.poll_quotas,
             Part.ACLS: self._read_acls,
-            Part.TOKENS: self._read_tokens,
+            **{part: partial(self._read_rare, part) for part, paces in PACES.items() if paces.is_rare},
             Part.VIEWS: self._read_views,
             Part.AUTHORS: self._read_authors,
         }
@@ -118,23 +120,22 @@ class SlowPolls:
         if Part.ACLS not in before.read_at:  # later changes have an author
             self._settings = with_acls(before, known.acls, known.read_at[Part.ACLS])
 
-    def _may_ask_for_tokens(self) -> bool:
-        """Return whether this connection has its own login, without which brokers return no tokens."""
+    def _has_own_login(self) -> bool:
         settings = self._session.context.settings
         if settings.sasl is not None:
             return "tokenauth" not in settings.sasl.options
         return settings.tls is not None and settings.tls.key_store is not None
 
-    async def _read_tokens(self) -> None:
-        """Read the visible delegation tokens. A refusal stops further reads: most clusters have none, and views of
-        tokens show it."""
-        if self._without_tokens:
+    async def _read_rare(self, part: Part) -> None:
+        """Read a part that most clusters do not have. A refusal stops further reads; views of the part show it."""
+        if part in self._refused or not self._has_own_login():
             return
         try:
-            await self._session.keep(read_listed(self._session.client, Part.TOKENS))
+            await self._session.keep(read_listed(self._session.client, part))
         except AdminError as error:
-            log.info("delegation tokens: %s", error.failure)
-            self._without_tokens = isinstance(error, BrokerError)
+            log.info("%s: %s", part.noun, error.failure)
+            if isinstance(error, BrokerError):
+                self._refused.add(part)
 
     async def _read_authors(self) -> None:
         """Search the journal for the authors of changed settings and ACLs."""
