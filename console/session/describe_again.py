@@ -354,8 +354,8 @@ READERS: Mapping[type, TargetReader] = {
     changes.ProducerTarget: _transactions,
     changes.VoterTarget: _voters,
 }
-"""Type of target -> its reader, for those that no part of the snapshot shows by itself. The results of earlier entries
-update a snapshot first."""
+"""Type of target -> its reader; for other types, the part that shows them is read as a whole. The results of earlier
+entries update a snapshot first."""
 
 
 def reader(type_: Any) -> TargetReader:
