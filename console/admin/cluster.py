@@ -171,12 +171,14 @@ async def silent_brokers(link: Link, within: float) -> frozenset[int]:
 
 async def silence(link: Link, within: float) -> model_cluster.Silence:
     """Return the known brokers that do not answer within `within` seconds, and those among them whose hosts refuse
-    connections. Raises AdminError if no broker answers.
+    connections, or that close them at once. Raises AdminError if no broker answers.
     """
     found = await link.silence(within)
-    return model_cluster.Silence(
-        frozenset(found), frozenset(id_ for id_, why in found.items() if isinstance(why, errors.NothingListens))
-    )
+
+    def those(kind: type[errors.AdminError]) -> frozenset[int]:
+        return frozenset(id_ for id_, why in found.items() if isinstance(why, kind))
+
+    return model_cluster.Silence(frozenset(found), those(errors.NothingListens), those(errors.ClosedAtOnce))
 
 
 async def count_throttled(link: Link) -> int:

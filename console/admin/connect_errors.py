@@ -312,7 +312,7 @@ def _answer_error(cause: BaseException, where: str, settings: ConnectionSettings
         else:
             message = f"{where} closed the connection without an answer: a TLS listener, or not Kafka"
             hint = "whether security.protocol should be SSL or SASL_SSL"
-        return admin_errors.Unreachable.of(message, f"Check the port, and {hint}.")
+        return admin_errors.ClosedAtOnce.of(message, f"Check the port, and {hint}.")
     message = f"{where} is not a Kafka listener: its answer can't be read"
     return admin_errors.NotKafkaBroker.of(message, "Check the port.")
 

@@ -3,6 +3,7 @@
 AdminError                 everything below; `.failure` has the text for an operator
 ├── Unreachable            no connection: unknown host, timed out while connecting
 │   ├── NothingListens     the connection was refused
+│   ├── ClosedAtOnce       the connection was closed before the first answer
 │   └── SshFailed          the SSH host on the way was not reached, or refused the login
 ├── TlsFailed              the TLS handshake failed, or one side speaks TLS and the other does not
 ├── AuthenticationFailed   the broker refused the credentials or the mechanism
@@ -58,6 +59,10 @@ class Unreachable(AdminError):
 
 class NothingListens(Unreachable):
     """The host refused the connection: no process has the port."""
+
+
+class ClosedAtOnce(Unreachable):
+    """The peer closed the connection before the first answer: a limit of connections, or no listener of Kafka's."""
 
 
 class SshFailed(Unreachable):

@@ -126,10 +126,12 @@ class ReplicaDir(Struct, frozen=True):
 
 
 class Silence(NamedTuple):
-    """The known brokers that do not respond. refusing: those of them whose hosts refuse connections."""
+    """The known brokers that do not respond. refusing: those of them whose hosts refuse connections. closing: those of
+    them that close each new connection without a response."""
 
     brokers: frozenset[int] = frozenset()
     refusing: frozenset[int] = frozenset()
+    closing: frozenset[int] = frozenset()
 
 
 class ClusterInfo(Struct, frozen=True):

@@ -44,7 +44,7 @@ PACES: Mapping[Part, Paces] = {
     Part.LAGS: Paces(triage=2.5, after=(Part.GROUPS,)),
     Part.REASSIGNMENTS: Paces(triage=10.0),
     Part.LOG_DIRS: Paces(triage=10.0),
-    Part.CONFIGS: Paces(events=5.0, screen=50.0, triage=60.0, after=_LATER),
+    Part.CONFIGS: Paces(events=5.0, screen=50.0, triage=5.0, after=_LATER),
     Part.LOGS: Paces(triage=5.0, after=_LATER),
     Part.OPEN_TRANSACTIONS: Paces(triage=2.0, after=_LATER),
     Part.NEWEST: Paces(triage=10.0, after=_LATER),

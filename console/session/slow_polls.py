@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from console.admin.errors import AdminError, BrokerError
-from console.model.acl import Acl
 from console.model.certificates import Listener, advertised_with_tls, speaks_tls
 from console.model.cluster import Topic, is_gone, partition_in
-from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.coordinators import TRANSACTIONS as TRANSACTIONS_TOPIC
 from console.model.differing import differing
 from console.model.metadata_views import views_after, views_of
@@ -31,7 +30,7 @@ from console.model.snapshot import with_acls
 from console.session.parts import PACES
 from console.session.request_log_tail import RequestLogTails
 from console.session.snapshot_reader import all_acls, read_listed, read_replica_logs
-from console.triage.facts import AclKey, Author, ConfigKey, Facts, opened
+from console.triage.facts import Facts, opened
 from console.triage.symptoms import out_of_sync
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ LEADERLESS_AT_ONCE = 200
 JUMPED_AT_ONCE = 50
 """Most topics with a moved log start, and most of their leaders, whose configs are read at once."""
 AUTHORS = 500
-"""Changes of settings, and of ACLs, whose authors are kept."""
+"""Changes whose authors are kept."""
 BROKERS_AT_ONCE = 3
 """Brokers whose views are read at once."""
 VIEW_SECONDS = 3.0
@@ -138,15 +137,15 @@ class SlowPolls:
                 self._refused.add(part)
 
     async def _read_authors(self) -> None:
-        """Search the journal for the authors of changed settings and ACLs."""
-        from console.triage.events import setting_differences
+        """Search the journal for the authors of changes that clients made."""
+        from console.triage.events import changes_by_clients
 
         # Taken before the first await: later changes belong to the next comparison.
         old, new = self._settings or self._session.snapshot, self._session.snapshot
         self._settings = new
         if not self._session.context.journal:
             return
-        differing = list(setting_differences(old, new))
+        differing = list(changes_by_clients(old, new))
         if not differing:
             return
         from console.session.event_authors import authors
@@ -156,19 +155,16 @@ class SlowPolls:
         known = await read_latest(
             await self._session.journal(), lambda latest: authors(differing, latest, old, new, at, {})
         )
-        configs: dict[ConfigKey, Author] = {**self.facts.authors}
-        acls: dict[AclKey, Author] = {**self.facts.acl_authors}
+        latest = {**self.facts.authors}
         for each in differing:
+            key = (each.place.about, each.place.key, each.became)
             # The same change, repeated by an unknown user, is not the former author's.
-            author = known.get(each.place)
-            match each.place.about:
-                case ConfigResource() as resource:
-                    _keep(configs, (resource, each.place.key, each.became), author)
-                case Acl() as acl:
-                    _keep(acls, (acl, each.became is not None), author)
-        latest = dict(list(configs.items())[-AUTHORS:]), dict(list(acls.items())[-AUTHORS:])
-        if latest != (self.facts.authors, self.facts.acl_authors):
-            self.facts = replace(self.facts, authors=latest[0], acl_authors=latest[1])
+            latest.pop(key, None)
+            if (author := known.get(each.place)) is not None:
+                latest[key] = author
+        latest = dict(list(latest.items())[-AUTHORS:])
+        if latest != self.facts.authors:
+            self.facts = replace(self.facts, authors=latest)
 
     async def _read_request_logs(self) -> None:
         """Read the lines added to brokers' request logs."""
@@ -363,13 +359,6 @@ class SlowPolls:
         turn = _few(topics, names[first : first + TOPICS_OF_VIEW] or names[:TOPICS_OF_VIEW])
         self._next_topic = turn[-1] if turn else ""
         return turn
-
-
-def _keep(known: dict[K, Author], key: K, author: Author | None) -> None:
-    """Keep the author of the last change of a key; a change with an unknown author removes the former one."""
-    known.pop(key, None)
-    if author is not None:
-        known[key] = author
 
 
 def _few(topics: Mapping[str, Topic], names: Sequence[str]) -> list[str]:

@@ -48,6 +48,8 @@ ASK_REST, LONGEST_ASK_REST = 5.0, 0.6
 seconds: with the time to answer this is less than two seconds if logins are quick."""
 USUAL_TIMES = 3
 """Factor on the duration of the last round that limits the next one: over a slow line a login takes longer."""
+FEW_CONFIGS, MANY_SECONDS = 2_000, 60.0
+"""Number of resources from which on their configs are read less often: then so many seconds after the last read."""
 CONFIGS_AT_ONCE = 10_000
 """Topics whose configs are read and kept together: keeping those of 100,000 at once would delay key presses."""
 MOST_GROUPS = 500
@@ -133,10 +135,10 @@ class Poller(Scheduler):
         """Return the known state at a time. Raises as `poll` does."""
         if (why := self._refused or self._lost) is not None:
             raise why
-        silent, refusing = self._silence
+        silent, refusing, closing = self._silence
         unread = tuple(part.name for part in self.parts if not self.was_read(part.name))
         snapshot = self._with_failures(self._session.snapshot)
-        return Poll(at, snapshot, silent, refusing, unread, self._slow.facts, self._own.held)
+        return Poll(at, snapshot, silent, refusing, unread, self._slow.facts, self._own.held, closing)
 
     async def rest(self) -> None:
         """Wait until the next poll is due: at once if brokers fell silent, or answer again."""
@@ -262,6 +264,9 @@ class Poller(Scheduler):
         for start in range(0, len(names), CONFIGS_AT_ONCE):
             some = names[start : start + CONFIGS_AT_ONCE]
             await self._session.read_configs([*map(topic_resource, some)], at_once=True)
+        if len(brokers) + len(names) >= FEW_CONFIGS:
+            turn = self._turns[Part.CONFIGS]
+            self._turns[Part.CONFIGS] = turn._replace(due=max(turn.due, time.monotonic() + MANY_SECONDS))
         await self._read_operations()
         self._own.forget(over)
 

@@ -4,35 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 
 from console.plan.edits import Edit
 from console.triage.observations import Observations
+from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import Subject, Symptom
 
 T = TypeVar("T")
-
-
-class Severity(StrEnum):
-    """The severity. CRITICAL: data is lost or stopped; HIGH: it soon will be, or is slow; WARNING: a later problem;
-    INFO: under way.
-    """
-
-    CRITICAL = "critical"
-    HIGH = "high"
-    WARNING = "warning"
-    INFO = "info"
-
-
-class Certainty(StrEnum):
-    """CERTAIN: the evidence is the cause. LIKELY: evidence, and all predictions fit. POSSIBLE: less."""
-
-    CERTAIN = "certain"
-    LIKELY = "likely"
-    POSSIBLE = "possible"
 
 
 class Evidence(NamedTuple):
@@ -112,6 +93,8 @@ class Claim(Struct, frozen=True, kw_only=True):
         since: UTC; None if it was there at the first poll.
         times: how often it happened; 0 if that is not counted.
         beside: it explains only symptoms without another cause, and is listed next to the others.
+        yields: it is dropped if another claim is about the same topic, group or broker: it says what may follow, and
+            the other one what did.
         fold: the texts for one and for many groups, if equal claims are reported as one; None if each is reported
             alone.
         idle: no client works with it: of two equally severe causes it comes after the active one.
@@ -130,6 +113,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     times: int = 0
     next: tuple[Next, ...] = ()
     beside: bool = False
+    yields: bool = False
     fold: tuple[str, str] | None = None
     idle: bool = False
     latest: datetime | None = None

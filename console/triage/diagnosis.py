@@ -13,11 +13,12 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from console.model.parts import about
-from console.triage.cause import CauseRule, Certainty, Claim, Severity
+from console.triage.cause import CauseRule, Claim
 from console.triage.causes import (
     access,
     addresses,
     brokers,
+    changed,
     controllers,
     coordinators,
     groups,
@@ -32,10 +33,12 @@ from console.triage.causes import (
 from console.triage.folding import folded, one_of
 from console.triage.observations import Observations, without_restarts
 from console.triage.remembered import RememberedEach, remembered
+from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import WORK, Key, Subject, Symptom
 from console.triage.unread import unread_parts, vital_parts
 
 RULES: tuple[CauseRule, ...] = (
+    *changed.CAUSES,
     *brokers.CAUSES,
     *addresses.CAUSES,
     *controllers.CAUSES,
@@ -128,7 +131,8 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Ve
         of explained symptoms. Symptoms that are work (`WORK`) count as unexplained only if a claim predicts them.
     """
     announced = frozenset(expected)
-    observations = without_restarts(observations, announced)
+    in_order = {Subject(broker=broker) for broker in observations.handed_over}
+    observations = without_restarts(observations, announced | in_order)
     claims = [claim for rule in RULES for claim in rule.claims(observations)]
     index = _index(observations.seen)
     explained = [_explained(claim, index) for claim in claims]
@@ -150,6 +154,8 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Ve
     chosen += aside
     open_.difference_update(n for place in aside for n in explained[place])
     alone = [place for place, claim in enumerate(claims) if not explained[place] and _stands_alone(claim)]
+    taken = {subject for place in (*chosen, *alone) if not claims[place].yields for subject in _owners(claims[place])}
+    alone = [place for place in alone if not claims[place].yields or taken.isdisjoint(_owners(claims[place]))]
     named = _each_named.of(
         (id(claims[place]), (claims[place], tuple([symptoms[n] for n in explained[place]])))
         for place in (*chosen, *alone)
@@ -240,6 +246,13 @@ def _cover(explained: Sequence[Sequence[int]], open_: set[int]) -> tuple[list[in
 def _stands_alone(claim: Claim) -> bool:
     """Return whether a claim without a symptom is a problem by itself: its evidence is the cause."""
     return claim.certainty is not Certainty.POSSIBLE
+
+
+def _owners(claim: Claim) -> Iterator[tuple[str, object]]:
+    """Yield the topic, the group and the broker of a claim's subject."""
+    subject = claim.subject
+    places = ("topic", subject.topic), ("group", subject.group), ("broker", subject.broker)
+    yield from (each for each in places if each[1] is not None)
 
 
 _Order = tuple[int, bool, int, int, str]

@@ -26,9 +26,9 @@ from console.model.quota import QuotaEntity, QuotaValues
 from console.model.snapshot import Snapshot
 from console.model.tokens import TokenTarget
 from console.plan.amounts import utc_time
-from console.triage.cause import Severity
 from console.triage.config_changes import config_differences
 from console.triage.facts import Author
+from console.triage.severity import Severity
 
 
 class About(NamedTuple):
@@ -169,11 +169,14 @@ def differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     yield from _config_differences(old, new)
 
 
-def setting_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """Yield the differences of settings and ACLs: the kinds of change whose authors triage names."""
+def changes_by_clients(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    """Yield the differences that only a client's request makes: configs, quotas, ACLs, credentials, and topics that
+    were deleted, created again or given more partitions. They are few, whatever brokers do.
+    """
+    for part, find in _BY_CLIENTS.items():
+        if getattr(old, part) is not getattr(new, part) and part in old.read_at:
+            yield from find(old, new)
     yield from _config_differences(old, new)
-    if old.acls is not new.acls and Part.ACLS in old.read_at:
-        yield from _acl_differences(old, new)
 
 
 def _text(value: object) -> str | None:
@@ -227,13 +230,29 @@ def _node(number: int) -> str | None:
 
 
 def _topics_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    for name, before, after in _differing_topics(old, new):
+        yield from _topic_differences(name, before, after)
+        if before is not None and after is not None and before.partitions is not after.partitions:
+            known = {each.number: each for each in before.partitions}
+            for each in after.partitions:
+                was = known.get(each.number)
+                if was is not None and was is not each:
+                    yield from _partition_differences(name, was, each)
+
+
+def _whole_topics_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    for each in _differing_topics(old, new):
+        yield from _topic_differences(*each)
+
+
+def _differing_topics(old: Snapshot, new: Snapshot) -> Iterator[tuple[str, Topic | None, Topic | None]]:
     denied = {each.entity for one in (old, new) for each in one.failures if each.part == Part.TOPICS}
-    for name, before, after in differing(old.topics, new.topics):
-        if name not in denied:  # it exists, but the client may not describe it
-            yield from _topic_differences(name, before, after)
+    # A denied topic exists, but the client may not describe it.
+    return (each for each in differing(old.topics, new.topics) if each[0] not in denied)
 
 
 def _topic_differences(name: str, before: Topic | None, after: Topic | None) -> Iterator[Difference]:
+    """Yield the differences of a topic as a whole: its existence, its id and its number of partitions."""
     place = Place(Kind.TOPIC, changes.TopicTarget(name), PARTITIONS)
     if before is None or after is None:
         sides = (str(len(each.partitions)) if each is not None else None for each in (before, after))
@@ -244,12 +263,6 @@ def _topic_differences(name: str, before: Topic | None, after: Topic | None) -> 
         yield Difference(Place(Kind.TOPIC, changes.TopicTarget(name), ID), before.topic_id, after.topic_id)
     if len(before.partitions) != len(after.partitions):
         yield Difference(place, str(len(before.partitions)), str(len(after.partitions)))
-    if before.partitions is not after.partitions:
-        known = {each.number: each for each in before.partitions}
-        for each in after.partitions:
-            was = known.get(each.number)
-            if was is not None and was is not each:
-                yield from _partition_differences(name, was, each)
 
 
 def _partition_differences(topic: str, was: Partition, now: Partition) -> Iterator[Difference]:
@@ -344,6 +357,9 @@ _FIND: Mapping[Part, Callable[[Snapshot, Snapshot], Iterator[Difference]]] = {
 """Functions that find the differences of a part that both snapshots have. Configs have a time for each resource
 instead.
 """
+_BY_CLIENTS = {part: _FIND[part] for part in (Part.QUOTAS, Part.ACLS, Part.SCRAM)} | {
+    Part.TOPICS: _whole_topics_differences
+}
 
 
 # -- from differences to events ----------------------------------------------------------------------------------------

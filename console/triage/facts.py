@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from console.model.acl import Acl
 from console.model.certificates import Certificate
-from console.model.config import ConfigResource
+from console.model.changes import Target
 from console.model.failure import Failure
 from console.model.metadata_views import Views
 from console.model.observed_logs import Newest, ObservedLogs, Place
@@ -21,12 +20,8 @@ OpenPlace = tuple[Place, int, int]
 """An open transaction: the partition, the producer's id, and its first offset."""
 
 
-ConfigKey = tuple[ConfigResource, str, str | None]
-"""A resource, a key that was changed, and its new value; None if it is no longer set."""
-
-
-AclKey = tuple[Acl, bool]
-"""An ACL; True if it was added, False if it was removed."""
+ChangeKey = tuple[Target, str, str | None]
+"""A changed target, its key (``""`` for the whole target), and its new value as in `events.Difference`."""
 
 
 class Author(NamedTuple):
@@ -53,8 +48,8 @@ class Facts(Struct, frozen=True):
     """All facts so far. transactions: the last poll of the partitions whose last stable offset does not move;
     open_before: the open transactions of the poll before it, with the states at their coordinators. newest: the newest
     record of partitions, read hourly. certificates: of the reachable listeners, read hourly. views: each broker's
-    response to Metadata. request_logs: of the configured logs. authors, acl_authors: the authors of changes of settings
-    and ACLs, as far as this host's journal has them.
+    response to Metadata. request_logs: of the configured logs. authors: of changes that clients made, as far as this
+    host's journal has them.
     """
 
     logs: ObservedLogs = ObservedLogs()
@@ -64,8 +59,7 @@ class Facts(Struct, frozen=True):
     certificates: tuple[Certificate, ...] = ()
     views: Views = Views()
     request_logs: RequestLogs = RequestLogs()
-    authors: Mapping[ConfigKey, Author] = field(default_factory=dict)
-    acl_authors: Mapping[AclKey, Author] = field(default_factory=dict)
+    authors: Mapping[ChangeKey, Author] = field(default_factory=dict)
 
 
 def opened(seen: Transactions) -> Mapping[OpenPlace, str]:

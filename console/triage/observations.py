@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from console.model.cluster import Topic
 from console.model.disk_trend import DirSample, sampled
 from console.triage import symptoms
 from console.triage.moves import Copy, Replica, copies_after
@@ -20,6 +21,8 @@ SETTLES = timedelta(seconds=20)
 """The time after a broker went or came, in which clients look for leaders and coordinators: growing lag is then not the
 consumers' fault.
 """
+LEAVES = timedelta(seconds=3)
+"""The longest silence of a broker at the time when its leaders are seen elsewhere, for a shutdown in order."""
 FEWEST_JUMPS = 2
 """Number of elections of the quorum within the observations that is more than a restart."""
 MOST_INTERVALS = 64
@@ -36,7 +39,8 @@ class Observations(Struct, frozen=True):
     """The observations. began: time of the first poll, UTC. intervals: symptom -> its intervals, the earliest first.
     seen: the symptoms of the last poll. dirs: samples, the earliest first. epochs: of the quorum, with the time of the
     first poll. past: events between polls. copies: of running reassignments. racks: broker -> its rack in the last
-    listing: before Kafka 4 brokers that are down are not listed.
+    listing: before Kafka 4 brokers that are down are not listed. handed_over: broker -> when it gave its leaders away
+    while it was up, as in an orderly shutdown.
     """
 
     began: datetime
@@ -48,6 +52,7 @@ class Observations(Struct, frozen=True):
     past: Past = NOTHING
     copies: Mapping[Replica, Copy] = field(default_factory=dict)
     racks: Mapping[int, str] = field(default_factory=dict)
+    handed_over: Mapping[int, datetime] = field(default_factory=dict)
 
     @property
     def watched(self) -> timedelta:
@@ -114,6 +119,7 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
         epochs=_epochs(observations, poll),
         past=past_after(observations.past, observations.last, poll),
         copies=copies_after(observations.copies, observations.last.snapshot, poll.snapshot, poll.at),
+        handed_over=_handed_over(observations, poll),
         racks={**observations.racks, **{each.id: each.rack for each in poll.snapshot.cluster.brokers if each.rack}},
     )
     now = symptoms.shown(poll)
@@ -209,6 +215,38 @@ def _over_time(observations: Observations) -> Iterator[symptoms.Symptom]:
     led_by_others = [(led.topic, led.was.number) for led in observations.past.unclean if led.sure or led.place in fell]
     for place in dict.fromkeys(led_by_others):
         yield symptoms.Symptom(symptoms.UNCLEAN_LEADER, symptoms.Subject(topic=place[0], partition=place[1]))
+
+
+@remembered
+def _leaders_with_followers(topics: Mapping[str, Topic]) -> frozenset[int]:
+    """Return the brokers that lead a partition with another replica in sync."""
+    return frozenset(each.leader for topic in topics.values() for each in topic.partitions if len(each.isr) > 1)
+
+
+@remembered
+def _in_sync_with_others(topics: Mapping[str, Topic]) -> frozenset[int]:
+    """Return the brokers that are in the ISR of a partition with another replica in sync."""
+    sets = {each.isr for topic in topics.values() for each in topic.partitions if len(each.isr) > 1}
+    return frozenset(broker for isr in sets for broker in isr)
+
+
+def _handed_over(observations: Observations, poll: symptoms.Poll) -> Mapping[int, datetime]:
+    """Return broker -> when it handed its leaders over. A shutdown in order moves them, and takes the broker out of all
+    ISRs, at once (ReplicationControlManager.handleBrokerInControlledShutdown); of a broker that fails, the controller
+    does so only after broker.session.timeout.ms, when it has been silent for long.
+    """
+    old, new = observations.last.snapshot.topics, poll.snapshot.topics
+    known = observations.handed_over
+    # Polls that are further apart do not show that the broker was up when its leaders moved.
+    if old is not new and poll.at - observations.last.at <= LEAVES:
+        for broker in sorted(_leaders_with_followers(old) - _in_sync_with_others(new)):
+            silent = observations.intervals.get((symptoms.BROKER_SILENT, symptoms.Subject(broker=broker)), ())
+            fell_silent = silent[-1].began if silent and silent[-1].ended is None else poll.at
+            if poll.at - fell_silent <= LEAVES:
+                known = {**known, broker: poll.at}
+    if all(at > poll.at - KEPT for at in known.values()):
+        return known
+    return {broker: at for broker, at in known.items() if at > poll.at - KEPT}
 
 
 def _epochs(observations: Observations, poll: symptoms.Poll) -> tuple[tuple[int, datetime], ...]:

@@ -23,6 +23,7 @@ from console.model.observed_logs import Jump
 from console.model.parts import Part
 from console.model.snapshot import Snapshot, host_ranges
 from console.triage.config_changes import HIDDEN, config_differences
+from console.triage.judged_changes import JudgedChange, changes_after
 from console.triage.symptoms import Poll, gone
 
 KEPT = timedelta(minutes=30)
@@ -116,6 +117,7 @@ class Past(Struct, frozen=True):
     unclean: tuple[Unclean, ...] = ()
     losses: tuple[Loss, ...] = ()
     cuts: tuple[Cut, ...] = ()
+    judged: tuple[JudgedChange, ...] = ()
 
 
 NOTHING = Past()
@@ -140,6 +142,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         unclean=tuple(unclean[-MOST:]),
         losses=tuple(losses[-MOST:]),
         cuts=tuple(cuts[-MOST:]),
+        judged=changes_after(past.judged, before, now),
     )
 
 

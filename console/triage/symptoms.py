@@ -119,7 +119,7 @@ Key = tuple[str, Subject]
 class Poll(Struct, frozen=True):
     """The state read at one time. at: UTC. silent: listed brokers that did not answer in time; refusing: those of them
     whose hosts refuse connections. unread: parts that were never read so far. facts: facts that are read occasionally.
-    own_throttles: throttles of this host's operations.
+    own_throttles: throttles of this host's operations. closing: silent brokers that close each new connection at once.
     """
 
     at: datetime
@@ -129,6 +129,7 @@ class Poll(Struct, frozen=True):
     unread: tuple[str, ...] = ()
     facts: Facts = field(default_factory=Facts)
     own_throttles: frozenset[ConfigPlace] = frozenset()
+    closing: frozenset[int] = frozenset()
 
 
 def symptoms(poll: Poll) -> Iterator[Symptom]:

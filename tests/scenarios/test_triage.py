@@ -38,9 +38,9 @@ from console.model.secret import Secret
 from console.plan.edits import RemoveAcl
 from console.session import slow_polls
 from console.session.replay import poll_ends
-from console.triage.cause import Certainty
-from console.triage.causes import access
+from console.triage import silence
 from console.triage.diagnosis import Verdict
+from console.triage.severity import Certainty
 from console.triage.symptoms import Subject
 from tests.scenarios.test_transactions import LONG_AGO, client_of, leave_hanging, now_ms
 from tests.support import certificates, worlds
@@ -193,7 +193,7 @@ def test_a_broker_that_can_not_make_the_topic_of_transactions(kind: str, capsys:
 async def test_a_right_that_was_taken_is_named_where_writing_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     """ACLs and logs are read from the cluster; the fix takes the ACL away again."""
     poll_often(monkeypatch, 0.3, Part.LOGS, Part.ACLS)
-    monkeypatch.setattr(access, "QUIET", 2.0)
+    monkeypatch.setattr(silence, "QUIET", 2.0)
     denied = worlds.acl("User:writer", "WRITE", "TOPIC", "orders", permission="DENY")
 
     def write(running: EmbeddedCluster) -> None:

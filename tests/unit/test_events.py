@@ -18,8 +18,8 @@ from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot, share, with_failures
 from console.session.event_reads import AT_A_TIME, NEVER, gaps, longest_ago
 from console.triage import events
-from console.triage.cause import Severity
 from console.triage.config_changes import HIDDEN
+from console.triage.severity import Severity
 from tests.support import samples
 from tests.support.cpu_time import least_cpu_seconds
 

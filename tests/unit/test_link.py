@@ -111,7 +111,7 @@ async def test_an_unknown_host_is_named() -> None:
         (b"SSH-2.0-OpenSSH_9.2\r\n", errors.NotKafkaBroker, "answers with SSH-"),
         (b"\x1b[2J\xff", errors.NotKafkaBroker, r"answers with \\x1b\[2J"),
         (b"\x00\x00\x00\x06\x00\x00\x00\x01zz", errors.NotKafkaBroker, "can't be read"),
-        (b"", errors.Unreachable, "closed the connection without an answer: a TLS listener, or not Kafka"),
+        (b"", errors.ClosedAtOnce, "closed the connection without an answer: a TLS listener, or not Kafka"),
     ],
 )
 async def test_what_is_no_plaintext_kafka_listener_is_told(

@@ -24,9 +24,9 @@ from console.plan.edits import SetConfig
 from console.plan.plan import EMPTY, stage
 from console.plan.staged import Dropped
 from console.present.drift_now import since_start
-from console.triage.cause import Severity
 from console.triage.config_changes import config_differences
 from console.triage.events import Event, Kind, Place, Record
+from console.triage.severity import Severity
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 ITEMS = st.lists(st.sampled_from(["compact", "delete", "0:1", "1:2"]), min_size=1, max_size=4)

@@ -28,10 +28,11 @@ from console.model.snapshot import Snapshot, trends_after, with_failures
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
 from console.plan.edits import CancelMove
 from console.present.triage import alarms, cause_id, cause_rows, counts
-from console.triage.cause import Certainty, Next
+from console.triage.cause import Next
 from console.triage.diagnosis import RULES, Verdict, diagnose
 from console.triage.facts import Facts, opened
 from console.triage.observations import Observations, after, begin
+from console.triage.severity import Certainty
 from console.triage.symptoms import WORK, Poll, Subject
 from console.tui.panes.now import evidence_of
 from tests.support import samples
@@ -114,6 +115,7 @@ def watched(
     silent: Iterable[int] = (),
     before: Snapshot | None = None,
     facts: Callable[[int], Facts] = lambda _: Facts(),
+    closing: Iterable[int] = (),
 ) -> Observations:
     """The observations of a cluster that is well at first, and then as `change` makes it at each tick."""
     base = before or healthy()
@@ -124,7 +126,14 @@ def watched(
         snapshot = change(fresh(base, tick), tick)
         trends = trends_after(trends, snapshot.lags, at)
         observations = after(
-            observations, Poll(at, replace(snapshot, lag_trends=trends), frozenset(silent), facts=facts(tick))
+            observations,
+            Poll(
+                at,
+                replace(snapshot, lag_trends=trends),
+                frozenset(silent),
+                facts=facts(tick),
+                closing=frozenset(closing),
+            ),
         )
     return observations
 
@@ -412,6 +421,12 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
         {"before": healthy(brokers=6, racks=2)},
     ),
     ("broker-unresponsive", BROKER[2], _out_of_isr, {"silent": [2]}),
+    (
+        "broker-turns-away",
+        BROKER[2],
+        lambda s, _: set_by(s, **{"max.connections.per.ip": "2"}),
+        {"silent": [2], "closing": [2]},
+    ),
     ("replication-broken", BROKER[2], _out_of_isr, {}),
     ("leader-skew", BROKER[3], _skewed, {}),
     ("min-isr-impossible", Subject(topic="orders"), _min_isr, {}),
@@ -583,6 +598,8 @@ def test_every_cause_has_a_case() -> None:
         "broker-stopped",
         "brokers-stopped",
         "controller-down",
+        # Of brokers that are shut down in order: test_triage_restarts.py.
+        "broker-restarting",
         # Of what is no symptom of the cluster: test_triage_tokens.py.
         "token-expiring",
     }

@@ -19,10 +19,11 @@ from console.model.observed_logs import LogOffsets
 from console.model.snapshot import Snapshot
 from console.plan.edits import AddAcl, RemoveAcl
 from console.triage import past
-from console.triage.cause import Certainty, Claim
+from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
-from console.triage.facts import AclKey, Author, Facts
+from console.triage.facts import Author, ChangeKey, Facts
 from console.triage.past import DENY, NOTHING, past_after
+from console.triage.severity import Certainty
 from console.triage.symptoms import Poll
 from tests.support import samples
 from tests.unit import test_triage
@@ -45,7 +46,7 @@ def seen(
     *,
     stops: bool,
     ticks: int = 16,
-    authors: Mapping[AclKey, Author] = MappingProxyType({}),
+    authors: Mapping[ChangeKey, Author] = MappingProxyType({}),
 ) -> list[Claim]:
     """What is named where ACLs change at a poll, and a topic is written to until then, or on."""
 
@@ -59,7 +60,7 @@ def seen(
             end = 100 + 10 * (min(each, WHEN) if stops else each)
             return {("orders", 0): LogOffsets(0, end, end)}
 
-        return Facts(test_triage.logs_seen(tick, seen), acl_authors=authors)
+        return Facts(test_triage.logs_seen(tick, seen), authors=authors)
 
     first = replace(healthy(), acls=tuple(sorted(before)), read_at={**healthy().read_at, "acls": START})
     return [each.claim for each in diagnose(watched(change, ticks, before=first, facts=facts)).causes]
@@ -210,7 +211,7 @@ def test_acls_that_are_read_for_the_first_time_did_not_change() -> None:
 
 def test_who_changed_it_is_said_where_the_journal_has_it() -> None:
     mine = acl("DENY", "WRITE")
-    authors = {(mine, True): Author("carol", 7, START), (mine, False): Author("dave", 8, START)}
+    authors = {(mine, "", "present"): Author("carol", 7, START), (mine, "", None): Author("dave", 8, START)}
     (only,) = seen((OTHER,), (OTHER, mine), stops=True, authors=authors)
     (who,) = (each for each in only.evidence if each.source == "this host's journal")
     assert who.fact.startswith("carol added it: change 7, ")

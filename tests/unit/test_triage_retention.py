@@ -17,11 +17,11 @@ from console.model.codes import ConfigSource
 from console.model.observed_logs import LogOffsets
 from console.model.snapshot import Snapshot
 from console.present.triage import MUTED_FOR, cause_id, cause_rows
-from console.triage.cause import Severity
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
 from console.triage.observations import Observations, after, begin
 from console.triage.past import _is_tighter
+from console.triage.severity import Severity
 from console.triage.symptoms import Poll
 from tests.unit import test_triage as triage
 

@@ -13,9 +13,10 @@ from console.model.numbers import time_of_day
 from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
 from console.model.snapshot import Snapshot
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
-from console.triage.cause import Claim, Severity
+from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts, opened
+from console.triage.severity import Severity
 from console.triage.symptoms import Subject
 from tests.unit import test_triage as triage
 

@@ -28,10 +28,10 @@ from console.model.lag_trend import LagTrend
 from console.model.snapshot import Snapshot, throttled_groups, trends_after
 from console.session.session import Session
 from console.session.triage_polls import Poller
-from console.triage.cause import Severity
 from console.triage.diagnosis import diagnose
 from console.triage.facts import Facts
 from console.triage.observations import after, begin
+from console.triage.severity import Severity
 from console.triage.symptoms import Poll
 from tests.unit.test_triage import START, TICK, fresh, healthy
 

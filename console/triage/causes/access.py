@@ -12,8 +12,11 @@ from console.model.codes import AclResourceType
 from console.model.numbers import plural, time_of_day
 from console.plan.edits import AddAcl, RemoveAcl
 from console.triage import cause
+from console.triage.events import PRESENT
 from console.triage.observations import Observations
 from console.triage.past import AclChange
+from console.triage.severity import Certainty, Severity
+from console.triage.silence import SETTLES, fell_silent
 from console.triage.symptoms import (
     COMMIT_STANDS_STILL,
     COMMITS_LATER,
@@ -24,10 +27,6 @@ from console.triage.symptoms import (
 
 BEFORE = timedelta(minutes=5)
 """The longest time between a change and a stop for the change to be its cause."""
-WROTE, QUIET, SETTLES = 30.0, 12.0, 5.0
-"""Limits in seconds: from the last write to a topic to the change; without new records since; for records in flight
-that still arrive after the change.
-"""
 MOST = 200
 """Limit of changes to examine, the latest ones: more at once are a copy of another cluster's."""
 _TOPIC, _GROUP = AclResourceType.parse("TOPIC"), AclResourceType.parse("GROUP")
@@ -63,7 +62,9 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
     for change in _together(recent):
         topics = _topics(observations, change.acl)
         if change.takes(_WRITES) and (
-            quiet := [each for each in topics if _fell_silent(observations, change.parts[0], each)]
+            quiet := [
+                each for each in topics if fell_silent(observations, each, change.parts[0].after, change.parts[0].at)
+            ]
         ):
             yield _claim(observations, change, quiet, [])
         elif change.takes(_READS) and (hit := list(_group_symptoms(observations, change.parts[0], frozenset(topics)))):
@@ -83,18 +84,6 @@ def _topics(observations: Observations, acl: Acl) -> list[str]:
         return []
     pattern = pattern_of(acl)
     return [name for name in observations.last.snapshot.topics if covers(pattern, _TOPIC, name)]
-
-
-def _fell_silent(observations: Observations, change: AclChange, topic: str) -> bool:
-    """Return whether a topic was written to until just before the change, and not since."""
-    logs = observations.last.facts.logs
-    partitions = observations.last.snapshot.topics[topic].partitions
-    grew = [known.grew_at for each in partitions if (known := logs.logs.get((topic, each.number))) is not None]
-    last = max((at for at in grew if at is not None), default=None)
-    # Silence is measured at the last read of the logs, not now: offsets are read less often than polls are taken.
-    if last is None or logs.at - last < QUIET:
-        return False
-    return change.after.timestamp() - WROTE <= last <= change.at.timestamp() + SETTLES
 
 
 def _group_symptoms(observations: Observations, change: AclChange, topics: frozenset[str]) -> Iterator[Symptom]:
@@ -121,9 +110,9 @@ def _group_symptoms(observations: Observations, change: AclChange, topics: froze
 
 def _authors(observations: Observations, change: _Change) -> Iterator[cause.Evidence]:
     """Yield the authors of the change that this host's journal has."""
-    known = observations.last.facts.acl_authors
+    known = observations.last.facts.authors
     verb = "added" if change.parts[0].added else "removed"
-    for author in dict.fromkeys(known.get((each.acl, each.added)) for each in change.parts):
+    for author in dict.fromkeys(known.get((each.acl, "", PRESENT if each.added else None)) for each in change.parts):
         if author is not None:
             text = f"{author.who} {verb} it: change {author.number}, {time_of_day(author.at)}"
             yield cause.Evidence(text, "this host's journal")
@@ -147,8 +136,8 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
     return cause.Claim(
         cause="access-changed",
         subject=subject if not hit else Subject(entity=acl.principal),
-        severity=cause.Severity.HIGH,
-        certainty=cause.Certainty.LIKELY,
+        severity=Severity.HIGH,
+        certainty=Certainty.LIKELY,
         title=f"{text} {word}, and {stops}",
         since=first.at,
         evidence=cause.given(

@@ -8,6 +8,7 @@ from console.model.failure import WRONG_BROKER, WRONG_CLUSTER
 from console.model.nodes import address_of, shared_addresses
 from console.triage import cause
 from console.triage.observations import Observations
+from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import Subject
 
 _ANSWERS = {WRONG_BROKER: "another broker", WRONG_CLUSTER: "a broker of another cluster"}
@@ -49,8 +50,8 @@ def _claim(broker: int, address: str, title: str, evidence: cause.Evidence) -> c
     return cause.Claim(
         cause="address-of-another",
         subject=Subject(broker=broker, listener=address),
-        severity=cause.Severity.HIGH,
-        certainty=cause.Certainty.CERTAIN,
+        severity=Severity.HIGH,
+        certainty=Certainty.CERTAIN,
         title=title,
         evidence=(evidence,),
         next=_NEXT,

@@ -9,6 +9,8 @@ from itertools import pairwise
 
 from console.model.certificates import WEEK
 from console.model.cluster import Partition, Topic
+from console.model.codes import DEFAULT_CONFIG
+from console.model.config import broker_resource
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.observers import not_in_sync
 from console.model.parts import Part
@@ -16,6 +18,8 @@ from console.model.transactions import minutes
 from console.triage import cause, symptoms
 from console.triage.observations import Interval, Observations, earliest
 from console.triage.remembered import remembered
+from console.triage.restarts import back_since, restarting
+from console.triage.severity import Certainty, Severity
 
 CATCHES_UP = timedelta(minutes=5)
 """The time after a broker's return in which its replicas may be behind."""
@@ -81,11 +85,9 @@ def _is_spare(observations: Observations, broker: int) -> bool:
     }
 
 
-def _severity(observations: Observations, *brokers: int) -> cause.Severity:
+def _severity(observations: Observations, *brokers: int) -> Severity:
     """Return the severity of brokers that are away, or do not answer."""
-    return (
-        cause.Severity.INFO if all(_is_spare(observations, broker) for broker in brokers) else cause.Severity.CRITICAL
-    )
+    return Severity.INFO if all(_is_spare(observations, broker) for broker in brokers) else Severity.CRITICAL
 
 
 def _racks(observations: Observations) -> dict[str, frozenset[int]]:
@@ -110,7 +112,7 @@ def _rack_down(observations: Observations) -> Iterator[cause.Claim]:
             cause="rack-down",
             subject=symptoms.Subject(rack=rack),
             severity=_severity(observations, *brokers),
-            certainty=cause.Certainty.CERTAIN,
+            certainty=Certainty.CERTAIN,
             title=f"all brokers of rack {rack} are down",
             since=observations.since(symptoms.Symptom(symptoms.BROKER_GONE, symptoms.Subject(broker=min(brokers)))),
             evidence=(
@@ -121,12 +123,34 @@ def _rack_down(observations: Observations) -> Iterator[cause.Claim]:
         )
 
 
+def _restarts(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield brokers that were shut down in order, until they are back and in sync."""
+    for broker, at in restarting(observations).items():
+        back = back_since(observations, broker, at)
+        subject = symptoms.Subject(broker=broker)
+        away = any((name, subject) in observations.seen for name in (symptoms.BROKER_GONE, symptoms.BROKER_SILENT))
+        how = "is away" if away else "leaves" if back is None else "is back, and catches up"
+        yield cause.Claim(
+            cause="broker-restarting",
+            subject=subject,
+            severity=Severity.INFO,
+            certainty=Certainty.LIKELY,
+            title=f"broker {broker} {how}: it handed its leaders over, as in a restart",
+            since=at,
+            evidence=cause.given(
+                cause.Evidence(f"its leaders were elsewhere at {time_of_day(at)}, while it was up", "Metadata"),
+                cause.Evidence(f"it answers again since {time_of_day(back)}", "ApiVersions") if back else None,
+            ),
+            predicted=_follows(broker),
+        )
+
+
 def _down(observations: Observations) -> Iterator[cause.Claim]:
     """Yield brokers that are fenced, and those whose hosts refuse connections: a broker whose process ended is fenced
     only after its session times out.
     """
     away = _away(observations)
-    for broker in sorted(away | _refusing(observations)):
+    for broker in sorted((away | _refusing(observations)) - restarting(observations).keys()):
         subject = symptoms.Subject(broker=broker)
         # `_flapping` reports these: one broker is one cause.
         if observations.times((symptoms.BROKER_GONE, subject)) >= FLAPS:
@@ -137,7 +161,7 @@ def _down(observations: Observations) -> Iterator[cause.Claim]:
             cause="broker-down",
             subject=subject,
             severity=_severity(observations, broker),
-            certainty=cause.Certainty.CERTAIN if broker in away else cause.Certainty.LIKELY,
+            certainty=Certainty.CERTAIN if broker in away else Certainty.LIKELY,
             title=f"broker {broker} is down" + (", and has no replicas" if is_spare else ""),
             since=_since_away(observations, subject),
             times=max(1, observations.times((symptoms.BROKER_GONE, subject))),
@@ -226,7 +250,7 @@ def _flapping(observations: Observations) -> Iterator[cause.Claim]:
             cause="broker-flapping",
             subject=subject,
             severity=_severity(observations, broker),
-            certainty=cause.Certainty.CERTAIN,
+            certainty=Certainty.CERTAIN,
             title=f"broker {broker} goes down and up",
             since=intervals[0].began,
             times=len(intervals),
@@ -262,7 +286,10 @@ def _rhythm(intervals: tuple[Interval, ...]) -> str:
 def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
     for symptom in observations.of(symptoms.BROKER_SILENT):
         broker = symptom.subject.broker
-        if broker is None or broker in _refusing(observations):
+        if (
+            broker is None
+            or broker in _refusing(observations) | observations.last.closing | restarting(observations).keys()
+        ):
             continue
         how = "refuses connections" if broker in observations.last.refusing else "did not answer ApiVersions in time"
         # Silence alone may be caused by the network between here and the broker; if followers also fall behind, the
@@ -272,7 +299,7 @@ def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
             cause="broker-unresponsive",
             subject=symptom.subject,
             severity=_severity(observations, broker),
-            certainty=cause.Certainty.LIKELY if fits else cause.Certainty.POSSIBLE,
+            certainty=Certainty.LIKELY if fits else Certainty.POSSIBLE,
             title=f"broker {broker} does not answer",
             since=observations.since(symptom),
             times=observations.times((symptom.name, symptom.subject)),
@@ -289,12 +316,62 @@ def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
         )
 
 
+_LIMITS = (
+    "max.connections.per.ip",
+    "max.connections.per.ip.overrides",
+    "max.connections",
+    "max.connection.creation.rate",
+)
+"""Limits by which a broker closes a connection right after it accepted it (SocketServer, ConnectionQuotas)."""
+
+
+def _closing(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield brokers that accept connections and close them before the first response."""
+    for symptom in observations.of(symptoms.BROKER_SILENT):
+        broker = symptom.subject.broker
+        if broker is None or broker not in observations.last.closing:
+            continue
+        configs = observations.last.snapshot.configs.get(broker_resource(broker))
+        entries = [configs.get(key) for key in _LIMITS] if configs is not None else []
+        limits = [each for each in entries if each is not None and each.value and each.source != DEFAULT_CONFIG]
+        set_ = ", ".join(f"{each.name}={each.value}" for each in limits)
+        yield cause.Claim(
+            cause="broker-turns-away",
+            subject=symptom.subject,
+            severity=_severity(observations, broker),
+            certainty=Certainty.LIKELY if limits else Certainty.POSSIBLE,
+            title=f"broker {broker} closes each new connection at once{f': {set_}' if limits else ''}",
+            since=observations.since(symptom),
+            times=observations.times((symptom.name, symptom.subject)),
+            evidence=cause.given(
+                cause.Evidence(
+                    f"{_host(observations, broker)} accepts connections and closes them", "a new connection"
+                ),
+                cause.Evidence(f"a limit of connections is set there: {set_}", "DescribeConfigs") if limits else None,
+            ),
+            predicted=_follows(broker),
+            next=(
+                cause.Next(
+                    "raise or unset the limit: the broker takes no connection for it, a controller does "
+                    f"(kac --bootstrap-controller HOST:PORT run -e 'unset broker {broker} {limits[0].name}; apply')"
+                )
+                if limits
+                else cause.Next(
+                    f"look at {_address(observations, broker)}: its limits of connections, a proxy before it, its log"
+                ),
+            ),
+        )
+
+
 def _replication(observations: Observations) -> Iterator[cause.Claim]:
     """Yield followers that are up and answer, and whose replicas are the only ones out of sync."""
     snapshot = observations.last.snapshot
     added = frozenset((each.topic, each.partition, b) for each in snapshot.reassignments for b in each.adding)
     pairs = _behind_alone(snapshot.topics, _away(observations) | observations.last.silent, added)
+    restarts = restarting(observations)
     for broker, (partitions, topics) in sorted(pairs.items()):
+        if broker in restarts:
+            continue
         leaders = sorted({partition.leader for partition in partitions})
         names = sorted(topics)
         from_ = f"broker{'s' * (len(leaders) > 1)} {', '.join(map(str, leaders))}"
@@ -303,8 +380,8 @@ def _replication(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="replication-broken",
             subject=symptoms.Subject(broker=broker),
-            severity=cause.Severity.HIGH,
-            certainty=cause.Certainty.LIKELY if back is None else cause.Certainty.POSSIBLE,
+            severity=Severity.HIGH,
+            certainty=Certainty.LIKELY if back is None else Certainty.POSSIBLE,
             title=f"broker {broker} is out of the ISR of {plural(len(partitions), 'partition')}",
             since=observations.since(first) if first is not None else None,
             times=_times_out(observations, topics),
@@ -378,8 +455,8 @@ def _unfollowed(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="replication-broken",
             subject=symptoms.Subject(broker=broker),
-            severity=cause.Severity.HIGH,
-            certainty=cause.Certainty.LIKELY,
+            severity=Severity.HIGH,
+            certainty=Certainty.LIKELY,
             title=f"no replica follows broker {broker}: it is alone in the ISR of {plural(len(places), 'partition')}",
             since=earliest(observations.since(symptoms.Symptom(symptoms.UNDER_REPLICATED, each)) for each in places),
             times=_times_out(observations, {each.topic for each in places if each.topic is not None}),
@@ -433,8 +510,8 @@ def _skew(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="leader-skew",
             subject=symptom.subject,
-            severity=cause.Severity.WARNING,
-            certainty=cause.Certainty.CERTAIN,
+            severity=Severity.WARNING,
+            certainty=Certainty.CERTAIN,
             title=f"broker {broker} does not lead {symptom.count:,} partitions that prefer it",
             since=observations.since(symptom),
             evidence=(cause.Evidence(_led(observations, broker), "Metadata"),),
@@ -460,8 +537,8 @@ def _metadata_behind(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="metadata-behind",
             subject=subject,
-            severity=cause.Severity.HIGH,
-            certainty=cause.Certainty.CERTAIN,
+            severity=Severity.HIGH,
+            certainty=Certainty.CERTAIN,
             title=f"broker {broker} does not know what the cluster decided",
             since=observations.since(symptom),
             evidence=cause.given(
@@ -497,12 +574,8 @@ def _certificates(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="certificate-expiring",
             subject=subject,
-            severity=cause.Severity.CRITICAL
-            if ended
-            else cause.Severity.HIGH
-            if left < soon
-            else cause.Severity.WARNING,
-            certainty=cause.Certainty.CERTAIN,
+            severity=Severity.CRITICAL if ended else Severity.HIGH if left < soon else Severity.WARNING,
+            certainty=Certainty.CERTAIN,
             title=f"broker {broker}: the certificate of its listener{name} "
             + (f"ended at {each.ends:%Y-%m-%d %H:%M} UTC" if ended else f"ends in {days}"),
             since=each.ends if ended else observations.since(symptoms.Symptom(symptoms.CERTIFICATE_ENDS, subject)),
@@ -537,9 +610,11 @@ def _rack_is_up(observations: Observations) -> str:
 CAUSES = (
     cause.CauseRule("rack-down", _rack_down, _rack_is_up),
     cause.CauseRule("broker-flapping", _flapping),
+    cause.CauseRule("broker-restarting", _restarts),
     cause.CauseRule(
         "broker-down", _down, lambda c: "" if _away(c) | c.last.refusing else "no broker is fenced or missing"
     ),
+    cause.CauseRule("broker-turns-away", _closing),
     cause.CauseRule("broker-unresponsive", _unresponsive, _answer),
     cause.CauseRule(
         "replication-broken", lambda observations: (*_unfollowed(observations), *_replication(observations))

@@ -13,6 +13,7 @@ from console.model.numbers import time_of, time_of_day
 from console.model.quorum import formatted_again, majority, observing_brokers
 from console.triage import cause, symptoms
 from console.triage.observations import Observations
+from console.triage.severity import Certainty, Severity
 
 TOGETHER_MS = 2_000
 """Milliseconds within which brokers count as stopped together: several fetches."""
@@ -30,8 +31,8 @@ def _controller_down(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="controller-down",
             subject=symptom.subject,
-            severity=cause.Severity.HIGH if votes or not voters else cause.Severity.WARNING,
-            certainty=cause.Certainty.LIKELY,
+            severity=Severity.HIGH if votes or not voters else Severity.WARNING,
+            certainty=Certainty.LIKELY,
             title=f"controller {node} {'is down' if refuses else 'does not answer'}",
             since=observations.since(symptom),
             times=observations.times((symptom.name, symptom.subject)),
@@ -82,8 +83,8 @@ def _broker_stopped(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="broker-stopped",
             subject=symptom.subject,
-            severity=cause.Severity.CRITICAL,
-            certainty=cause.Certainty.LIKELY,
+            severity=Severity.CRITICAL,
+            certainty=Certainty.LIKELY,
             title=f"broker {each.id} follows the metadata log no more",
             since=_fetched_last(each),
             evidence=(cause.Evidence(_last(each), "DescribeQuorum"),),
@@ -118,8 +119,8 @@ def _all_stopped(observations: Observations, stopped: list[QuorumReplica]) -> ca
     return cause.Claim(
         cause="brokers-stopped",
         subject=symptoms.CLUSTER,
-        severity=cause.Severity.CRITICAL,
-        certainty=cause.Certainty.CERTAIN,
+        severity=Severity.CRITICAL,
+        certainty=Certainty.CERTAIN,
         title="no broker runs: nothing is served",
         since=_fetched_last(latest[0])
         if latest
@@ -149,8 +150,8 @@ def _formatted(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="voter-formatted",
             subject=symptom.subject,
-            severity=cause.Severity.HIGH,
-            certainty=cause.Certainty.CERTAIN,
+            severity=Severity.HIGH,
+            certainty=Certainty.CERTAIN,
             title=f"voter {node} was formatted again, and votes no more",
             since=observations.since(symptom),
             evidence=(

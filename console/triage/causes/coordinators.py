@@ -14,6 +14,7 @@ from console.model.snapshot import Snapshot
 from console.triage import cause, symptoms
 from console.triage.folding import FEW
 from console.triage.observations import Observations, earliest
+from console.triage.severity import Certainty, Severity
 
 
 def _coordinators(observations: Observations) -> Iterator[cause.Claim]:
@@ -86,8 +87,8 @@ def _not_made(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="coordinator-unavailable",
             subject=symptoms.Subject(topic=each.topic),
-            severity=cause.Severity.HIGH,
-            certainty=cause.Certainty.CERTAIN,
+            severity=Severity.HIGH,
+            certainty=Certainty.CERTAIN,
             title=f"{each.topic} can't be made: {each.title}",
             evidence=(
                 cause.Evidence(
@@ -124,8 +125,8 @@ def _coordinator(observations: Observations, some: list[symptoms.Symptom], subje
     return cause.Claim(
         cause="coordinator-unavailable",
         subject=subject,
-        severity=cause.Severity.CRITICAL,
-        certainty=cause.Certainty.CERTAIN,
+        severity=Severity.CRITICAL,
+        certainty=Certainty.CERTAIN,
         title=f"{what}: its groups can't commit",
         since=earliest(map(observations.since, some)),
         evidence=(cause.Evidence(f"{what}; replicas on {', '.join(map(str, replicas))}", "Metadata"),),

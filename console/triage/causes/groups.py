@@ -15,6 +15,7 @@ from console.triage.folding import FEW, one_of
 from console.triage.observations import Observations
 from console.triage.readers import Leftovers, is_beyond, leftovers, sorted_readings
 from console.triage.remembered import RememberedEach
+from console.triage.severity import Certainty, Severity
 from console.triage.waiting import is_held, waits
 
 OFTEN, NEAR = 3, timedelta(minutes=2)
@@ -70,8 +71,8 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="group-stopped",
             subject=symptoms.Subject(group=group.name),
-            severity=cause.Severity.HIGH,
-            certainty=cause.Certainty.CERTAIN,
+            severity=Severity.HIGH,
+            certainty=Certainty.CERTAIN,
             title=f"group {group.name} has no member, and records wait",
             since=observations.since(symptoms.Symptom(symptoms.LAG_GROWS, symptoms.Subject(group=group.name))),
             evidence=(cause.Evidence(f"the group is {group.state}", "ListGroups"), _lag(trend)),
@@ -112,8 +113,8 @@ def _stuck_at(
     return cause.Claim(
         cause="consumer-stuck",
         subject=subject,
-        severity=cause.Severity.HIGH,
-        certainty=cause.Certainty.LIKELY if limit is None and one else cause.Certainty.POSSIBLE,
+        severity=Severity.HIGH,
+        certainty=Certainty.LIKELY if limit is None and one else Certainty.POSSIBLE,
         title=f"group {group.name} stands still on {topic}/{partition} at offset {row.committed:,}",
         since=_ago(observations, trend, still),
         evidence=cause.given(
@@ -219,8 +220,8 @@ def _slow_group(
     return cause.Claim(
         cause="consumer-slow",
         subject=subject,
-        severity=cause.Severity.INFO if is_burst else cause.Severity.HIGH,
-        certainty=cause.Certainty.LIKELY if lags else cause.Certainty.POSSIBLE,
+        severity=Severity.INFO if is_burst else Severity.HIGH,
+        certainty=Certainty.LIKELY if lags else Certainty.POSSIBLE,
         title=f"group {subject.group} lags {trend.last.lag.total:,}, {trend.rate or 0:+,.0f} records/s",
         since=since,
         evidence=(
@@ -241,7 +242,7 @@ def _slow_group(
 _each_slow: RememberedEach[symptoms.Subject, cause.Claim | None] = RememberedEach(_slow_group)
 
 
-def _rebalances(observations: Observations, group: str) -> cause.Certainty | None:
+def _rebalances(observations: Observations, group: str) -> Certainty | None:
     """Return how certain it is that a group rebalances endlessly; None if it does not."""
     intervals = observations.intervals.get((symptoms.REBALANCING, symptoms.Subject(group=group)), ())
     if not intervals:
@@ -253,9 +254,9 @@ def _rebalances(observations: Observations, group: str) -> cause.Certainty | Non
     # A group that spent half of the last minute in rebalances hardly reads, even if they were few; many short ones may
     # be a deployment.
     if took >= LONG:
-        return cause.Certainty.CERTAIN
+        return Certainty.CERTAIN
     recent = [each for each in intervals if each.ended is None or each.ended > now - NEAR]
-    return cause.Certainty.POSSIBLE if len(recent) >= OFTEN else None
+    return Certainty.POSSIBLE if len(recent) >= OFTEN else None
 
 
 def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
@@ -270,7 +271,7 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="group-rebalancing",
             subject=subject,
-            severity=cause.Severity.HIGH,
+            severity=Severity.HIGH,
             certainty=certainty,
             title=f"group {group} rebalances {how}",
             since=intervals[0].began,
@@ -278,7 +279,7 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
             evidence=cause.given(
                 cause.Evidence(f"{known.state} now; seen: {plural(len(intervals), 'rebalance')}", "ListGroups"),
                 cause.Evidence("members that are deployed one after the other make as many", "ListGroups")
-                if certainty is cause.Certainty.POSSIBLE
+                if certainty is Certainty.POSSIBLE
                 else None,
                 _behind(known),
             ),
@@ -314,8 +315,8 @@ def _out_of_range(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="offsets-out-of-range",
             subject=symptom.subject,
-            severity=cause.Severity.HIGH,
-            certainty=cause.Certainty.CERTAIN,
+            severity=Severity.HIGH,
+            certainty=Certainty.CERTAIN,
             title=f"group {group} is outside of the log of {topic}/{partition}",
             since=observations.since(symptom),
             evidence=(
@@ -364,8 +365,8 @@ def _without_members(observations: Observations) -> Iterator[cause.Claim]:
     yield cause.Claim(
         cause="groups-without-members",
         subject=symptoms.CLUSTER,
-        severity=cause.Severity.INFO,
-        certainty=cause.Certainty.CERTAIN,
+        severity=Severity.INFO,
+        certainty=Certainty.CERTAIN,
         title=f"{groups}, {', '.join(what)}{rest}",
         evidence=cause.given(
             *(cause.Evidence(_left_of(each), "ListGroups, OffsetFetch, ListOffsets") for each in found[:FEW]),
@@ -395,8 +396,8 @@ def _ahead(observations: Observations) -> Iterator[cause.Claim]:
             yield cause.Claim(
                 cause="offsets-ahead",
                 subject=symptoms.Subject(group=each.group.name, topic=row.topic, partition=row.partition),
-                severity=cause.Severity.INFO,
-                certainty=cause.Certainty.CERTAIN,
+                severity=Severity.INFO,
+                certainty=Certainty.CERTAIN,
                 title=f"group {each.group.name}: {place} is ahead of the end by {by:,}: mirrored, or restored?",
                 evidence=(
                     cause.Evidence(

@@ -10,6 +10,7 @@ from console.plan.amounts import size
 from console.triage import cause
 from console.triage.observations import Observations
 from console.triage.remembered import remembered
+from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import Subject
 
 HOT = 5.0
@@ -41,8 +42,8 @@ def _hot(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="hot-partition",
             subject=Subject(topic=name, partition=number),
-            severity=cause.Severity.WARNING,
-            certainty=cause.Certainty.LIKELY,
+            severity=Severity.WARNING,
+            certainty=Certainty.LIKELY,
             title=f"{name}/{number} takes {size(round(taken))}/s, its topic's median is {size(round(middle))}/s",
             evidence=(
                 cause.Evidence(

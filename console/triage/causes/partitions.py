@@ -19,6 +19,7 @@ from console.triage import symptoms as triage_symptoms
 from console.triage.moves import STALLS, Copy, raised_throttle
 from console.triage.observations import Observations, earliest
 from console.triage.remembered import remembered
+from console.triage.severity import Certainty, Severity
 
 STOPPED = 15.0
 """Seconds without a new record after which writes to a topic have stopped: three polls of its log."""
@@ -36,8 +37,8 @@ def _min_isr(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="min-isr-impossible",
             subject=symptom.subject,
-            severity=cause.Severity.CRITICAL if _writes_stopped(observations, topic, since) else cause.Severity.HIGH,
-            certainty=cause.Certainty.CERTAIN,
+            severity=Severity.CRITICAL if _writes_stopped(observations, topic, since) else Severity.HIGH,
+            certainty=Certainty.CERTAIN,
             title=f"{topic}: min ISR {wanted}, {_replicas(replication)}: {_what_passes(snapshot.topics[topic])}",
             since=since,
             evidence=(
@@ -94,8 +95,8 @@ def _min_isr_of_all(observations: Observations) -> Iterator[cause.Claim]:
     yield cause.Claim(
         cause="min-isr-impossible",
         subject=triage_symptoms.Subject(key="min.insync.replicas") if more else triage_symptoms.Subject(topic=first),
-        severity=cause.Severity.CRITICAL if stopped else cause.Severity.HIGH,
-        certainty=cause.Certainty.CERTAIN,
+        severity=Severity.CRITICAL if stopped else Severity.HIGH,
+        certainty=Certainty.CERTAIN,
         title=f"{what}: min ISR is the number of replicas, and not all are alive: no acks=all write passes",
         since=since,
         evidence=(
@@ -171,8 +172,8 @@ def _leaderless(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="leaderless",
             subject=symptom.subject,
-            severity=cause.Severity.CRITICAL,
-            certainty=cause.Certainty.CERTAIN,
+            severity=Severity.CRITICAL,
+            certainty=Certainty.CERTAIN,
             title=f"{topic}/{number} has no leader",
             since=observations.since(symptom),
             times=observations.times((symptom.name, symptom.subject)),
@@ -225,8 +226,8 @@ def _unclean(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="unclean-election",
             subject=subject,
-            severity=cause.Severity.CRITICAL,
-            certainty=cause.Certainty.CERTAIN,
+            severity=Severity.CRITICAL,
+            certainty=Certainty.CERTAIN,
             title=f"{topic}/{number}: broker {led.leader} was elected from outside of the ISR",
             since=led.at,
             latest=led.at,
@@ -286,8 +287,8 @@ def _throttles(observations: Observations) -> Iterator[cause.Claim]:
     yield cause.Claim(
         cause="replication-throttled",
         subject=subject,
-        severity=cause.Severity.WARNING,
-        certainty=cause.Certainty.CERTAIN,
+        severity=Severity.WARNING,
+        certainty=Certainty.CERTAIN,
         title="replication throttles without a reassignment",
         times=len(found),
         evidence=tuple(
@@ -350,8 +351,8 @@ def _move(observations: Observations, move: model_cluster.Reassignment) -> cause
     return cause.Claim(
         cause="reassignment-stalled" if stalled else "reassignment-running",
         subject=subject,
-        severity=cause.Severity.HIGH if stalled else cause.Severity.INFO,
-        certainty=cause.Certainty.LIKELY if still and not dead and not waits else cause.Certainty.CERTAIN,
+        severity=Severity.HIGH if stalled else Severity.INFO,
+        certainty=Certainty.LIKELY if still and not dead and not waits else Certainty.CERTAIN,
         title=title,
         since=observations.since(triage_symptoms.Symptom(triage_symptoms.MOVING, subject)),
         evidence=cause.given(

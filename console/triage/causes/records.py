@@ -14,9 +14,10 @@ from console.model.numbers import first_few, plural, time_of, time_of_day
 from console.model.observed_logs import Place
 from console.triage import cause as triage_cause
 from console.triage import symptoms
-from console.triage.config_undo import changed_place, undo
+from console.triage.changed_places import changed_place, undo
 from console.triage.observations import Observations
 from console.triage.past import ConfigChange, Loss, is_mended, losses_by_change
+from console.triage.severity import Certainty, Severity
 from console.triage.waiting import Wait, waits
 
 NAMED_GROUPS = 3
@@ -39,10 +40,10 @@ def _hanging(observations: Observations) -> Iterator[triage_cause.Claim]:
 
 
 _CERTAINTY = {
-    transactions.Standing.HANGS: triage_cause.Certainty.CERTAIN,
-    transactions.Standing.YOUNG: triage_cause.Certainty.LIKELY,
-    transactions.Standing.SLOW: triage_cause.Certainty.LIKELY,
-    transactions.Standing.POSSIBLE: triage_cause.Certainty.POSSIBLE,
+    transactions.Standing.HANGS: Certainty.CERTAIN,
+    transactions.Standing.YOUNG: Certainty.LIKELY,
+    transactions.Standing.SLOW: Certainty.LIKELY,
+    transactions.Standing.POSSIBLE: Certainty.POSSIBLE,
 }
 """SLOW: its coordinator should have ended it at its timeout, but has not."""
 
@@ -64,7 +65,7 @@ def _held(
     return triage_cause.Claim(
         cause="transaction-hanging",
         subject=subject,
-        severity=triage_cause.Severity.HIGH,
+        severity=Severity.HIGH,
         certainty=_CERTAINTY[judged.standing],
         title=f"{topic}/{number}: a transaction of producer {first.producer.id} does not end",
         since=observations.since(symptoms.Symptom(symptoms.LSO_STANDS_STILL, subject)),
@@ -142,7 +143,7 @@ def _without_markers(
     return triage_cause.Claim(
         cause="transaction-undelivered",
         subject=subject,
-        severity=triage_cause.Severity.HIGH,
+        severity=Severity.HIGH,
         certainty=_AS_LATE[transactions.verdict(held, seen).standing is transactions.Standing.UNDELIVERED],
         title=f"{subject.topic}/{subject.partition}: transaction {known.id} is to be "
         f"{transactions.DECIDED[known.state]}, and its markers do not arrive",
@@ -190,7 +191,7 @@ def _short_evidence(short: list[str]) -> Iterator[triage_cause.Evidence]:
         yield triage_cause.Evidence(text, "Metadata, DescribeConfigs")
 
 
-_AS_LATE = {True: triage_cause.Certainty.CERTAIN, False: triage_cause.Certainty.LIKELY}
+_AS_LATE = {True: Certainty.CERTAIN, False: Certainty.LIKELY}
 """Whether the transaction's own timeout has also passed: two polls alone may be close to each other."""
 
 
@@ -246,8 +247,8 @@ def _open(observations: Observations) -> Iterator[triage_cause.Claim]:
         if place not in hang and (wait.holder is not None or wait.groups):
             by_holder.setdefault(wait.holder.producer.id if wait.holder is not None else place, []).append(wait)
     claims = [_open_one_of(observations, mine) for mine in by_holder.values()]
-    running = [claim for claim in claims if claim.severity is triage_cause.Severity.INFO]
-    yield from (claim for claim in claims if claim.severity is not triage_cause.Severity.INFO)
+    running = [claim for claim in claims if claim.severity is Severity.INFO]
+    yield from (claim for claim in claims if claim.severity is not Severity.INFO)
     if len(running) <= NAMED_GROUPS:
         yield from running
         return
@@ -279,8 +280,8 @@ def _open_one_of(observations: Observations, mine: list[Wait]) -> triage_cause.C
     return triage_cause.Claim(
         cause="transaction-open",
         subject=symptoms.Subject(topic=topic, partition=number),
-        severity=triage_cause.Severity.WARNING if quiet and stand else triage_cause.Severity.INFO,
-        certainty=triage_cause.Certainty.CERTAIN if first.holder is not None else triage_cause.Certainty.LIKELY,
+        severity=Severity.WARNING if quiet and stand else Severity.INFO,
+        certainty=Certainty.CERTAIN if first.holder is not None else Certainty.LIKELY,
         title=f"read_committed {readers} of {topic}/{number}{more} wait for {name}{lasts}",
         evidence=triage_cause.given(
             triage_cause.Evidence(
@@ -371,7 +372,7 @@ def _loss_by_change(change: ConfigChange, losses: tuple[Loss, ...], *, is_past: 
                 f"changed between {time_of_day(change.after)} and {time_of_day(change.at)}", "DescribeConfigs"
             ),
         ),
-        severity=triage_cause.Severity.INFO if is_past else triage_cause.Severity.HIGH,
+        severity=Severity.INFO if is_past else Severity.HIGH,
         beside=True,  # two changes that cut the same logs are both named
         next=()
         if is_past
@@ -386,7 +387,7 @@ def _loss(
     title: str,
     evidence: tuple[triage_cause.Evidence, ...],
     next: tuple[triage_cause.Next, ...],
-    severity: triage_cause.Severity = triage_cause.Severity.HIGH,
+    severity: Severity = Severity.HIGH,
     beside: bool = False,
 ) -> triage_cause.Claim:
     moments = sorted({each.jump.at for each in losses})
@@ -395,7 +396,7 @@ def _loss(
         cause="records-deleted",
         subject=subject,
         severity=severity,
-        certainty=triage_cause.Certainty.CERTAIN,
+        certainty=Certainty.CERTAIN,
         title=title,
         since=datetime.fromtimestamp(moments[0], UTC),
         latest=datetime.fromtimestamp(moments[-1], UTC),
@@ -435,8 +436,8 @@ def _future(observations: Observations) -> Iterator[triage_cause.Claim]:
         yield triage_cause.Claim(
             cause="future-records",
             subject=symptoms.Subject(topic=topic),
-            severity=triage_cause.Severity.WARNING,
-            certainty=triage_cause.Certainty.CERTAIN,
+            severity=Severity.WARNING,
+            certainty=Certainty.CERTAIN,
             title=f"{topic} has records from the future, which its retention does not delete until then",
             since=observations.since(symptoms.Symptom(symptoms.FUTURE_TIMESTAMP, subject)),
             evidence=(

@@ -5,29 +5,27 @@ right. Most can't be proved from here: they are listed next to the symptoms that
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import chain
 from math import ceil
 from typing import NamedTuple
 
 from console.model.acl import Acl, has_type
 from console.model.cluster import Group, PartitionLag, Topic, partition_in
-from console.model.codes import TOPIC
-from console.model.config import ConfigResource, broker_resource
+from console.model.config import broker_resource
 from console.model.lag_trend import LagTrend
-from console.model.numbers import first_few, long_number, time_of_day
+from console.model.numbers import first_few
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues, effective
 from console.model.rates import WINDOW, Rates
 from console.model.snapshot import Snapshot
 from console.plan.edits import RemoveAcl, SetConfig, SetQuota
 from console.triage import cause
 from console.triage import symptoms as triage_symptoms
-from console.triage.config_undo import changed_place, undo
-from console.triage.facts import Author, ConfigKey
+from console.triage.changed_places import quota_text
 from console.triage.observations import Observations
 from console.triage.odd_configs import odd_keys
-from console.triage.past import ConfigChange, is_over
 from console.triage.remembered import remembered
+from console.triage.severity import Certainty, Severity
 
 BEFORE = timedelta(minutes=5)
 """The longest time between a change and a symptom for naming the change next to it."""
@@ -68,8 +66,8 @@ def _odd(observations: Observations) -> Iterator[cause.Claim]:
             yield cause.Claim(
                 cause="config-odd",
                 subject=triage_symptoms.Subject(broker=broker, key=key),
-                severity=cause.Severity.WARNING,
-                certainty=cause.Certainty.POSSIBLE,
+                severity=Severity.WARNING,
+                certainty=Certainty.POSSIBLE,
                 title=f"broker {broker} has {key}={mine}, the others {others}",
                 evidence=(
                     cause.Evidence(f"{key} is {mine} on broker {broker}, {others} on the others", "DescribeConfigs"),
@@ -78,107 +76,6 @@ def _odd(observations: Observations) -> Iterator[cause.Claim]:
                 next=(cause.Next("set it as on the others", edits=(SetConfig(broker_resource(broker), key, others),)),),
                 beside=True,
             )
-
-
-# -- changes right before ----------------------------------------------------------------------------------------------
-
-_EFFECTS = {
-    "min.insync.replicas": frozenset({triage_symptoms.UNDER_MIN_ISR, triage_symptoms.MIN_ISR_ABOVE_REPLICATION}),
-    "unclean.leader.election.enable": frozenset({triage_symptoms.UNCLEAN_LEADER, triage_symptoms.LEADERLESS}),
-    "leader.replication.throttled.replicas": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.MOVING}),
-    "follower.replication.throttled.replicas": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.MOVING}),
-    "leader.replication.throttled.rate": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.MOVING}),
-    "follower.replication.throttled.rate": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.MOVING}),
-    "num.replica.fetchers": frozenset({triage_symptoms.UNDER_REPLICATED}),
-    "replica.fetch.max.bytes": frozenset({triage_symptoms.UNDER_REPLICATED}),
-    "replica.lag.time.max.ms": frozenset({triage_symptoms.UNDER_REPLICATED}),
-    "max.message.bytes": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.LAG_GROWS}),
-    "message.max.bytes": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.LAG_GROWS}),
-}
-"""Key -> the symptoms that its change may cause."""
-
-
-def _changed(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield one claim for each topic or broker, for all its changes at one time."""
-    found: dict[tuple[ConfigResource, datetime], list[tuple[ConfigChange, list[triage_symptoms.Symptom]]]] = {}
-    for change in observations.past.changes:
-        if is_over(change, observations.past, observations.last.snapshot):
-            continue  # it did not cause the present symptoms, and has no value to restore
-        names = _EFFECTS.get(change.key, frozenset()) if not _lets_go(change) else frozenset()
-        hit = [each for name in sorted(names) for each in observations.of(name) if _follows(observations, change, each)]
-        if hit:
-            found.setdefault((change.resource, change.at), []).append((change, hit))
-    for made in found.values():
-        symptoms = {id(each): each for _, hit in made for each in hit}
-        yield _change([change for change, _ in made], list(symptoms.values()), observations.last.facts.authors)
-
-
-def _lets_go(change: ConfigChange) -> bool:
-    """Return whether a change removes a throttle, or raises it: replicas do not fall behind because of it."""
-    if not change.key.endswith((".throttled.rate", ".throttled.replicas")):
-        return False
-    was, became = long_number(change.was), long_number(change.became)
-    return not change.became or (was is not None and became is not None and became >= was)
-
-
-def _follows(observations: Observations, change: ConfigChange, symptom: triage_symptoms.Symptom) -> bool:
-    """Return whether a symptom of the changed resource began right after the change."""
-    since = observations.since(symptom)
-    # Settings and topics are read one after the other: a symptom may appear a little before its cause.
-    if since is None or not change.after - timedelta(seconds=5) <= since <= change.at + BEFORE:
-        return False
-    resource = change.resource
-    if resource.type == TOPIC:
-        return symptom.subject.topic == resource.name
-    return not resource.name or not symptom.brokers or _is_near(observations.last.snapshot, symptom, resource.name)
-
-
-def _is_near(snapshot: Snapshot, symptom: triage_symptoms.Symptom, broker: str) -> bool:
-    """Return whether a symptom points to a broker, or the broker has a replica of its partition."""
-    if broker in map(str, symptom.brokers):
-        return True
-    topic = snapshot.topics.get(symptom.subject.topic or "")
-    found = (each for each in topic.partitions if each.number == symptom.subject.partition) if topic else ()
-    return any(broker in map(str, each.replicas) for each in found)
-
-
-def _change(
-    changes: list[ConfigChange], hit: list[triage_symptoms.Symptom], authors: Mapping[ConfigKey, Author]
-) -> cause.Claim:
-    key, at = changes[0].key, changes[0].at
-    subject, name = changed_place(changes[0].resource, key)
-    return cause.Claim(
-        cause="changed-lately",
-        subject=subject,
-        severity=cause.Severity.WARNING,
-        certainty=cause.Certainty.POSSIBLE,
-        title=f"{name}: {key}{f' and {len(changes) - 1} more' if changes[1:] else ''} changed right before",
-        since=at,
-        evidence=tuple(
-            cause.Evidence(
-                f"{each.key} was {_shown(each.was, each.held)}, and is {_shown(each.became, each.holds)} "
-                f"since {time_of_day(each.after)} to {time_of_day(at)}",
-                "DescribeConfigs, two looks",
-            )
-            for each in changes
-        )
-        + tuple(
-            cause.Evidence(
-                f"{author.who} set it: change {author.number}, {time_of_day(author.at)}", "this host's journal"
-            )
-            for author in dict.fromkeys(authors.get((each.resource, each.key, each.became)) for each in changes)
-            if author is not None
-        ),
-        predicted=tuple(each for symptom in hit for each in cause.predict(symptom.name, subject=symptom.subject)),
-        next=(cause.Next("take it back", edits=tuple(map(undo, changes))),),
-        beside=True,
-    )
-
-
-def _shown(own: str | None, held: str | None) -> str:
-    if own is not None:
-        return own or "empty"
-    return f"not set ({held} applied)" if held else "not set"
 
 
 # -- quotas ------------------------------------------------------------------------------------------------------------
@@ -281,13 +178,13 @@ def _throttled(observations: Observations, group: str, limit: Limit, what: str, 
     are only near it.
     """
     sure = bool(written) and limit.sure
-    whose = _text(limit.entity)
+    whose = quota_text(limit.entity)
     allow = 2 * max(limit.quota, written)
     return cause.Claim(
         cause="quota-exceeded",
         subject=triage_symptoms.Subject(group=group, entity=f"client-id {limit.client}"),
-        severity=cause.Severity.HIGH,
-        certainty=cause.Certainty.LIKELY if sure else cause.Certainty.POSSIBLE,
+        severity=Severity.HIGH,
+        certainty=Certainty.LIKELY if sure else Certainty.POSSIBLE,
         title=(
             f"group {group} may read {limit.quota:,.0f} bytes/s from a broker by its quota, and more is written"
             if written
@@ -384,15 +281,11 @@ def _written_at_a_limit(observations: Observations) -> Iterator[tuple[str, str]]
             found.append((topic, broker, at[0]))
     for topic, broker, entity in sorted(found)[:_AT_MOST]:
         yield (
-            f"{topic} is written to through broker {broker} about as fast as the {PRODUCERS} of {_text(entity)} "
+            f"{topic} is written to through broker {broker} about as fast as the {PRODUCERS} of {quota_text(entity)} "
             f"allows, {limits[entity]:,.0f}: whether its producer is throttled",
             "The brokers' request logs have throttle times by client, as has a lake; producers have "
             "produce-throttle-time-avg",
         )
-
-
-def _text(entity: QuotaEntity) -> str:
-    return " ".join(f"{part.type} {part.name or '<default>'}" for part in entity.parts)
 
 
 @remembered
@@ -426,8 +319,8 @@ def _denied(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="access-denied",
             subject=triage_symptoms.Subject(entity=f"this console: {resource}"),
-            severity=cause.Severity.INFO,
-            certainty=cause.Certainty.CERTAIN,
+            severity=Severity.INFO,
+            certainty=Certainty.CERTAIN,
             title=f"brokers refuse this console: {what}",
             evidence=(cause.Evidence(f"{name} for {what}", "the brokers' answers"),),
             next=(cause.Next(remedies[name] or "ask for the right; explain says what the ACLs decide"),),
@@ -446,8 +339,8 @@ def _untyped(observations: Observations) -> Iterator[cause.Claim]:
     yield cause.Claim(
         cause="acl-without-type",
         subject=triage_symptoms.Subject(entity=f"ACLs of {who}"),
-        severity=cause.Severity.HIGH,
-        certainty=cause.Certainty.CERTAIN,
+        severity=Severity.HIGH,
+        certainty=Certainty.CERTAIN,
         title=f"ACLs of {who} have no TYPE:NAME: requests that meet one fail, super users aside",
         evidence=tuple(cause.Evidence(_said(acl), "DescribeAcls") for acl in wrong[:_ACLS_SHOWN]),
         next=(
@@ -469,6 +362,5 @@ QUOTAS = (cause.CauseRule("quota-exceeded", _limited, hides=_written_at_a_limit)
 CAUSES = (
     cause.CauseRule("acl-without-type", _untyped),
     cause.CauseRule("config-odd", _odd),
-    cause.CauseRule("changed-lately", _changed),
     cause.CauseRule("access-denied", _denied),
 )

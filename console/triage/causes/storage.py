@@ -16,6 +16,7 @@ from console.triage import cause
 from console.triage import symptoms as triage_symptoms
 from console.triage.observations import Observations, earliest
 from console.triage.odd_configs import odd_keys
+from console.triage.severity import Certainty, Severity
 from console.triage.uncleaned import uncleaned
 
 
@@ -29,8 +30,8 @@ def _failed(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="log-dir-failed",
             subject=symptom.subject,
-            severity=cause.Severity.CRITICAL,
-            certainty=cause.Certainty.CERTAIN,
+            severity=Severity.CRITICAL,
+            certainty=Certainty.CERTAIN,
             title=f"broker {broker}: log directory {path} failed",
             since=observations.since(symptom),
             evidence=(cause.Evidence(f"{path}: {failure}", "DescribeLogDirs"),),
@@ -92,8 +93,8 @@ def _offline(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="log-dir-failed",
             subject=triage_symptoms.Subject(broker=broker),
-            severity=cause.Severity.CRITICAL,
-            certainty=cause.Certainty.LIKELY,
+            severity=Severity.CRITICAL,
+            certainty=Certainty.LIKELY,
             title=f"broker {broker}: a log directory failed",
             evidence=(
                 cause.Evidence(f"replicas of {first_few(places)} are offline on a broker that is up", "Metadata"),
@@ -189,8 +190,8 @@ def _fills_up(observations: Observations, places: list[Place]) -> cause.Claim:
     return cause.Claim(
         cause="disk-filling",
         subject=subjects[0],
-        severity=cause.Severity.CRITICAL if left is not None and left < SOON / 24 else cause.Severity.HIGH,
-        certainty=cause.Certainty.CERTAIN if symptoms else cause.Certainty.LIKELY,
+        severity=Severity.CRITICAL if left is not None and left < SOON / 24 else Severity.HIGH,
+        certainty=Certainty.CERTAIN if symptoms else Certainty.LIKELY,
         title=f"broker{'s' if brokers[1:] else ''} {', '.join(map(str, brokers))}: {what}",
         since=earliest(map(observations.since, symptoms)),
         evidence=cause.given(
@@ -244,8 +245,8 @@ def _cleaner(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="cleaner-stopped",
             subject=subject,
-            severity=cause.Severity.HIGH,
-            certainty=cause.Certainty.LIKELY,
+            severity=Severity.HIGH,
+            certainty=Certainty.LIKELY,
             title=f"broker {each.broker} does not compact its logs",
             since=observations.since(triage_symptoms.Symptom(triage_symptoms.COMPACTED_GROWS, subject)),
             evidence=(
@@ -279,8 +280,8 @@ def _lost(observations: Observations) -> Iterator[cause.Claim]:
     yield cause.Claim(
         cause="quorum-lost",
         subject=triage_symptoms.CLUSTER,
-        severity=cause.Severity.CRITICAL,
-        certainty=cause.Certainty.CERTAIN if observations.last.snapshot.quorum is not None else cause.Certainty.LIKELY,
+        severity=Severity.CRITICAL,
+        certainty=Certainty.CERTAIN if observations.last.snapshot.quorum is not None else Certainty.LIKELY,
         title="the metadata quorum has no leader",
         since=observations.since(symptom),
         evidence=cause.given(
@@ -351,8 +352,8 @@ def _unstable(observations: Observations) -> Iterator[cause.Claim]:
     yield cause.Claim(
         cause="quorum-unstable",
         subject=triage_symptoms.CLUSTER,
-        severity=cause.Severity.CRITICAL,
-        certainty=cause.Certainty.CERTAIN,
+        severity=Severity.CRITICAL,
+        certainty=Certainty.CERTAIN,
         title="the controller changes again and again",
         since=observations.epochs[1][1],
         times=len(observations.epochs) - 1,
@@ -375,8 +376,8 @@ def _voter(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="voter-lagging",
             subject=symptom.subject,
-            severity=cause.Severity.HIGH,
-            certainty=cause.Certainty.CERTAIN,
+            severity=Severity.HIGH,
+            certainty=Certainty.CERTAIN,
             title=f"controller {broker} is behind the metadata log",
             since=observations.since(symptom),
             evidence=(cause.Evidence(f"{lag:,} records behind {leader}", "DescribeQuorum"),),

@@ -9,6 +9,7 @@ from console.model.throttling import WINDOW, Client, Throttled
 from console.plan.edits import SetQuota
 from console.triage import cause
 from console.triage.observations import Observations
+from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import COMMIT_STANDS_STILL, LAG_GROWS, Subject
 
 KEYS = {"PRODUCE": "producer_byte_rate", "FETCH": "consumer_byte_rate"}
@@ -57,8 +58,8 @@ def _claim(observations: Observations, client: Client, much: Throttled, group: s
     return cause.Claim(
         cause="quota-exceeded",
         subject=Subject(group=group, entity=f"client-id {client.client_id}"),
-        severity=cause.Severity.HIGH if group is not None else cause.Severity.WARNING,
-        certainty=cause.Certainty.CERTAIN,
+        severity=Severity.HIGH if group is not None else Severity.WARNING,
+        certainty=Certainty.CERTAIN,
         title=title,
         times=much.throttled,
         evidence=cause.given(

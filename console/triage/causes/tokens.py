@@ -13,6 +13,7 @@ from console.plan.amounts import utc_time
 from console.plan.edits import BROKERS_OWN, MakeToken, Renew
 from console.triage import cause
 from console.triage.observations import Observations
+from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import Subject, cluster_time
 
 _MINUTE, _HOUR, _DAY = 60_000, 3_600_000, 86_400_000
@@ -71,8 +72,8 @@ def _claim(owner: str, tokens: list[DelegationToken], now: int) -> cause.Claim:
     return cause.Claim(
         cause="token-expiring",
         subject=Subject(entity=owner),
-        severity=cause.Severity.HIGH if left < _HOUR else cause.Severity.WARNING,
-        certainty=cause.Certainty.LIKELY,
+        severity=Severity.HIGH if left < _HOUR else Severity.WARNING,
+        certainty=Certainty.LIKELY,
         title=f"{which} in {minutes(left)}"
         + (", and is not renewed" if renewable == tokens[:1] else ", and are not renewed" if renewable else ""),
         evidence=tuple(cause.Evidence(_fact(each), "DescribeDelegationToken") for each in tokens[:MOST]),

@@ -1,0 +1,53 @@
+"""The owner of a changed value, as a subject and as text, and the edit that reverts the change of a config. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from console.model import changes
+from console.model.codes import BROKER, GROUP, TOPIC
+from console.model.config import ConfigResource
+from console.model.quota import QuotaEntity
+from console.plan.edits import SetConfig, UnsetConfig
+from console.triage.past import ConfigChange
+from console.triage.symptoms import CLUSTER, Subject
+
+
+class ChangedPlace(NamedTuple):
+    """The owner of a value, as a subject and as text."""
+
+    subject: Subject
+    name: str
+
+
+def changed_place(about: changes.Target, key: str) -> ChangedPlace:
+    """Return the owner of a value that was changed."""
+    match about:
+        case ConfigResource(type=type_, name=name) if type_ == TOPIC:
+            return ChangedPlace(Subject(topic=name, key=key), f"topic {name}")
+        case ConfigResource(type=type_, name=name) if type_ == GROUP:
+            return ChangedPlace(Subject(group=name, key=key), f"group {name}")
+        case ConfigResource(type=type_, name=name) if type_ == BROKER and name.isdecimal():
+            return ChangedPlace(Subject(broker=int(name), key=key), f"broker {name}")
+        case ConfigResource():
+            return ChangedPlace(Subject(entity="broker default", key=key), "broker default")
+        case QuotaEntity():
+            entity = quota_text(about)
+            return ChangedPlace(Subject(entity=entity, key=key), f"quota of {entity}")
+        case changes.ScramUser():
+            return ChangedPlace(Subject(entity=f"user {about.user}"), f"user {about.user}")
+        case changes.TopicTarget():
+            return ChangedPlace(Subject(topic=about.name), f"topic {about.name}")
+    return ChangedPlace(CLUSTER, "the cluster")
+
+
+def quota_text(entity: QuotaEntity) -> str:
+    """Return an entity as ``user alice client-id <default>``."""
+    return " ".join(f"{part.type} {part.name or '<default>'}" for part in entity.parts)
+
+
+def undo(change: ConfigChange) -> SetConfig | UnsetConfig:
+    """Return the edit that restores the value before a change."""
+    if change.was is None:
+        return UnsetConfig(change.resource, change.key)
+    return SetConfig(change.resource, change.key, change.was)
