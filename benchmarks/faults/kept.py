@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from benchmarks import kept
 from benchmarks.faults.trial import Names, Trial
 from console.cli.replay import replay_verdict
 from console.triage.diagnosis import Verdict
@@ -25,14 +26,14 @@ RECORDED = RECORDS / "trials.json"
 
 def trials(file: Path = RESULTS) -> list[Trial]:
     """The trials in a file; none without one."""
-    return msgspec.json.decode(file.read_bytes(), type=list[Trial]) if file.exists() else []
+    return kept.read(file, Trial)
 
 
 def keep(file: Path, trial: Trial) -> None:
     """Put a trial into a file, in place of the last one of the same faults and version."""
     others = [each for each in trials(file) if (each.version, each.faults) != (trial.version, trial.faults)]
     every = sorted([*others, trial], key=lambda each: (each.version, len(each.faults), each.faults))
-    file.write_bytes(b"[\n" + b",\n".join(msgspec.json.encode(each) for each in every) + b"\n]\n")
+    kept.write(file, every)
 
 
 def record_name(version: str, faults: Sequence[str]) -> str:

@@ -5,39 +5,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import subprocess
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
-
+from benchmarks import other_client, watch
 from benchmarks.faults.cluster import FaultCluster
 from benchmarks.faults.fault import Begin, Fault, Name
 from benchmarks.faults.load import VALUE, Consumer, Producer, now_ms, running
 from benchmarks.faults.trial import Names, Trial
 from console.admin.changes import send
 from console.admin.client import AdminClient
-from console.admin.errors import AdminError
-from console.admin.groups import group_positions
 from console.admin.partitions import log_ranges
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.admin.topics import describe_topics
-from console.contexts.context import Context
-from console.flight.answer import Header
-from console.flight.flight_writer import FlightWriter
-from console.flight.recorder import Recorder
-from console.flight.tap import Tap
 from console.model import changes
 from console.model.cluster import CommittedOffset, LogRange, Partition
 from console.model.codes import BROKER, DELETE, SET
 from console.model.config import ConfigPlace, ConfigResource, topic_resource
 from console.model.secret import Secret
-from console.session.session import Session
-from console.session.triage_polls import Poller
-from console.triage.diagnosis import diagnose
-from console.triage.observations import after, begin
+from console.triage.diagnosis import Verdict
+from console.triage.observations import Observations
 from console.triage.symptoms import Subject
 
 PATIENCE = 90.0
@@ -59,20 +48,13 @@ class Laboratory:
 
     async def __aenter__(self) -> Self:
         await asyncio.to_thread(self.cluster.__enter__)
-        self.client = self.connected(self.settings())
+        self.client = other_client.connected(self.settings())
         await self.create(STEADY, partitions=6)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.client.close)
         await asyncio.to_thread(self.cluster.__exit__)
-
-    @staticmethod
-    def connected(settings: ConnectionSettings, tap: Tap | None = None) -> AdminClient:
-        """A client with these settings, started."""
-        client = AdminClient(settings, tap)
-        client.start()
-        return client
 
     def settings(self, user: str = "") -> ConnectionSettings:
         """How the brokers are reached, ``""`` for a super user."""
@@ -85,11 +67,7 @@ class Laboratory:
 
     async def send(self, change: changes.ChangeRequest) -> tuple[changes.Outcome, ...]:
         """Send a change; a refusal is an error of the laboratory."""
-        outcomes = await self.client.run(send, change, validate_only=False)
-        refused = [outcome for outcome in outcomes if outcome.status is not changes.Status.APPLIED]
-        if refused:
-            raise RuntimeError(f"{type(change).__name__}: {refused[0]}")
-        return outcomes
+        return await other_client.send(self.client, change)
 
     async def create(
         self,
@@ -178,12 +156,9 @@ class Laboratory:
         self, topic: str, count: int, *, partition: int = 0, value: bytes = VALUE, timestamp_ms: int | None = None
     ) -> None:
         """Write so many records of one key to a partition, and wait until they are there."""
-        async with AIOKafkaProducer(bootstrap_servers=self.cluster.bootstrap, acks="all", linger_ms=20) as producer:
-            sent = [
-                await producer.send(topic, value, key=b"k", partition=partition, timestamp_ms=timestamp_ms or now_ms())
-                for _ in range(count)
-            ]
-            await asyncio.gather(*sent)
+        await other_client.write(
+            self.cluster.bootstrap, topic, count, partition=partition, key=b"k", value=value, timestamp_ms=timestamp_ms
+        )
 
     async def committed(self, group: str, topic: str) -> None:
         """Wait until a group has committed something of a topic."""
@@ -195,9 +170,7 @@ class Laboratory:
 
     async def committed_sum(self, group: str, topic: str) -> int:
         """The sum of the offsets that a group committed for a topic."""
-        found, _ = await self.client.run(group_positions, [group])
-        committed = found[group].committed if group in found else {}
-        return sum(each.offset for place, each in committed.items() if place[0] == topic)
+        return sum(await other_client.committed(self.client, group, topic))
 
     @staticmethod
     def now_ms() -> int:
@@ -230,30 +203,11 @@ class Laboratory:
 
     async def until(self, is_so: Any, what: str) -> None:
         """Wait for something. Raises TimeoutError."""
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            with contextlib.suppress(AdminError):
-                if await is_so():
-                    return
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{what}: not after {PATIENCE:g} s")
-            await asyncio.sleep(0.1)
+        await other_client.until(is_so, what, PATIENCE)
 
     async def green(self) -> None:
         """Wait until every replica of every topic is in sync and led by its preferred replica."""
-        await self.until(self._is_green, "the cluster is well again")
-
-    async def _is_green(self) -> bool:
-        listing = await self.client.run(describe_topics)
-        places = [(topic.name, each) for topic in listing.topics.values() for each in topic.partitions]
-        if any(len(each.isr) < len(each.replicas) or each.leader < 0 for _, each in places):
-            return False
-        others = tuple(
-            changes.PartitionTarget(name, each.number) for name, each in places if each.leader != each.replicas[0]
-        )
-        if others:
-            await self.client.run(send, changes.ElectLeaders(others), validate_only=False)
-        return not others
+        await self.until(lambda: other_client.is_settled(self.client), "the cluster is well again")
 
     # -- trials --------------------------------------------------------------------------------------------------------
 
@@ -295,17 +249,17 @@ class Laboratory:
         later = [begin for fault, begin in begins if not fault.stands]
         user = "".join(fault.user for fault in faults)
         logs = self.cluster.request_log.files if any(fault.request_logs for fault in faults) else ()
-        async with Watch(self, record=record, settings=self.settings(user), request_logs=logs) as watch:
+        async with Watch(self, record=record, settings=self.settings(user), request_logs=logs) as polls:
             if later:
-                await watch.poll_for(WARM)
-            watch.start()
+                await polls.poll_for(WARM)
+            polls.start()
             making = asyncio.gather(*(begin() for begin in later))
             try:
-                await watch.poll_until(wanted, within, making)
-                await watch.poll_for(AFTER)
+                await polls.poll_until(wanted, within, making)
+                await polls.poll_for(AFTER)
             finally:
                 await making
-        return watch.trial(tuple(fault.name for fault in faults), self.cluster.version)
+        return polls.trial(tuple(fault.name for fault in faults), self.cluster.version)
 
 
 def _of_broker(resource: ConfigResource) -> int | None:
@@ -313,38 +267,39 @@ def _of_broker(resource: ConfigResource) -> int | None:
     return int(resource.name) if resource.type == BROKER and resource.name else None
 
 
-class Watch:
-    """The console's polls of the cluster, from opening it: a session and observations of its own. Use as an async
-    context manager. record: a file for what it was answered; settings: how it connects, None: as a super user;
-    request_logs: that it reads too; throttles: that its context declares."""
+class Watch(watch.Watch):
+    """The console's polls of the laboratory, and what they name."""
 
     def __init__(
         self,
         lab: Laboratory,
-        expected: Iterable[Subject] = (),
+        expected: Sequence[Subject] = (),
         record: Path | None = None,
         settings: ConnectionSettings | None = None,
         request_logs: Sequence[Path] = (),
         throttles: frozenset[ConfigPlace] = frozenset(),
     ) -> None:
-        self._lab, self._expected = lab, tuple(expected)
-        self._recorder, self._record = Recorder(), record
-        tap = Tap(self._recorder.take) if record is not None else None
-        self._client = lab.connected(settings or lab.settings(), tap)
-        context = Context("faults", "faults", self._client.settings, journal=False, throttles=throttles)
-        self._poller = Poller(Session(self._client, context), request_logs)
-        self._observations: Any = None
+        """Open nothing yet.
+
+        Args:
+            settings: how it connects; None: as a super user.
+        """
         self._names = Names()
         self._clock: float | None = None
         self._began_ms = 0
+        super().__init__(
+            "faults",
+            settings or lab.settings(),
+            self._add,
+            expected=expected,
+            record=(record, lab.cluster.cluster_id, lab.cluster.version) if record is not None else None,
+            request_logs=request_logs,
+            throttles=throttles,
+        )
 
-    async def __aenter__(self) -> Self:
-        if (file := self._record) is not None:
-            file.unlink(missing_ok=True)
-            header = Header(self._lab.cluster.cluster_id, "faults", now_ms(), self._lab.cluster.version)
-            self._recorder.begin(lambda: FlightWriter(file, header, append=False))
-        await self._poller.__aenter__()
-        return self
+    def _add(self, verdict: Verdict, _observations: Observations) -> None:
+        if self._clock is not None:
+            self._names.add(verdict, time.monotonic() - self._clock)
 
     def start(self) -> float:
         """The faults begin: what is named from now on counts, by the seconds from now."""
@@ -352,30 +307,6 @@ class Watch:
         self._began_ms = now_ms()
         self._clock = time.monotonic()
         return self._clock
-
-    async def __aexit__(self, *error: object) -> None:
-        await self._poller.__aexit__(*error)
-        await asyncio.to_thread(self._client.close)
-        await asyncio.to_thread(self._recorder.close)
-
-    async def poll_for(self, seconds: float) -> None:
-        """Poll for so long."""
-        ends = time.monotonic() + seconds
-        while time.monotonic() < ends:
-            await self.poll_again()
-
-    async def poll_again(self) -> None:
-        """Poll once, when a poll is due, and keep what is named."""
-        if self._observations is not None:
-            await self._poller.rest()
-        try:
-            poll = await self._poller.poll()
-        except AdminError:
-            return  # no broker answers: the next poll tries again
-        self._observations = begin(poll) if self._observations is None else after(self._observations, poll)
-        verdict = await asyncio.to_thread(diagnose, self._observations, self._expected)
-        if self._clock is not None:
-            self._names.add(verdict, time.monotonic() - self._clock)
 
     async def poll_until(self, wanted: Iterable[Name], within: float, making: asyncio.Future[Any]) -> None:
         """Poll until the faults are made and all of these were named, or for so long."""
@@ -399,17 +330,5 @@ class Watch:
             load=round(os.getloadavg()[0], 1),
             seconds=round(time.monotonic() - self._clock, 1),
             began_ms=self._began_ms,
-            commit=commit(),
+            commit=watch.commit(),
         )
-
-
-def commit() -> str:
-    """The commit of this code, ``""`` where git does not know it."""
-    done = subprocess.run(
-        ["git", "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout.strip()

@@ -75,6 +75,8 @@ class Night(Struct, frozen=True, kw_only=True):
     brokers: int = 3
     properties: Mapping[str, str] = field(default_factory=dict)
     """Server properties of every broker."""
+    format_options: tuple[str, ...] = ()
+    """More arguments of ``kafka-storage format``, as ``("--release-version", "4.1")``."""
     security: str = "plain"
     """``plain``, ``logins`` (a second listener with SASL PLAIN and SCRAM users) or ``acls`` (the same, and only who has
     an ACL may do something on it)."""

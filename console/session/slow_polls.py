@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from console.admin.errors import AdminError, BrokerError
+from console.admin.errors import AdminError, BrokerError, Unsupported
 from console.model.certificates import Listener, advertised_with_tls, speaks_tls
 from console.model.cluster import Topic, is_gone, partition_in
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
@@ -84,7 +84,8 @@ class SlowPolls:
         self._stood_at = 0.0
         self._newest_at: dict[Place, float] = {}
         self._next_broker = 0
-        self._refused: set[Part] = set()
+        rare = {part for part, paces in PACES.items() if paces.is_rare}
+        self._refused: set[Part] = set() if self._has_own_login() else {*rare}
         self._next_topic = ""
         self._known: Mapping[str, Topic] = {}
         self._changed_at: dict[str, float] = {}
@@ -98,7 +99,8 @@ class SlowPolls:
             Part.REPLICA_LOGS: self._read_leaderless,
             Part.QUOTAS: session.poll_quotas,
             Part.ACLS: self._read_acls,
-            **{part: partial(self._read_rare, part) for part, paces in PACES.items() if paces.is_rare},
+            Part.SCRAM: partial(self._read_quietly, Part.SCRAM),
+            **{part: partial(self._read_quietly, part) for part in rare},
             Part.VIEWS: self._read_views,
             Part.AUTHORS: self._read_authors,
         }
@@ -125,15 +127,16 @@ class SlowPolls:
             return "tokenauth" not in settings.sasl.options
         return settings.tls is not None and settings.tls.key_store is not None
 
-    async def _read_rare(self, part: Part) -> None:
-        """Read a part that most clusters do not have. A refusal stops further reads; views of the part show it."""
-        if part in self._refused or not self._has_own_login():
+    async def _read_quietly(self, part: Part) -> None:
+        """Read a part that most clusters have nothing of, as far as it is visible. A refusal stops further reads: the
+        part's own view shows it."""
+        if part in self._refused:
             return
         try:
             await self._session.keep(read_listed(self._session.client, part))
         except AdminError as error:
-            log.info("%s: %s", part.noun, error.failure)
-            if isinstance(error, BrokerError):
+            log.info("%s: %s", part, error.failure)
+            if isinstance(error, BrokerError | Unsupported):
                 self._refused.add(part)
 
     async def _read_authors(self) -> None:

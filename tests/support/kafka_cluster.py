@@ -298,8 +298,20 @@ class KafkaCluster:
 
     def run_tool(self, main_class: str, *arguments: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess[str]:
         """Run one of Kafka's command classes (``kafka.admin.ConfigCommand``) from the jars of this version."""
-        command = [*self._command(_TOOL_JVM), main_class, *arguments]
+        command = self.tool_command(main_class, *arguments)
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout)
+
+    def tool_command(self, main_class: str, *arguments: str, version: str = "") -> list[str]:
+        """The words that start such a command, from the jars of a version, ``""`` for the brokers'."""
+        return [*self._command(_TOOL_JVM, version), main_class, *arguments]
+
+    def end_at_last(self, pid: int) -> None:
+        """Name a process that leads a session: if this process dies, it ends with the brokers."""
+        self._tell_reaper(f"+{pid}")
+
+    def has_ended(self, pid: int) -> None:
+        """Name it again once it is gone: its number may be another's from now on."""
+        self._tell_reaper(f"-{pid}")
 
     def run_admin_tool(self, main_class: str, *arguments: str, timeout: float = PATIENCE) -> str:
         """The same for a command that takes ``--bootstrap-server``: as the super user. Gives its output or raises."""
@@ -427,12 +439,13 @@ class KafkaCluster:
         self._tell_reaper(f"+{process.pid}")
         return process
 
-    def _command(self, options: Iterable[str]) -> list[str]:
-        """Java with these options and the classes of this version, and our own after them."""
-        path = class_path(self.version)
+    def _command(self, options: Iterable[str], version: str = "") -> list[str]:
+        """Java with these options and the classes of a version, ``""`` for this one, and our own after them."""
+        version = version or self.version
+        path = class_path(version)
         if self._own_classes is not None:
             path += f"{os.pathsep}{self._own_classes}"
-        return [self._java, *options, *archive_options(self.version, self._java), "-cp", path]
+        return [self._java, *options, *archive_options(version, self._java), "-cp", path]
 
     def _forget(self, node: int) -> None:
         self._tell_reaper(f"-{self._processes.pop(node).pid}")

@@ -55,6 +55,12 @@ def coordinates(version: str) -> tuple[str, ...]:
     return tuple(artifact.format(version=version) for artifact in _BROKER + tools + logging)
 
 
+def tools_version(version: str) -> str:
+    """The version whose commands work with brokers of this one: the same, or the newest that was published with
+    commands."""
+    return version if version not in _WITHOUT_TOOLS else KAFKA_4_3
+
+
 def tiered_storage(version: str) -> Path:
     """The jar with LocalTieredStorage, Kafka's own remote storage in a folder, which is among its tests. Raises as
     `jars` does."""

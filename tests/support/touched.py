@@ -22,7 +22,7 @@ MOST = 30
 """Files of tests next to those: they take about a minute on two cores."""
 NEAR = ("tests/unit", "tests/language", "tests/wire", "tests/files")
 """Whose tests take milliseconds: they come first where there are too many."""
-SLOW = ("tests/broker", "tests/faults", "tests/lake", "tests/collecting", "tests/packaging", "tests/contract")
+SLOW = tuple(f"tests/{name}" for name in ("broker", "faults", "nights", "lake", "collecting", "packaging", "contract"))
 """Whose tests are not fast, or not few."""
 
 

@@ -10,9 +10,9 @@ from collections.abc import Collection
 from msgspec.structs import replace
 
 from benchmarks.faults.kept import NEIGHBOUR_RESULTS, keep
-from benchmarks.faults.laboratory import commit
 from benchmarks.faults.neighbours import tried
 from benchmarks.faults.neighbours.catalogue import NEIGHBOURS
+from benchmarks.watch import commit
 
 
 async def again(names: Collection[str]) -> None:

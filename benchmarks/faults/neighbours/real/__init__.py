@@ -67,7 +67,7 @@ async def tried_on(lab: Laboratory, neighbour: RealNeighbour) -> tuple[Trial, Tr
             async with _opened(lab, steps.by) as watch:
                 watch.start()
                 await watch.poll_for(WARM)
-                await _during(watch, steps.happens())
+                await watch.poll_during(steps.happens())
                 await watch.poll_for(neighbour.seconds)
                 well = watch.trial((neighbour.name, WELL), lab.cluster.version)
                 if steps.then is None:
@@ -84,16 +84,6 @@ async def tried_on(lab: Laboratory, neighbour: RealNeighbour) -> tuple[Trial, Tr
 def _opened(lab: Laboratory, eyes: Eyes) -> Watch:
     logs = lab.cluster.request_log.files if eyes.request_logs else ()
     return Watch(lab, settings=eyes.settings, throttles=eyes.throttles, request_logs=logs)
-
-
-async def _during(watch: Watch, work: Awaitable[None]) -> None:
-    """Look while something is done."""
-    working = asyncio.ensure_future(work)
-    try:
-        while not working.done():
-            await watch.poll_again()
-    finally:
-        await working
 
 
 async def _ill(lab: Laboratory, neighbour: RealNeighbour, watch: Watch, switch: Awaitable[None]) -> Trial:

@@ -1,0 +1,97 @@
+"""What is kept of nights: what was written, a flight record of each half, and the scores that the records give."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from benchmarks import kept
+from benchmarks.nights.night import Night
+from benchmarks.nights.said import NIGHT, TWIN, Half, Said
+from benchmarks.nights.score import Score, judge
+from console.admin.errors import AdminError
+from console.admin.recorded import NOT_RECORDED, InstantLoop
+from console.flight.flight_reader import FlightReader
+from console.session.replay import Replay
+from console.session.snapshot_reader import Refused
+from console.triage.diagnosis import diagnose
+from console.triage.observations import after, begin
+
+FOLDER = Path(__file__).resolve().parents[2] / "tests" / "nights"
+"""Tests read it."""
+RESULTS, SCORES, RECORDS = FOLDER / "results.json", FOLDER / "scores.json", FOLDER / "records"
+
+
+def halves(file: Path = RESULTS) -> list[Half]:
+    """What was written, of each night, half and version the last time."""
+    return kept.read(file, Half)
+
+
+def keep(half: Half, file: Path = RESULTS) -> None:
+    """Put a half in place of the last one of the same night and version."""
+    every = {_key(each): each for each in (*halves(file), half)}
+    kept.write(file, [every[key] for key in sorted(every)])
+
+
+def _key(half: Half) -> tuple[str, str, str]:
+    return half.version, half.slug, half.half
+
+
+def scores(file: Path = SCORES) -> list[Score]:
+    """The kept scores: those that the records gave last."""
+    return kept.read(file, Score)
+
+
+def keep_scores(found: Iterable[Score], file: Path = SCORES) -> None:
+    """Put scores in place of the last ones of the same nights."""
+    every = {(each.version, each.slug): each for each in (*scores(file), *found)}
+    kept.write(file, [every[key] for key in sorted(every)])
+
+
+def record_of(slug: str, half: str, version: str, folder: Path = RECORDS) -> Path:
+    """The file of a record."""
+    return folder / f"{slug}-{half}-{version}.kacrec"
+
+
+def judged(nights: dict[str, Night], found: Sequence[Half]) -> list[Score]:
+    """The scores of those halves that are of these nights, by version and slug."""
+    by_key = {_key(each): each for each in found if each.slug in nights}
+    pairs = dict.fromkeys((version, slug) for version, slug, _ in sorted(by_key))
+    return [
+        judge(nights[slug], by_key.get((version, slug, NIGHT)), by_key.get((version, slug, TWIN)))
+        for version, slug in pairs
+    ]
+
+
+def again(half: Half, record: Path | None = None) -> Half:
+    """The half as its record gives it: what is written of what brokers answered then, by the code of now.
+
+    Raises:
+        OSError: the record can't be read.
+        RecordError: it is none.
+    """
+    file = record or record_of(half.slug, half.half, half.version)
+    said = Said()
+    with asyncio.Runner(loop_factory=InstantLoop) as runner:
+        runner.run(_replayed(FlightReader(file), said))
+    return said.half(
+        half.began_ms, slug=half.slug, half=half.half, version=half.version, begun=half.begun, commit=half.commit
+    )
+
+
+async def _replayed(reader: FlightReader, said: Said) -> None:
+    replay = Replay.of(reader, "night")
+    observations = None
+    try:
+        for at_ms in replay.times:
+            try:
+                poll = await replay.poll_at(at_ms)
+            except (AdminError, Refused) as error:
+                if error.failure.name != NOT_RECORDED:  # the console was just opened, and wrote nothing yet
+                    said.lose(error, at_ms / 1000)
+                continue
+            observations = after(observations, poll) if observations is not None else begin(poll)
+            said.add(diagnose(observations))
+    finally:
+        await replay.close()

@@ -1,0 +1,187 @@
+"""What the console wrote while a night or its twin was watched: values, collected poll by poll."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from console.admin.errors import AdminError
+from console.answers.triage import step_command
+from console.model.failure import sentences
+from console.present.triage import CauseRow, cause_rows, facts, part_names, subject_text
+from console.session.snapshot_reader import Refused
+from console.triage.cause import Claim
+from console.triage.diagnosis import Verdict
+from console.triage.severity import Certainty, Severity
+
+INFO, POSSIBLE = Severity.INFO.value, Certainty.POSSIBLE.value
+NIGHT, TWIN = "night", "twin"
+LONGEST = 1200
+"""Characters that are kept of a row."""
+MOST_PROPOSALS = 12
+MOST_LINES = 100
+_NUMBER = re.compile(r"\d[\d.,:]*")
+
+
+class Proposal(Struct, frozen=True, array_like=True):
+    """A next step of a row. statement: what F or a later key stages or shows; ``""`` for one outside of Kafka."""
+
+    text: str
+    statement: str
+
+    def __str__(self) -> str:
+        return f"{self.text}: {self.statement}" if self.statement else self.text
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """A row of the verdict, as a person reads it.
+
+    Attributes:
+        text: title, subject and evidence, as they were last.
+        first, last: seconds from the beginning of `Begin` to the polls at which it stood first and last. A row with
+            other numbers, or that explains more, is the same row; one with another severity, sureness, evidence or
+            step is another.
+        polls: at how many it stood.
+    """
+
+    severity: str
+    certainty: str
+    subject: str
+    text: str
+    proposals: tuple[Proposal, ...]
+    first: float
+    last: float
+    polls: int = 1
+
+    @property
+    def title(self) -> str:
+        """Its first line."""
+        return self.text.partition("\n")[0]
+
+    @property
+    def whole(self) -> str:
+        """All of it: with its advice and statements."""
+        return "\n".join([self.text, *map(str, self.proposals)])
+
+    @property
+    def is_trouble(self) -> bool:
+        """Whether it counts: it is above info."""
+        return self.severity != INFO
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is more than possible."""
+        return self.certainty != POSSIBLE
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """What the verdict calls unknowable, with where to look, or could not read. first, last: as in `Row`."""
+
+    text: str
+    first: float
+    last: float
+
+
+class Half(Struct, frozen=True, kw_only=True):
+    """What was written of a night, or of its twin.
+
+    Attributes:
+        slug: of the night's module. half: ``night`` or ``twin``. version: of the brokers, as ``4.3.0``.
+        until: seconds from the beginning of `Begin` to the last poll. begun: to its end.
+        began_ms: when `Begin` began, milliseconds since 1970.
+        load: processes that wanted a processor, at the end. commit: by whose rules.
+    """
+
+    slug: str
+    half: str
+    version: str
+    rows: tuple[Row, ...]
+    lines: tuple[Line, ...]
+    until: float
+    begun: float
+    began_ms: int
+    load: float = 0.0
+    commit: str = ""
+
+    def standing(self) -> Iterator[Row]:
+        """The rows that stand at the end."""
+        return (row for row in self.rows if row.last >= self.until)
+
+    def standing_lines(self) -> Iterator[str]:
+        """The lines that stand at the end."""
+        return (line.text for line in self.lines if line.last >= self.until)
+
+
+class Said:
+    """Collects what is written. Its times are seconds since 1970, until `rows` and `lines` are taken."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[str, ...], Row] = {}
+        self._lines: dict[str, Line] = {}
+        self.until = 0.0
+
+    def add(self, verdict: Verdict, _observations: Any = None) -> None:
+        """Add what one verdict writes."""
+        at = self.until = verdict.at.timestamp()
+        for row in cause_rows(verdict, {}):
+            self._add_row(_written(row, at), row.claim)
+        for hidden in verdict.unknowable:
+            self._add_line(sentences(hidden.what, hidden.where), at)
+        if verdict.blind:
+            self._add_line(f"unknown: {part_names(verdict.blind)} could not be read", at)
+
+    def lose(self, error: AdminError | Refused, at: float) -> None:
+        """Add what is written when no broker answers."""
+        self.until = at
+        text = f"no broker answers\n{error.failure}"
+        certain, critical = Certainty.CERTAIN.value, Severity.CRITICAL.value
+        advice = (Proposal(error.failure.remedy, ""),) if error.failure.remedy else ()
+        row = Row(severity=critical, certainty=certain, subject="", text=text, proposals=advice, first=at, last=at)
+        self._add_row(row, None)
+
+    def half(self, began_ms: int, **more: Any) -> Half:
+        """What was written, by the seconds from that time. more: the other attributes of a `Half`."""
+        began = began_ms / 1000
+
+        def shifted(each: Any) -> Any:
+            return replace(each, first=round(each.first - began, 1), last=round(each.last - began, 1))
+
+        return Half(
+            rows=tuple(map(shifted, self._rows.values())),
+            lines=tuple(map(shifted, self._lines.values())),
+            until=round(self.until - began, 1),
+            began_ms=began_ms,
+            **more,
+        )
+
+    def _add_row(self, row: Row, claim: Claim | None) -> None:
+        facts_of_it = " ".join(each.fact for each in claim.evidence) if claim is not None else ""
+        steps = " ".join(each.text + each.statement for each in row.proposals)
+        told = _NUMBER.sub("#", f"{row.title} {facts_of_it} {steps}")
+        key = (row.severity, row.certainty, row.subject, told)
+        known = self._rows.get(key)
+        self._rows[key] = row if known is None else replace(row, first=known.first, polls=known.polls + 1)
+
+    def _add_line(self, text: str, at: float) -> None:
+        first = self._lines[text].first if text in self._lines else at
+        if text in self._lines or len(self._lines) < MOST_LINES:
+            self._lines[text] = Line(text=text, first=first, last=at)
+
+
+def _written(row: CauseRow, at: float) -> Row:
+    claim = row.claim
+    subject = subject_text(claim.subject)
+    text = "\n".join([claim.title, *([subject] if subject else []), *(fact for _, fact in facts(row.named))])
+    return Row(
+        severity=claim.severity.value,
+        certainty=claim.certainty.value,
+        subject=subject,
+        text=text[:LONGEST],
+        proposals=tuple(Proposal(step.text, step_command(step)) for step in claim.next[:MOST_PROPOSALS]),
+        first=at,
+        last=at,
+    )

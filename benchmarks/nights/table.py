@@ -1,0 +1,55 @@
+"""Scores of nights as lines and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from benchmarks.nights.night import Night
+from benchmarks.nights.score import FIRST_ROW, NAMED, TWINS, Average, Score, average
+
+
+def line(score: Score) -> str:
+    """One night's score."""
+    parts = [
+        f"{score.slug} {score.version}:",
+        *(f"{name} {_points(getattr(score, name))}" for name in ("named", "step", "twin")),
+        f"first row {_seconds(score.first)}",
+    ]
+    said = {"instead": score.instead, "harmful": score.harmful, "on the twin": score.alarms}
+    return "  ".join(parts) + "".join(f"\n    {name}: {each}" for name, some in said.items() for each in some)
+
+
+def summary(figures: Average) -> str:
+    """The averages, with what is wanted."""
+    return (
+        f"{figures.nights} nights: named {figures.named} (wanted {NAMED}), step {figures.step}, "
+        f"{figures.harmful} with a harmful one (wanted 0), twins {figures.twin} (wanted {TWINS}), "
+        f"median to the first row {_seconds(figures.first)} (wanted {FIRST_ROW:.0f} s)"
+    )
+
+
+def markdown(nights: Mapping[str, Night], scores: Sequence[Score]) -> str:
+    """All scores as a table, the averages of each version below it."""
+    lines = [
+        "| night | version | named | step | twin | first row | said wrongly |",
+        "|---|---|---|---|---|---|---|",
+        *(f"| {' | '.join(_cells(nights[each.slug], each))} |" for each in scores),
+    ]
+    for version in sorted({each.version for each in scores}):
+        lines += ["", f"{version}: {summary(average([each for each in scores if each.version == version]))}."]
+    return "\n".join(lines)
+
+
+def _cells(night: Night, score: Score) -> list[str]:
+    wrong = (*score.instead, *(f"step `{each}`" for each in score.harmful), *(f"twin: {each}" for each in score.alarms))
+    points = [_points(getattr(score, name)) for name in ("named", "step", "twin")]
+    told = "; ".join(wrong).replace("|", "\\|").replace("\n", " ")
+    return [f"[{night.name}]({night.source})", score.version, *points, _seconds(score.first), told]
+
+
+def _points(points: int | None) -> str:
+    return "–" if points is None else str(points)
+
+
+def _seconds(seconds: float | None) -> str:
+    return "–" if seconds is None else f"{seconds:.0f} s"

@@ -1,0 +1,31 @@
+"""Flight records of nights and their twins, replayed: each scores what it scored when its score was kept, or more."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.nights import kept
+from benchmarks.nights.catalogue import nights
+from benchmarks.nights.score import worse
+
+HALVES = {kept.record_of(each.slug, each.half, each.version).name: each for each in kept.halves()}
+SCORES = {(each.slug, each.version): each for each in kept.scores()}
+MOST_EACH, MOST_ON_AVERAGE = 400 << 10, 150 << 10
+
+pytestmark = pytest.mark.skipif(not HALVES, reason="no night was recorded: python -m benchmarks.nights")
+
+
+def test_records_are_small_and_known() -> None:
+    sizes = {file.name: file.stat().st_size for file in kept.RECORDS.glob("*.kacrec")}
+    assert sizes.keys() == HALVES.keys()
+    assert SCORES.keys() == {(each.slug, each.version) for each in HALVES.values()}
+    assert {each.slug for each in HALVES.values()} <= nights().keys()
+    assert max(sizes.values()) <= MOST_EACH
+    assert sum(sizes.values()) <= MOST_ON_AVERAGE * len(sizes)
+
+
+@pytest.mark.parametrize(("slug", "version"), SCORES)
+def test_it_scores_no_less_than_it_did(slug: str, version: str) -> None:
+    mine = [kept.again(each) for each in HALVES.values() if (each.slug, each.version) == (slug, version)]
+    (score,) = kept.judged(nights(), mine)
+    assert not worse(score, SCORES[slug, version]), score
