@@ -21,13 +21,13 @@ class Case:
     differs: str = ""
 
 
-STRAY = "kafka-configs passes over stray words, and so over the rest of a list with unquoted spaces"
+STRAY = "kafka-configs ignores stray words, and so the rest of a list with unquoted spaces"
 TRACE_ONLY = "kafka-configs' text is a Java exception's"
-NUMBER = "to kafka-configs +1 and 01 are numbers, but not broker 1: what it sets there no broker takes"
-HIDDEN = "kafka-configs repeats a text that may hold a password"
-TWICE = "kac needs no answer of a broker to see it, and names the key"
-SCRAM_APART = "Kafka takes one credential of a user in a request; kac sends two"
-NOT_A_NUMBER = "brokers store NaN, which no rate can be compared with; kac refuses it"
+NUMBER = "kafka-configs reads +1 and 01 as numbers but not as broker 1: no broker uses a value that is set there"
+HIDDEN = "kafka-configs repeats text that may contain a password"
+TWICE = "kac finds it before it asks a broker, and names the key"
+SCRAM_APART = "Kafka accepts one credential of a user in a request; kac sends two requests"
+NOT_A_NUMBER = "brokers store NaN, with which no rate can be compared; kac refuses it"
 INFINITE = "kac refuses it before it asks"
 EMPTY_PASSWORD = "kac refuses it before it asks"
 

@@ -291,11 +291,11 @@ def test_a_record_gives_what_was_written_of_it() -> None:
     live = replace(a_half(), began_ms=trial.began_ms, begun=0.0)
     half = again(live, FAULTS / record_name(trial.version, trial.faults))
     assert 0 < half.until < 120
-    down = next(row for row in half.standing() if row.title == "broker 2 is down")
+    down = next(row for row in half.standing() if row.title == "broker 3 is down")
     assert down.is_trouble
     assert down.is_sure
     assert not [row for row in half.rows if row.last < 0 and row.is_trouble]
-    told = Words(("broker 2", "down"))
+    told = Words(("broker 3", "down"))
     score = judge(a_night(cause=told, symptom=told, step=None), half, None)
     assert (score.named, score.step) == (2, 2)
     assert score.first is not None
