@@ -15,7 +15,7 @@ from kio.schema.errors import ErrorCode
 
 from console.admin.errors import AdminError, OutcomeUnknown, failure
 from console.admin.link import CONTROLLER, Link, Route, delays
-from console.model.changes import ConfigOp, Outcome, Request, Status, Target
+from console.model.changes import ChangeRequest, ConfigOp, Outcome, Status, Target
 from console.model.codes import APPEND, DELETE, SET, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, own_value
 from console.model.failure import Failure
@@ -23,7 +23,7 @@ from console.model.secret import Secret
 from console.model.unordered import as_it_counts
 from console.wire.fields import Fields, payload
 
-R = TypeVar("R", bound=Request)
+R = TypeVar("R", bound=ChangeRequest)
 T = TypeVar("T", bound=Target)
 
 Answer = tuple[int, str | None]
@@ -172,7 +172,7 @@ class Sender(Generic[R, T]):
         raise NotImplementedError
 
 
-Senders = Mapping[type[Request], type[Sender[Any, Any]]]
+Senders = Mapping[type[ChangeRequest], type[Sender[Any, Any]]]
 """Request -> its sender."""
 
 

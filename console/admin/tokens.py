@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 from console.admin.delivery import Answer, Sender, Senders, applied_if
 from console.admin.errors import check
 from console.admin.link import ANY, Link, Route
-from console.model import changes
-from console.model.cluster import DelegationToken
+from console.model import changes, tokens
 from console.model.failure import Failure
 from console.model.secret import Secret
 from console.wire.fields import for_version
@@ -28,7 +27,7 @@ OWNER_SINCE = 3
 GONE = Failure("DELEGATION_TOKEN_NOT_FOUND", "", "The token is gone: it was cancelled or has expired. Make a new one.")
 
 
-async def describe_tokens(link: Link) -> dict[str, DelegationToken]:
+async def describe_tokens(link: Link) -> dict[str, tokens.DelegationToken]:
     """Return the tokens that the principal may see, by id: its own, those that it may renew, and others for which it
     has Describe on DELEGATION_TOKEN. Raises BrokerError if tokens are off, or if the connection has no login, and other
     AdminErrors.
@@ -36,7 +35,7 @@ async def describe_tokens(link: Link) -> dict[str, DelegationToken]:
     return {token.id: token for token, _ in await _described(link)}
 
 
-async def _described(link: Link, to: Route = ANY) -> list[tuple[DelegationToken, bytes]]:
+async def _described(link: Link, to: Route = ANY) -> list[tuple[tokens.DelegationToken, bytes]]:
     """Return the tokens, each with its HMAC."""
     await link.require(DESCRIBE, 1, "1.1", to)
 
@@ -48,11 +47,11 @@ async def _described(link: Link, to: Route = ANY) -> list[tuple[DelegationToken,
     return sorted(((_token(each), bytes(each.hmac)) for each in response.tokens), key=lambda pair: pair[0].id)
 
 
-def _token(described: Any) -> DelegationToken:
+def _token(described: Any) -> tokens.DelegationToken:
     owner = _principal(described.principal_type, described.principal_name)
     # Before version 3 the requester of a token is its owner.
     requester = getattr(described, "token_requester_principal_name", "")
-    return DelegationToken(
+    return tokens.DelegationToken(
         described.token_id,
         owner,
         _principal(described.token_requester_principal_type, requester) if requester else owner,
@@ -70,25 +69,25 @@ def _principal(type_: str, name: str) -> str:
 # Changes. None of these APIs has a validate-only form.
 
 
-class _Making(Sender[changes.CreateToken, changes.NewToken]):
+class _Making(Sender[tokens.CreateToken, tokens.NewToken]):
     """Creates a token. The outcome has the id and the HMAC, which is not read again. If the answer is lost, the
     creation stays unknown: a token in the description may be another one of the same owner.
     """
 
-    _made: changes.MadeToken | None = None
+    _made: changes.ShownOnce | None = None
 
-    def targets(self) -> tuple[changes.NewToken]:
-        return (changes.NewToken(self.request.owner),)
+    def targets(self) -> tuple[tokens.NewToken]:
+        return (tokens.NewToken(self.request.owner),)
 
     async def require(self) -> None:
         of_another = bool(self.request.owner)
         await self.link.require(self.api, OWNER_SINCE if of_another else 1, "3.3" if of_another else "1.1")
 
-    async def deliver(self, targets: Sequence[changes.NewToken]) -> dict[changes.NewToken, changes.Outcome]:
+    async def deliver(self, targets: Sequence[tokens.NewToken]) -> dict[tokens.NewToken, changes.Outcome]:
         outcomes = await super().deliver(targets)
         return {target: replace(each, made=self._made) for target, each in outcomes.items()}
 
-    def build(self, kio: ModuleType, _targets: Sequence[changes.NewToken]) -> Any:
+    def build(self, kio: ModuleType, _targets: Sequence[tokens.NewToken]) -> Any:
         owner = self.request.owner
         type_, _, name = owner.partition(":")
         return for_version(
@@ -102,33 +101,35 @@ class _Making(Sender[changes.CreateToken, changes.NewToken]):
             max_lifetime=timedelta(milliseconds=self.request.lifetime_ms),
         )
 
-    def answers(self, response: Any, targets: Sequence[changes.NewToken]) -> Mapping[changes.NewToken, Answer]:
+    def answers(self, response: Any, targets: Sequence[tokens.NewToken]) -> Mapping[tokens.NewToken, Answer]:
         if not response.error_code:
-            self._made = changes.MadeToken(response.token_id, Secret(base64.b64encode(bytes(response.hmac)).decode()))
+            hmac = Secret(base64.b64encode(bytes(response.hmac)).decode())
+            elsewhere = "kafka-delegation-tokens --describe has it"
+            self._made = changes.ShownOnce("token", response.token_id, "HMAC", hmac, elsewhere)
         return super().answers(response, targets)
 
-    async def describe_again(self, targets: Sequence[changes.NewToken]) -> dict[changes.NewToken, changes.Status]:
+    async def describe_again(self, targets: Sequence[tokens.NewToken]) -> dict[tokens.NewToken, changes.Status]:
         if self._made is None:
             return dict.fromkeys(targets, changes.Status.UNKNOWN)
         return dict.fromkeys(targets, applied_if(self._made.id in await describe_tokens(self.link)))
 
 
-K = TypeVar("K", bound=changes.RenewToken | changes.ExpireToken)
+K = TypeVar("K", bound=tokens.RenewToken | tokens.ExpireToken)
 
 
-class _OfToken(Sender[K, changes.TokenTarget]):
+class _OfToken(Sender[K, tokens.TokenTarget]):
     """Makes a token expire a period from now."""
 
-    _known: tuple[DelegationToken, bytes] | None = None
+    _known: tuple[tokens.DelegationToken, bytes] | None = None
     _expires: int | None = None
 
-    def targets(self) -> tuple[changes.TokenTarget]:
-        return (changes.TokenTarget(self.request.id),)
+    def targets(self) -> tuple[tokens.TokenTarget]:
+        return (tokens.TokenTarget(self.request.id),)
 
     async def require(self) -> None:
         await self.link.require(self.api, 1, "1.1")
 
-    async def refused(self) -> dict[changes.TokenTarget, changes.Outcome]:
+    async def refused(self) -> dict[tokens.TokenTarget, changes.Outcome]:
         known = {token.id: (token, hmac) for token, hmac in await _described(self.link)}
         self._known = known.get(self.request.id)
         return {
@@ -137,22 +138,22 @@ class _OfToken(Sender[K, changes.TokenTarget]):
             if self._known is None
         }
 
-    def build(self, kio: ModuleType, _targets: Sequence[changes.TokenTarget]) -> Any:
+    def build(self, kio: ModuleType, _targets: Sequence[tokens.TokenTarget]) -> Any:
         assert self._known is not None
         return self.built(kio, self._known[1], timedelta(milliseconds=self.request.period_ms))
 
     def built(self, kio: ModuleType, hmac: bytes, period: timedelta) -> Any:
         raise NotImplementedError
 
-    def answers(self, response: Any, targets: Sequence[changes.TokenTarget]) -> Mapping[changes.TokenTarget, Answer]:
+    def answers(self, response: Any, targets: Sequence[tokens.TokenTarget]) -> Mapping[tokens.TokenTarget, Answer]:
         if not response.error_code:
             self._expires = int(response.expiry_timestamp)
         return super().answers(response, targets)
 
-    async def describe_again(self, targets: Sequence[changes.TokenTarget]) -> dict[changes.TokenTarget, changes.Status]:
+    async def describe_again(self, targets: Sequence[tokens.TokenTarget]) -> dict[tokens.TokenTarget, changes.Status]:
         return dict.fromkeys(targets, self.verdict((await describe_tokens(self.link)).get(self.request.id)))
 
-    def verdict(self, now: DelegationToken | None) -> changes.Status:
+    def verdict(self, now: tokens.DelegationToken | None) -> changes.Status:
         """Return the outcome of the change, from the token's present state."""
         if now is None or self._known is None:
             return changes.Status.UNKNOWN
@@ -161,19 +162,23 @@ class _OfToken(Sender[K, changes.TokenTarget]):
         return applied_if(now.expires != self._known[0].expires)
 
 
-class _Renewal(_OfToken[changes.RenewToken]):
+class _Renewal(_OfToken[tokens.RenewToken]):
     """Renews a token, at most to the end of its lifetime."""
 
     def built(self, kio: ModuleType, hmac: bytes, period: timedelta) -> Any:
         return kio.RenewDelegationTokenRequest(hmac=hmac, renew_period=period)
 
 
-class _Expiration(_OfToken[changes.ExpireToken]):
+class _Expiration(_OfToken[tokens.ExpireToken]):
     def built(self, kio: ModuleType, hmac: bytes, period: timedelta) -> Any:
         return kio.ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period=period)
 
-    def verdict(self, now: DelegationToken | None) -> changes.Status:
+    def verdict(self, now: tokens.DelegationToken | None) -> changes.Status:
         return applied_if(now is None) if self.request.period_ms < 0 else super().verdict(now)
 
 
-SENDERS: Senders = {changes.CreateToken: _Making, changes.RenewToken: _Renewal, changes.ExpireToken: _Expiration}
+SENDERS: Senders = {
+    tokens.CreateToken: _Making,
+    tokens.RenewToken: _Renewal,
+    tokens.ExpireToken: _Expiration,
+}

@@ -16,7 +16,6 @@ from console.language.statements import FieldFilter
 from console.language.verbs.listing import SIZE, List, asks_for
 from console.language.vocabulary import problems
 from console.model.config import ConfigResource, topic_resource
-from console.model.entity_types import EntityType, listed_alone
 from console.model.failure import Failure
 from console.model.parts import Part
 from console.model.snapshot import ReadFailure, Snapshot
@@ -28,7 +27,6 @@ from console.present.brokers import broker_loads, broker_rows
 from console.present.columns import Columns
 from console.present.groups import GroupRow
 from console.present.names import NOTHING, some
-from console.present.quorum import quorum_rows
 from console.present.quotas import QuotaRow
 from console.present.topics import NO_FACTS, TOPICS, TopicRow, size_on_disk
 
@@ -42,8 +40,11 @@ def list_kind(statement: List, snapshot: Snapshot) -> Table:
     Raises:
         CommandError: a filter is on a column that the kind does not have.
     """
-    language_filters.require_names(statement, kinds.KINDS[statement.kind].of("filter"))
-    return _LISTS[statement.kind](statement, snapshot)
+    kind = kinds.KINDS[statement.kind]
+    language_filters.require_names(statement, kind.columns.of("filter"))
+    if kind.rows is None:
+        return _LISTS[statement.kind](statement, snapshot)
+    return _table(statement, snapshot, kind.rows(snapshot), lambda row, test: test(kind.name(row)), kind.parts)
 
 
 def _table(
@@ -63,10 +64,10 @@ def _table(
         resource: returns the resource of a row; None if filters can't be on configs.
         shown: the columns; None for all columns of the kind.
     """
-    columns: Columns[R] = shown or kinds.KINDS[statement.kind]
+    columns: Columns[R] = shown or kinds.KINDS[statement.kind].columns
     by_columns, fields = language_filters.split_fields(statement) if resource is not None else (statement, ())
     passes = language_filters.row_test(
-        by_columns, kinds.KINDS[statement.kind].of("filter"), CONFIG_KEYS if resource is not None else ""
+        by_columns, kinds.KINDS[statement.kind].columns.of("filter"), CONFIG_KEYS if resource is not None else ""
     )
     name_test, configs, found = _names(statement), language_filters.ConfigFilter(fields), []
     unknown: list[str] = []
@@ -168,36 +169,6 @@ def _lag_problems(snapshot: Snapshot, group: str) -> Iterator[ReadFailure]:
     yield from (ReadFailure("lag of", group, failure) for failure in (lag.failures if lag is not None else ()))
 
 
-def _simple(
-    rows: Callable[[Snapshot], Iterable[R]], name: Callable[[R], str | None], *parts: str
-) -> Callable[[List, Snapshot], Table]:
-    """Return a function that makes the table of a kind whose rows have one name each."""
-    return lambda statement, snapshot: _table(
-        statement, snapshot, rows(snapshot), lambda row, test: test(name(row)), parts
-    )
-
-
-def _resources(type_: EntityType) -> Callable[[List, Snapshot], Table]:
-    """Return a function that makes the table of a type that has only configs."""
-    return _simple(
-        lambda snapshot: kinds.resource_rows(snapshot, type_), lambda row: row.name, Part.CONFIGS, Part.RESOURCES
-    )
-
-
 _LISTS: Mapping[str, Callable[[List, Snapshot], Table]] = MappingProxyType(
-    {
-        "topics": _topics,
-        "brokers": _brokers,
-        "quorum": _simple(quorum_rows, lambda row: str(row.replica.id), Part.QUORUM),
-        "users": _simple(kinds.user_rows, lambda row: row.user, Part.QUOTAS, Part.SCRAM, Part.ACLS),
-        "clients": _simple(kinds.client_rows, lambda row: row.name, Part.QUOTAS),
-        "ips": _simple(kinds.ip_rows, lambda row: row.name, Part.QUOTAS),
-        "quotas": _quotas,
-        "acls": _acls,
-        "groups": _groups,
-        "loggers": _simple(kinds.logger_rows, lambda row: row.entry.name, Part.CONFIGS),
-        **{each.plural: _resources(each) for each in listed_alone()},
-        "scram": _simple(kinds.scram_rows, lambda row: row.user, Part.SCRAM),
-        "tokens": _simple(kinds.token_rows, lambda row: row.id, Part.TOKENS),
-    }
+    {"topics": _topics, "brokers": _brokers, "quotas": _quotas, "acls": _acls, "groups": _groups}
 )

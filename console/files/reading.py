@@ -17,10 +17,9 @@ from console.files.foreign import DOCUMENT_FORMS, TEXT_FORMS
 from console.files.read import Read
 from console.files.wanted import HIDDEN, Value, WantedTopic
 from console.files.writing import DEFAULT
-from console.model import yaml_places
+from console.model import codes, yaml_places
 from console.model.acl import CLUSTER_NAME, Acl
 from console.model.changes import Target
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ResourceType
 from console.model.config import ConfigResource, topic_resource
 from console.model.entity_types import in_sections
 from console.model.java_logs import is_error, without_log_lines
@@ -41,7 +40,6 @@ NOTHING_TAKEN = (
 RENDER = "it seems to be a template: render it first, as helm template does"
 LONGEST_HEAD = 64 << 10
 """The most characters used to recognize a form of lines."""
-_ACL_TYPES = ("topic", "group", "cluster", "transactional-id", "delegation-token", "user")
 
 
 def read_files(names: Iterable[str]) -> Read:
@@ -172,7 +170,7 @@ def _entities(part: schema.FilePart, document: yaml_places.Document, read: Read)
                 problem, hint = f"{name!r} is no {type_.names.whose}", f"write {type_.names.write}{default}"
                 yield yaml_places.FileProblem(document.source, document.line(place), problem, hint)
                 continue
-            resource = ConfigResource(ResourceType(type_.number or 0), "" if is_default else name)
+            resource = ConfigResource(codes.ResourceType(type_.number or 0), "" if is_default else name)
             yield from read.begin(resource, f"{type_.section} {name}", document.source, document.line(place))
             read.configs[resource] = _values(given_configs or {})
             _remember_keys(read, resource, document, place, given_configs or {})
@@ -250,12 +248,12 @@ def _acls(
         )
         return
     ((permission, principal),) = subject
-    named = {type_: name for type_ in _ACL_TYPES if (name := getattr(part, type_.replace("-", "_"))) is not None}
+    named = {type_: name for type_ in codes.ACL_TYPES if (name := getattr(part, type_.replace("-", "_"))) is not None}
     if part.type is not None and part.name is not None:
         named[part.type] = part.name
     if len(named) != 1:
         yield yaml_places.FileProblem(
-            document.source, line, "an ACL is on one resource", f"one of {', '.join(_ACL_TYPES)}"
+            document.source, line, "an ACL is on one resource", f"one of {', '.join(codes.ACL_TYPES)}"
         )
         return
     ((type_, name),) = named.items()
@@ -264,9 +262,9 @@ def _acls(
         return
     words: list[Any] = []
     for key, form, word, hint in (
-        ("type", AclResourceType, type_, f"one of {', '.join(_ACL_TYPES)}"),
-        ("pattern", PatternType, part.pattern, "one of literal, prefixed"),
-        ("permission", Permission, permission, "write allow: or deny:"),
+        ("type", codes.AclResourceType, type_, f"one of {', '.join(codes.ACL_TYPES)}"),
+        ("pattern", codes.PatternType, part.pattern, "one of literal, prefixed"),
+        ("permission", codes.Permission, permission, "write allow: or deny:"),
     ):
         try:
             words.append(form.parse(word))
@@ -278,9 +276,9 @@ def _acls(
     operations = part.operations
     for operation in map(str.strip, operations.split(",") if isinstance(operations, str) else operations):
         try:
-            parsed = AclOperation.parse(operation)
+            parsed = codes.AclOperation.parse(operation)
         except ValueError:
-            near = get_close_matches(operation.upper(), AclOperation.NAMES.values(), n=1)
+            near = get_close_matches(operation.upper(), codes.AclOperation.NAMES.values(), n=1)
             hint = f"did you mean {near[0]}?" if near else ""
             yield yaml_places.FileProblem(
                 document.source, document.line((*path, "operations")), f"no operation {operation!r}", hint

@@ -89,6 +89,8 @@ CONFIG_TYPES: Mapping[int, str] = MappingProxyType(
 """Kafka's number (ConfigResource.Type) -> the entity type of a config (`topic`, `client-metrics` …)."""
 CONFIG_OPS: Mapping[int, str] = MappingProxyType({number: name.lower() for number, name in codes.AlterOp.NAMES.items()})
 """Kafka's number (AlterConfigOp.OpType) -> the operation on a config (`set`, `delete` …)."""
+NAMELESS = frozenset({"certificate", "GSSAPI", "OAUTHBEARER", "AWS_MSK_IAM"})
+"""Names in kac's journal if the settings do not determine the principal."""
 MECHANISMS: Mapping[int, str] = MappingProxyType(
     {number: codes.ScramMechanism(number).label for number in codes.ScramMechanism.NAMES}
 )

@@ -43,12 +43,6 @@ class Setting(NamedTuple):
     is_sensitive: bool = False
 
 
-_WITHOUT_SETTINGS = frozenset(
-    {"make-token", "renew", "expire", "end-transaction", "elect-preferred", "elect-unclean", "move-replicas"}
-    | {"cancel-move", "move-replica-dir", "trim-log", "remove-registration", "commit-offset", "delete-offset"}
-    | {"delete-group", "join-quorum", "leave-quorum"}
-)
-"""Edits that leave no attribute, or concern no setting."""
 _OWN_SOURCES: Mapping[str, tuple[str, ...]] = {
     **{each.kafka_word: (each.own_source_name,) for each in BY_NUMBER.values()},
     "broker": ("DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG", "STATIC_BROKER_CONFIG"),
@@ -68,8 +62,6 @@ def settings_of(edit: Mapping[str, Any], was: Any) -> tuple[Setting, ...]:
     kind = edit["op"]
     known = None if was == "unread" else was
     match kind:
-        case _ if kind in _WITHOUT_SETTINGS:
-            return ()
         case "set-feature":
             old = str(int(known)) if known is not None else None
             return (Setting("feature", edit["name"], ":level", "set", str(int(edit["level"])), old),)
@@ -90,8 +82,10 @@ def settings_of(edit: Mapping[str, Any], was: Any) -> tuple[Setting, ...]:
         case "delete-topic":
             old = known["id"] if known is not None else None
             return (Setting("topic", edit["name"], ":topic_id", "delete", None, old),)
-        case _:
+        case _ if kind in _CONFIG_OPS:
             return (_config(edit, _CONFIG_OPS[kind], known),)
+        case _:  # it leaves no attribute, or concerns no setting
+            return ()
 
 
 def _quota(edit: Mapping[str, Any], was: Any) -> Setting:
@@ -151,12 +145,9 @@ def _config(edit: Mapping[str, Any], op: str, was: Any) -> Setting:
     )
 
 
-_UNKNOWN_PRINCIPALS = frozenset({"", "certificate", "OAUTHBEARER", "GSSAPI"})
-
-
 def principal_of(name: str) -> str | None:
     """Return the principal in the form of brokers, `User:alice`; None if it is unknown."""
-    if name in _UNKNOWN_PRINCIPALS:
+    if not name or name in entities.NAMELESS:
         return None
     return name if ":" in name else f"User:{name}"
 

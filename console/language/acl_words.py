@@ -11,19 +11,14 @@ from console.language.quoting import quote
 from console.language.reader import Expected, Reader, Role, What
 from console.language.statements import joined
 from console.language.tokenizer import Span, Word
+from console.model import codes
 from console.model.acl import LITERAL, PREFIXED
 from console.model.codes import AclOperation, AclResourceType, Code, PatternType
 from console.present.text import clean
 
-ACL_TYPES = {
-    "topic": AclResourceType(2),
-    "group": AclResourceType(3),
-    "transactional-id": AclResourceType(5),
-    "delegation-token": AclResourceType(6),
-    "user": AclResourceType(7),
-}
-ACL_CLUSTER = AclResourceType(4)
-_ACL_WORD = {type_: word for word, type_ in ACL_TYPES.items()}
+ACL_CLUSTER = codes.ACL_TYPES["cluster"]
+ACL_TYPES = {word: type_ for word, type_ in codes.ACL_TYPES.items() if type_ != ACL_CLUSTER}
+"""The types of resources that have names."""
 
 OPERATIONS = tuple(name for name in AclOperation.NAMES.values() if name != "ANY")
 
@@ -159,4 +154,4 @@ def resource_text(type_: AclResourceType, name: str | None, written: Callable[[s
     """Return the resource of an ACL as text. name: None for the cluster; written: function that quotes the name."""
     if type_ == ACL_CLUSTER:
         return "cluster"
-    return joined(_ACL_WORD.get(type_) or type_.name.lower(), written(name or ""))
+    return joined(type_.name.lower().replace("_", "-"), written(name or ""))

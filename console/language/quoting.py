@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from console.model.codes import ACL_TYPES
 from console.model.entity_types import ENTITY_TYPES
 from console.present.text import clean, is_harmless
 
@@ -25,9 +26,7 @@ ESCAPES: Mapping[str, str] = {'"': '"', "\\": "\\", "n": "\n", "t": "\t", "r": "
 # Without `@` and `?`, which begin a secret's source, and without `!`, `~`, `<` and `>`, which compare in the filters of
 # a list.
 _SAFE = re.compile(r"[\w.:/+%,*\-\[\]{}()$&^|]+", re.ASCII)
-RESERVED = frozenset(
-    (*ENTITY_WORDS, "transactional-id", "delegation-token", "cluster", "prefixed", "from", "for", "on", DEFAULT_NAME)
-)
+RESERVED = frozenset((*ENTITY_WORDS, *ACL_TYPES, "prefixed", "from", "for", "on", DEFAULT_NAME))
 _ESCAPED = {char: f"\\{letter}" for letter, char in ESCAPES.items()}
 _GLOB = re.compile(r"([*?\[])")
 

@@ -16,6 +16,7 @@ from console.model.codes import AlterOp, ScramMechanism
 from console.model.config import ConfigResource
 from console.model.failure import Failure
 from console.model.numbers import plural
+from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.secret import MaybeSecret, Secret
 
@@ -31,7 +32,7 @@ class ConfigOp(Struct, frozen=True):
     value: ConfigValue = None
 
 
-class Request(Struct, frozen=True):
+class ChangeRequest(Struct, frozen=True):
     """A request that changes a cluster. Most have Kafka's own name."""
 
     kafka_name: ClassVar[str] = ""
@@ -56,7 +57,7 @@ class Request(Struct, frozen=True):
         return count + self.about.format(self)
 
 
-class AlterConfigs(Request, frozen=True):
+class AlterConfigs(ChangeRequest, frozen=True):
     """One IncrementalAlterConfigs for any number of resources.
 
     broker: the broker that must receive it (it holds that broker's own resource), None for any.
@@ -78,7 +79,7 @@ class AlterConfigs(Request, frozen=True):
         return f"{keys} of {plural(len(self.ops), 'entity', 'entities')}{where}"
 
 
-class AlterQuotas(Request, frozen=True):
+class AlterQuotas(ChangeRequest, frozen=True):
     """One AlterClientQuotas: entity -> key -> new value, None to remove the key."""
 
     kafka_name: ClassVar[str] = "AlterClientQuotas"
@@ -102,8 +103,24 @@ class NewTopic(Struct, frozen=True):
     timeout_ms: int | None = None
 
 
-class TopicTarget(Struct, frozen=True):
+class OwnTarget(Struct, frozen=True):
+    """A target with a type for itself: two with one name (``topic orders``, ``group orders``) are never equal."""
+
+    text: ClassVar[str] = ""
+    """Its name in a line, formatted with the target: ``feature {0.name}``."""
+    part: ClassVar[Part | None] = None
+    """The part of the snapshot that shows it; None if several do. A view of the screen has its name."""
+
+    @property
+    def title(self) -> str:
+        """Its name in a line; names in it are untrusted and not escaped."""
+        return self.text.format(self)
+
+
+class TopicTarget(OwnTarget, frozen=True):
     """A topic itself, not its configs."""
+
+    text: ClassVar[str] = "topic {0.name}"
 
     name: str
 
@@ -115,70 +132,100 @@ class PartitionTarget(NamedTuple):
     number: int
 
 
-class MoveTarget(Struct, frozen=True):
+class MoveTarget(OwnTarget, frozen=True):
     """A partition of a topic: its reassignment."""
+
+    text: ClassVar[str] = "move of {0.topic}/{0.number}"
 
     topic: str
     number: int
 
 
-class ReplicaTarget(Struct, frozen=True):
+class ReplicaTarget(OwnTarget, frozen=True):
     """A broker's replica of a partition: its log directory."""
+
+    text: ClassVar[str] = "replica of {0.topic}/{0.number} on broker {0.broker}"
 
     topic: str
     number: int
     broker: int
 
 
-class LogTarget(Struct, frozen=True):
+class LogTarget(OwnTarget, frozen=True):
     """A partition of a topic: its records."""
+
+    text: ClassVar[str] = "records of {0.topic}/{0.number}"
 
     topic: str
     number: int
 
 
-class ProducerTarget(Struct, frozen=True):
+class ProducerTarget(OwnTarget, frozen=True):
     """A producer's transaction on a partition."""
+
+    text: ClassVar[str] = "producer {0.producer_id} on {0.topic}/{0.number}"
 
     topic: str
     number: int
     producer_id: int
 
 
-class GroupTarget(Struct, frozen=True):
+class GroupTarget(OwnTarget, frozen=True):
     """A group itself, not its configs."""
 
     name: str
 
+    @property
+    def title(self) -> str:
+        """The group; a name may be empty."""
+        return f"group {self.name or repr('')}"
 
-class GroupOffsetTarget(Struct, frozen=True):
+
+class GroupOffsetTarget(OwnTarget, frozen=True):
     """The offset that a group committed for a partition."""
 
     group: str
     topic: str
     number: int
 
+    @property
+    def title(self) -> str:
+        """The group and the partition; a group's name may be empty."""
+        return f"group {self.group or repr('')} {self.topic}/{self.number}"
 
-class BrokerTarget(Struct, frozen=True):
+
+class BrokerTarget(OwnTarget, frozen=True):
     """A broker's registration."""
+
+    text: ClassVar[str] = "registration of broker {0.id}"
 
     id: int
 
 
-class FeatureTarget(Struct, frozen=True):
+class FeatureTarget(OwnTarget, frozen=True):
     """A feature's finalized level."""
+
+    text: ClassVar[str] = "feature {0.name}"
+    part: ClassVar[Part | None] = Part.FEATURES
 
     name: str
 
 
-class VoterTarget(Struct, frozen=True):
+class VoterTarget(OwnTarget, frozen=True):
     """A voter of the quorum: a controller with its log directory."""
+
+    part: ClassVar[Part | None] = Part.QUORUM
 
     id: int
     directory_id: str
 
+    @property
+    def title(self) -> str:
+        """The voter and its directory."""
+        return f"voter {self.id} with directory {self.directory_id or 'unknown'}"
 
-class CreateTopics(Request, frozen=True):
+
+class CreateTopics(ChangeRequest, frozen=True):
     """One CreateTopics. timeout_ms is the broker's own limit for the call."""
 
     counted: ClassVar[tuple[str, ...]] = ("topics", "topic")
@@ -187,7 +234,7 @@ class CreateTopics(Request, frozen=True):
     timeout_ms: int = 30_000
 
 
-class DeleteTopics(Request, frozen=True):
+class DeleteTopics(ChangeRequest, frozen=True):
     """One DeleteTopics; the protocol has no validate-only for it."""
 
     is_loss: ClassVar[bool] = True
@@ -197,7 +244,7 @@ class DeleteTopics(Request, frozen=True):
     timeout_ms: int = 30_000
 
 
-class CreatePartitions(Request, frozen=True):
+class CreatePartitions(ChangeRequest, frozen=True):
     """One CreatePartitions: topic -> new total count. was: the counts before, to resolve an unknown outcome."""
 
     counted: ClassVar[tuple[str, ...]] = ("counts", "topic")
@@ -207,7 +254,7 @@ class CreatePartitions(Request, frozen=True):
     timeout_ms: int = 30_000
 
 
-class CreateAcls(Request, frozen=True):
+class CreateAcls(ChangeRequest, frozen=True):
     """One CreateAcls; no validate-only."""
 
     counted: ClassVar[tuple[str, ...]] = ("acls", "ACL")
@@ -215,7 +262,7 @@ class CreateAcls(Request, frozen=True):
     acls: tuple[Acl, ...]
 
 
-class DeleteAcls(Request, frozen=True):
+class DeleteAcls(ChangeRequest, frozen=True):
     """One DeleteAcls with a filter for exactly each of these bindings; no validate-only."""
 
     is_loss: ClassVar[bool] = True
@@ -224,14 +271,16 @@ class DeleteAcls(Request, frozen=True):
     acls: tuple[Acl, ...]
 
 
-class ScramUser(Struct, frozen=True):
+class ScramUser(OwnTarget, frozen=True):
     """The key of a SCRAM credential: a user and a mechanism."""
+
+    text: ClassVar[str] = "scram {0.user} {0.mechanism.label}"
 
     user: str
     mechanism: ScramMechanism
 
 
-class AlterScram(Request, frozen=True):
+class AlterScram(ChangeRequest, frozen=True):
     """One AlterUserScramCredentials; no validate-only. upserts: (iterations, password) for each."""
 
     kafka_name: ClassVar[str] = "AlterUserScramCredentials"
@@ -245,62 +294,7 @@ class AlterScram(Request, frozen=True):
         return plural(len(self.upserts) + len(self.deletions), "credential")
 
 
-class NewToken(Struct, frozen=True):
-    """A delegation token to create. owner: a principal, ``""`` for the requester."""
-
-    owner: str = ""
-
-
-class TokenTarget(Struct, frozen=True):
-    """A delegation token, by its id."""
-
-    id: str
-
-
-class MadeToken(NamedTuple):
-    """A new delegation token: its id, and its HMAC, which kac shows once and never stores."""
-
-    id: str
-    hmac: Secret
-
-
-class CreateToken(Request, frozen=True):
-    """One CreateDelegationToken. lifetime_ms: the maximum lifetime, -1 for the broker's configured one."""
-
-    kafka_name: ClassVar[str] = "CreateDelegationToken"
-
-    owner: str = ""
-    renewers: tuple[str, ...] = ()
-    lifetime_ms: int = -1
-
-    @property
-    def content(self) -> str:
-        """The token and its owner."""
-        return f"a token of {self.owner}" if self.owner else "a token"
-
-
-class TokenChange(Request, frozen=True):
-    """A change of a delegation token's expiry. period_ms: from now on, or -1."""
-
-    about: ClassVar[str] = "token {0.id}"
-
-    id: str
-    period_ms: int = -1
-
-
-class RenewToken(TokenChange, frozen=True):
-    """One RenewDelegationToken. period_ms: -1 for the broker's configured period."""
-
-    kafka_name: ClassVar[str] = "RenewDelegationToken"
-
-
-class ExpireToken(TokenChange, frozen=True):
-    """One ExpireDelegationToken. period_ms: -1 to expire it immediately."""
-
-    kafka_name: ClassVar[str] = "ExpireDelegationToken"
-
-
-class ElectLeaders(Request, frozen=True):
+class ElectLeaders(ChangeRequest, frozen=True):
     """One ElectLeaders for these partitions; unclean elects a replica that is not in sync, losing data."""
 
     counted: ClassVar[tuple[str, ...]] = ("partitions", "partition")
@@ -310,7 +304,7 @@ class ElectLeaders(Request, frozen=True):
     timeout_ms: int = 30_000
 
 
-class AlterReassignments(Request, frozen=True):
+class AlterReassignments(ChangeRequest, frozen=True):
     """One AlterPartitionReassignments: partition -> new replicas, None to cancel. original: replicas before the move,
     of those to cancel, to resolve an unknown outcome: a move that completed leaves other replicas."""
 
@@ -322,7 +316,7 @@ class AlterReassignments(Request, frozen=True):
     timeout_ms: int = 30_000
 
 
-class AlterReplicaDirs(Request, frozen=True):
+class AlterReplicaDirs(ChangeRequest, frozen=True):
     """One AlterReplicaLogDirs to a broker: replica -> path of the directory that it moves to."""
 
     kafka_name: ClassVar[str] = "AlterReplicaLogDirs"
@@ -333,7 +327,7 @@ class AlterReplicaDirs(Request, frozen=True):
     paths: Mapping[ReplicaTarget, str]
 
 
-class AbortTransaction(Request, frozen=True):
+class AbortTransaction(ChangeRequest, frozen=True):
     """One WriteTxnMarkers: an abort marker for a producer's open transaction in a partition.
 
     The epochs and the start offset are from the description by the partition's leader; coordinator_epoch is -1 before
@@ -350,7 +344,7 @@ class AbortTransaction(Request, frozen=True):
     start_offset: int
 
 
-class _OfGroup(Request, frozen=True):
+class _OfGroup(ChangeRequest, frozen=True):
     about: ClassVar[str] = " of group {0.group}"
 
     group: str
@@ -392,7 +386,7 @@ class DeleteShareGroupOffsets(_OfGroup, frozen=True):
     targets: tuple[GroupOffsetTarget, ...]
 
 
-class DeleteGroups(Request, frozen=True):
+class DeleteGroups(ChangeRequest, frozen=True):
     """DeleteGroups, one to each coordinator."""
 
     is_loss: ClassVar[bool] = True
@@ -401,7 +395,7 @@ class DeleteGroups(Request, frozen=True):
     names: tuple[str, ...]
 
 
-class DeleteRecords(Request, frozen=True):
+class DeleteRecords(ChangeRequest, frozen=True):
     """DeleteRecords, one request to each leader: partition -> the offset before which the broker deletes its records.
     No validate-only."""
 
@@ -413,7 +407,7 @@ class DeleteRecords(Request, frozen=True):
     timeout_ms: int = 30_000
 
 
-class UnregisterBroker(Request, frozen=True):
+class UnregisterBroker(ChangeRequest, frozen=True):
     """One UnregisterBroker; no validate-only."""
 
     about: ClassVar[str] = "broker {0.broker_id}"
@@ -421,7 +415,7 @@ class UnregisterBroker(Request, frozen=True):
     broker_id: int
 
 
-class UpdateFeatures(Request, frozen=True):
+class UpdateFeatures(ChangeRequest, frozen=True):
     """One UpdateFeatures: feature -> level, 0 to disable it; all of them or none. lowered: features to downgrade."""
 
     counted: ClassVar[tuple[str, ...]] = ("levels", "feature")
@@ -431,7 +425,7 @@ class UpdateFeatures(Request, frozen=True):
     timeout_ms: int = 60_000
 
 
-class _OfVoter(Request, frozen=True):
+class _OfVoter(ChangeRequest, frozen=True):
     about: ClassVar[str] = "controller {0.voter_id}"
 
     voter_id: int
@@ -455,35 +449,22 @@ class RemoveVoter(_OfVoter, frozen=True):
     kafka_name: ClassVar[str] = "RemoveRaftVoter"
 
 
-TopicChange = CreateTopics | DeleteTopics | CreatePartitions
-PartitionChange = ElectLeaders | AlterReassignments | AlterReplicaDirs | DeleteRecords | AbortTransaction
-GroupChange = CommitOffsets | DeleteOffsets | AlterShareGroupOffsets | DeleteShareGroupOffsets | DeleteGroups
-AccessChange = CreateAcls | DeleteAcls | AlterScram | CreateToken | RenewToken | ExpireToken
-ClusterChange = AlterConfigs | AlterQuotas | UpdateFeatures | UnregisterBroker | AddVoter | RemoveVoter
-ChangeRequest = TopicChange | PartitionChange | GroupChange | AccessChange | ClusterChange
+Target = ConfigResource | QuotaEntity | Acl | PartitionTarget | OwnTarget
+"""The subject of an edit or an outcome: the configs of a resource, a quota entity, a binding, a partition's leader, and
+so on. Each is the key of a slot."""
 
-Target = (
-    ConfigResource
-    | QuotaEntity
-    | Acl
-    | TopicTarget
-    | ScramUser
-    | NewToken
-    | TokenTarget
-    | PartitionTarget
-    | MoveTarget
-    | ReplicaTarget
-    | LogTarget
-    | ProducerTarget
-    | GroupTarget
-    | GroupOffsetTarget
-    | BrokerTarget
-    | FeatureTarget
-    | VoterTarget
-)
-"""The subject of an edit or an outcome: the configs of a resource, a quota entity, a binding, a topic, a SCRAM
-credential, a partition's leader, reassignment or records, a group, an offset of it, and so on. Each has a type of its
-own, so that two with one name (``topic orders``, ``group orders``) are never equal, and each is the key of a slot."""
+
+class ShownOnce(NamedTuple):
+    """A secret that a broker returned for a new entity; kac shows it once and never stores it."""
+
+    entity: str
+    """The entity's sort: ``token``."""
+    id: str
+    what: str
+    """The secret's name, ``HMAC``."""
+    secret: Secret
+    elsewhere: str
+    """Where it can be seen again."""
 
 
 class Status(StrEnum):
@@ -503,14 +484,14 @@ class Status(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The result for one target of one request. VALID and UNCHECKED are results of validate-only: UNCHECKED if the
-    protocol has no validate-only for this change. topic_id: id of the created topic, None if unknown. made: the new
-    token, for the operator alone: no journal, log or form of results has it."""
+    protocol has no validate-only for this change. topic_id: id of the created topic, None if unknown. made: a secret of
+    the new entity, for the operator alone: no journal, log or form of results has it."""
 
     target: Target
     status: Status
     failure: Failure | None = None
     topic_id: str | None = field(default=None, compare=False)
-    made: MadeToken | None = field(default=None, compare=False)
+    made: ShownOnce | None = field(default=None, compare=False)
 
     @property
     def ok(self) -> bool:

@@ -490,25 +490,6 @@ class Group(Struct, frozen=True):
         return sum(1 for member in self.members or () if not member.has_target)
 
 
-class DelegationToken(Struct, frozen=True):
-    """A delegation token as brokers describe it, without its HMAC (KIP-48).
-
-    Attributes:
-        owner: the principal of clients that log in with the token, as ``User:alice``.
-        requester: the principal that requested it.
-        issued, expires, max_time: Unix milliseconds; it can be renewed up to max_time.
-        renewers: principals that may renew and expire it, in addition to its owner.
-    """
-
-    id: str
-    owner: str
-    requester: str
-    issued: int
-    expires: int
-    max_time: int
-    renewers: tuple[str, ...] = ()
-
-
 class ScramListing(Struct, frozen=True):
     """The credentials of SCRAM users that have any, by user; and the failure for each user that the broker could not
     describe."""

@@ -153,6 +153,12 @@ class AclResourceType(Code):
     }
 
 
+ACL_TYPES = {
+    name.lower().replace("_", "-"): AclResourceType(code) for code, name in AclResourceType.NAMES.items() if code > 1
+}
+"""The types that an ACL can be on, by kac's words."""
+
+
 class PatternType(Code):
     """The comparison of an ACL's resource name (PatternType); ANY and MATCH occur in filters only."""
 

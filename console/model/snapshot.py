@@ -19,6 +19,7 @@ from console.model.failure import Failure
 from console.model.observers import Rules, observed, observer_rules
 from console.model.parts import Part
 from console.model.rates import NOT_POLLED, Rates, with_ends, without_topics
+from console.model.tokens import DelegationToken
 
 if TYPE_CHECKING:
     from console.model.lag_trend import LagTrend
@@ -67,7 +68,7 @@ class Snapshot(Struct, frozen=True):
     quotas_sparse: bool = False
     acls: tuple[Acl, ...] = ()
     scram: Mapping[str, tuple[model_cluster.ScramCredential, ...]] = field(default_factory=dict)
-    tokens: Mapping[str, model_cluster.DelegationToken] = field(default_factory=dict)
+    tokens: Mapping[str, DelegationToken] = field(default_factory=dict)
     groups: Mapping[str, model_cluster.Group] = field(default_factory=dict)
     had_members: frozenset[str] = frozenset()
     lags: Mapping[str, model_cluster.GroupLag] = field(default_factory=dict)

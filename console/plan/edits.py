@@ -16,6 +16,7 @@ from console.model.codes import TOPIC
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.secret import MaybeSecret, Secret
+from console.model.tokens import NewToken, TokenTarget
 
 
 class Slot(NamedTuple):
@@ -406,9 +407,9 @@ class MakeToken(Edit, frozen=True):
     lifetime_ms: int = BROKERS_OWN
 
     @property
-    def target(self) -> changes.NewToken:
+    def target(self) -> NewToken:
         """The new token: one for each owner in a plan."""
-        return changes.NewToken(self.owner)
+        return NewToken(self.owner)
 
 
 class _TokenEdit(Edit, frozen=True):
@@ -416,9 +417,9 @@ class _TokenEdit(Edit, frozen=True):
     period_ms: int
 
     @property
-    def target(self) -> changes.TokenTarget:
+    def target(self) -> TokenTarget:
         """The token."""
-        return changes.TokenTarget(self.id)
+        return TokenTarget(self.id)
 
 
 class Renew(_TokenEdit, frozen=True):

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from console.model.changes import MadeToken, Outcome, Status, Target
+from console.model.changes import Outcome, ShownOnce, Status, Target
 from console.model.failure import Failure
 from console.model.numbers import time_of_day
 from console.model.snapshot import Snapshot
@@ -156,8 +156,8 @@ class ApplyReport(Struct, frozen=True):
     risks: tuple[Risk, ...] = ()
 
     @property
-    def made_tokens(self) -> tuple[MadeToken, ...]:
-        """The delegation tokens that were created. Their HMACs are only for the operator."""
+    def made(self) -> tuple[ShownOnce, ...]:
+        """The secrets of created entities, which are only for the operator."""
         outcomes = (outcome for result in self.results for outcome in result.outcomes)
         return tuple(outcome.made for outcome in outcomes if outcome.made is not None)
 

@@ -21,10 +21,6 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, Slot
 
-if TYPE_CHECKING:  # only some kinds of edits need these, so startup does not import them
-    from console.model.elections import UncleanElection
-    from console.model.transactions import SeenTransaction
-
 T = TypeVar("T")
 
 
@@ -40,26 +36,7 @@ UNREAD: Final = Unread.UNREAD
 if TYPE_CHECKING:
     from console.model.journal_lines import Place
 
-    Was = (
-        ConfigEntry
-        | float
-        | Acl
-        | cluster.Topic
-        | cluster.ScramCredential
-        | cluster.DelegationToken
-        | SeenTransaction
-        | cluster.Partition
-        | UncleanElection
-        | cluster.Reassignment
-        | cluster.ReplicaDir
-        | cluster.LogRange
-        | cluster.Broker
-        | cluster.QuorumReplica
-        | cluster.GroupOffset
-        | cluster.GroupPosition
-        | None
-        | Unread
-    )
+    Was = Struct | tuple[Any, ...] | float | Unread | None
 else:
     Was = Any
 """The state of an edit's target at staging, by the kind of edit: the key's whole entry (value, source, whether hidden,

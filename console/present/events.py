@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import groupby
 
 from console.model import changes
 from console.model.acl import Acl
@@ -10,7 +11,7 @@ from console.model.codes import BROKER, GROUP
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.numbers import Data
 from console.model.quota import QuotaEntity
-from console.plan.amounts import quota, utc_time
+from console.plan.amounts import quota
 from console.present import names
 from console.present.columns import OBJECT, SCREEN, Column, Columns, clock
 from console.present.names import HIDDEN, NOTHING, plural
@@ -28,18 +29,9 @@ MOST_NAMED = 8
 
 GROUPS: tuple[tuple[str, frozenset[Kind]], ...] = (
     ("all kinds", frozenset(Kind)),
-    (
-        "brokers, partitions",
-        frozenset({Kind.BROKER, Kind.CONTROLLER, Kind.VOTER, Kind.LEADER, Kind.ISR, Kind.REPLICAS}),
-    ),
-    ("topics, configs", frozenset({Kind.TOPIC, Kind.CONFIG})),
-    ("quotas, ACLs, users", frozenset({Kind.QUOTA, Kind.ACL, Kind.SCRAM, Kind.TOKEN})),
-    ("groups", frozenset({Kind.GROUP})),
+    *((name, frozenset(kinds)) for name, kinds in groupby(Kind, lambda kind: kind.about.shown_with)),
 )
 """Kinds of events that are shown together, by their name in the pane's head."""
-
-_BY_EDITS = frozenset({Kind.CONFIG, Kind.QUOTA, Kind.ACL, Kind.SCRAM, Kind.TOPIC, Kind.REPLICAS})
-"""Kinds that change only by a client's request; the others also change by themselves."""
 
 
 def what_text(event: Event) -> str:
@@ -55,24 +47,15 @@ def what_text(event: Event) -> str:
             return f"replicas of {_partitions(event)}"
         case Kind.CONTROLLER:
             return "active controller"
-        case Kind.VOTER:
-            return plural(event.units, "voter") if many else names.target(place.about)
         case Kind.BROKER if isinstance(place.about, changes.BrokerTarget):
             return f"broker {place.about.id}"
         case Kind.ACL if isinstance(place.about, Acl):
             acl = place.about
             word = f"{acl.permission.name.lower()} {acl.operation.name}"
             return plural(event.count, "ACL") if many else f"{clean(acl.principal)} {word}"
-        case Kind.SCRAM:
-            return plural(event.count, "SCRAM credential") if many else names.target(place.about)
-        case Kind.TOKEN:
-            return plural(event.count, "token") if many else names.target(place.about)
-        case Kind.TOPIC | Kind.GROUP if many:
-            return plural(event.units, place.kind.value) + (" members" if place.key == MEMBERS else "")
-        case Kind.TOPIC:
-            return names.target(place.about)
-        case Kind.GROUP:
-            return names.target(place.about) + (" members" if place.key == MEMBERS else "")
+        case kind if kind.about.one:
+            which = plural(event.units, kind.about.one) if many else names.target(place.about)
+            return which + (" members" if place.key == MEMBERS else "")
         case _:
             whose = names.target(place.about)
             if many and isinstance(place.about, ConfigResource):
@@ -119,16 +102,8 @@ def side(event: Event, value: str | None, *, exact: bool = False) -> str:
             return clean(value) if exact else "a topic" if value == event.was else "another topic"
         case Kind.TOPIC:
             return plural(int(value), "partition")
-        case Kind.SCRAM:
-            return f"{value} iterations"
-        case Kind.TOKEN:
-            return f"until {utc_time(int(value))}"
-        case Kind.LEADER:
-            return f"broker {value}"
-        case Kind.CONTROLLER:
-            return f"node {value}"
-        case _:
-            return clean(value)
+        case kind:
+            return clean(kind.about.value(value))
 
 
 def _short(key: str, value: str) -> str:
@@ -139,7 +114,7 @@ def who_text(event: Event) -> str:
     """Return the author of a change in the journal; ``not kac`` if only a request can have made it, else a dash."""
     if event.author is not None:
         return clean(event.author.who)
-    return NOT_KAC if event.kind in _BY_EDITS else NOTHING
+    return NOT_KAC if event.kind.about.by_requests else NOTHING
 
 
 def words(event: Event) -> str:
@@ -163,7 +138,7 @@ def details(event: Event) -> list[Line]:
         lines.append(
             [("Who: ", "muted"), (clean(event.author.who), "strong"), (f", change {event.author.number}", "muted")]
         )
-    elif event.kind in _BY_EDITS:
+    elif event.kind.about.by_requests:
         lines.append([("Who: the protocol does not say; not in this host's journal", "muted")])
     return lines
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from console.model.cluster import DelegationToken, ScramCredential
+from console.model.cluster import ScramCredential
 from console.model.codes import BROKER_LOGGER
 from console.model.config import ConfigEntry, ConfigSet
 from console.model.entity_types import EntityType, KnownKey, listed_alone
@@ -16,13 +17,14 @@ from console.model.numbers import time_of
 from console.model.parts import Part
 from console.model.quota import CLIENT_ID, IP, USER
 from console.model.snapshot import Snapshot
+from console.model.tokens import DelegationToken
 from console.plan.amounts import unit_of, utc_time
 from console.present import columns
 from console.present.acls import ACLS
 from console.present.brokers import BROKERS
 from console.present.groups import GROUPS
 from console.present.names import NOTHING, named
-from console.present.quorum import QUORUM
+from console.present.quorum import QUORUM, quorum_rows
 from console.present.quotas import QUOTAS
 from console.present.text import Line, clean
 from console.present.topics import TOPICS
@@ -269,21 +271,38 @@ def token_rows(snapshot: Snapshot) -> Iterator[DelegationToken]:
     return iter(snapshot.tokens.values())
 
 
-KINDS: Mapping[str, columns.Columns[Any]] = MappingProxyType(
+class Kind(NamedTuple):
+    """A kind of entities that `list` takes. A kind without rows is listed by a function of `console.answers.lists`."""
+
+    columns: columns.Columns[Any]
+    rows: Callable[[Snapshot], Iterable[Any]] | None = None
+    name: Callable[[Any], str | None] = lambda row: row.name
+    """The name of a row, which a GLOB has to match."""
+    parts: tuple[Part, ...] = ()
+    """The parts of the snapshot whose failures are reported below the table."""
+
+
+def _resources(type_: EntityType) -> Kind:
+    """Return the kind of a type that has only configs."""
+    rows = partial(resource_rows, type_=type_)
+    return Kind(_resource_columns(type_), rows, parts=(Part.CONFIGS, Part.RESOURCES))
+
+
+KINDS: Mapping[str, Kind] = MappingProxyType(
     {
-        "topics": TOPICS,
-        "brokers": BROKERS,
-        "quorum": QUORUM,
-        "users": USERS,
-        "clients": CLIENTS,
-        "ips": IPS,
-        "quotas": QUOTAS,
-        "acls": ACLS["principal"],
-        "groups": GROUPS,
-        "loggers": LOGGERS,
-        **{each.plural: _resource_columns(each) for each in listed_alone()},
-        "scram": SCRAM,
-        "tokens": TOKENS,
+        "topics": Kind(TOPICS),
+        "brokers": Kind(BROKERS),
+        "quorum": Kind(QUORUM, quorum_rows, lambda row: str(row.replica.id), (Part.QUORUM,)),
+        "users": Kind(USERS, user_rows, lambda row: row.user, (Part.QUOTAS, Part.SCRAM, Part.ACLS)),
+        "clients": Kind(CLIENTS, client_rows, parts=(Part.QUOTAS,)),
+        "ips": Kind(IPS, ip_rows, parts=(Part.QUOTAS,)),
+        "quotas": Kind(QUOTAS),
+        "acls": Kind(ACLS["principal"]),
+        "groups": Kind(GROUPS),
+        "loggers": Kind(LOGGERS, logger_rows, lambda row: row.entry.name, (Part.CONFIGS,)),
+        **{each.plural: _resources(each) for each in listed_alone()},
+        "scram": Kind(SCRAM, scram_rows, lambda row: row.user, (Part.SCRAM,)),
+        "tokens": Kind(TOKENS, token_rows, lambda row: row.id, (Part.TOKENS,)),
     }
 )
 
@@ -291,4 +310,4 @@ KINDS: Mapping[str, columns.Columns[Any]] = MappingProxyType(
 def filter_names(kind: str) -> tuple[str, ...]:
     """Return the keys that ``KEY=VALUE`` of `list` accepts for a kind, without configs; empty for an unknown kind."""
     known = KINDS.get(kind)
-    return () if known is None else tuple(column.name for column in known.of("filter"))
+    return () if known is None else tuple(column.name for column in known.columns.of("filter"))

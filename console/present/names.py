@@ -90,34 +90,10 @@ def target(what: changes.Target) -> str:
             return quota_entity(what)
         case Acl():
             return acl(what)
-        case changes.ScramUser():
-            return f"scram {clean(what.user)} {what.mechanism.label}"
-        case changes.NewToken():
-            return f"a token of {clean(what.owner)}" if what.owner else "a token"
-        case changes.TokenTarget():
-            return f"token {clean(what.id)}"
-        case changes.TopicTarget():
-            return f"topic {clean(what.name)}"
         case changes.PartitionTarget():
             return f"leader of {partition(what.topic, what.number)}"
-        case changes.MoveTarget():
-            return f"move of {partition(what.topic, what.number)}"
-        case changes.ReplicaTarget():
-            return f"replica of {partition(what.topic, what.number)} on broker {what.broker}"
-        case changes.LogTarget():
-            return f"records of {partition(what.topic, what.number)}"
-        case changes.ProducerTarget():
-            return f"producer {what.producer_id} on {partition(what.topic, what.number)}"
-        case changes.GroupTarget():
-            return f"group {spoken(what.name)}"
-        case changes.GroupOffsetTarget():
-            return f"group {spoken(what.group)} {partition(what.topic, what.number)}"
-        case changes.BrokerTarget():
-            return f"registration of broker {what.id}"
-        case changes.FeatureTarget():
-            return f"feature {clean(what.name)}"
-        case changes.VoterTarget():
-            return f"voter {what.id} with directory {clean(what.directory_id) or 'unknown'}"
+        case _:
+            return clean(what.title)
 
 
 def partition(topic: str, number: int) -> str:

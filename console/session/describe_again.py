@@ -23,6 +23,7 @@ from console.model.snapshot import Snapshot, TopicPartition, with_scram
 from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
 from console.session import snapshot_reader
+from console.session.parts import LISTED
 from console.session.snapshot_reader import Client, Learned
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def touched(edits: Iterable[Edit]) -> Targets:
     targets |= dict.fromkeys(Home(name) for name in homes if name not in described)
     by_type: dict[type, list[Any]] = {type_: [] for type_ in READERS}
     for target in targets:
-        by_type[type(target)].append(target)
+        by_type.setdefault(type(target), []).append(target)
     return {type_: tuple(mine) for type_, mine in by_type.items() if mine}
 
 
@@ -73,7 +74,7 @@ async def describe_again(client: Client, context: Context, known: Snapshot, edit
     """
     what = touched(edits)
     # At once: a change of another client between reading and sending goes unnoticed.
-    updates = await asyncio.gather(*(READERS[type_](client, known, targets) for type_, targets in what.items()))
+    updates = await asyncio.gather(*(reader(type_)(client, known, targets) for type_, targets in what.items()))
     # Last, so that the check also covers the reads before it.
     cluster = await snapshot_reader.describe_same_cluster(client, context, known)
     at = datetime.now(UTC)
@@ -216,7 +217,7 @@ async def _scram(client: Client, _known: Snapshot, targets: Sequence[changes.Scr
 async def _whole(part: Part, client: Client, _known: Snapshot, _targets: Sequence[changes.Target]) -> Learned:
     """Read a part that one operation describes; it is unread if the brokers may refuse it, and do."""
     reading = snapshot_reader.read_listed(client, part)
-    read = await (_allowed(reading) if snapshot_reader.LISTED[part].may_be_refused else reading)
+    read = await (_allowed(reading) if LISTED[part].may_be_refused else reading)
     return read or (lambda snapshot, at: _marked(snapshot, part, read=False, at=at))
 
 
@@ -327,8 +328,6 @@ READERS: Mapping[type, TargetReader] = {
     QuotaEntity: _quotas,
     Acl: _acls,
     changes.ScramUser: _scram,
-    changes.NewToken: partial(_whole, Part.TOKENS),
-    changes.TokenTarget: partial(_whole, Part.TOKENS),
     changes.PartitionTarget: _leaders,
     changes.MoveTarget: _moves,
     changes.ReplicaTarget: _dirs,
@@ -337,7 +336,12 @@ READERS: Mapping[type, TargetReader] = {
     changes.GroupOffsetTarget: _groups,
     changes.BrokerTarget: _brokers,
     changes.ProducerTarget: _transactions,
-    changes.FeatureTarget: partial(_whole, Part.FEATURES),
     changes.VoterTarget: _voters,
 }
-"""Type of target -> its reader. The results of earlier entries update a snapshot first."""
+"""Type of target -> its reader; for other types, the part that shows them is read as a whole. The results of earlier
+entries update a snapshot first."""
+
+
+def reader(type_: Any) -> TargetReader:
+    """Return the reader of a type of targets."""
+    return READERS.get(type_) or partial(_whole, type_.part)

@@ -19,7 +19,7 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.present.names import plural
 from console.session import scheduler
-from console.session.parts import FOR_EVENTS, FOR_SCREEN
+from console.session.parts import FOR_EVENTS, FOR_SCREEN, PACES
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -69,7 +69,6 @@ class EventReads(scheduler.Scheduler):
         own: dict[Part, Callable[[], Awaitable[None]]] = {
             Part.VERSIONS: self._read_versions,
             Part.QUOTAS: self._read_quotas,
-            Part.TOKENS: self._read_tokens,
             Part.RESOURCES: self._list,
             Part.CONFIGS: self._read_configs,
         }
@@ -77,7 +76,7 @@ class EventReads(scheduler.Scheduler):
         for part, every in self._every.items():
             if at_controllers and not part.about.at_controllers:
                 continue  # controllers know nothing else that changes
-            read = own.get(part) or partial(self._session.read_whole, part)
+            read = own.get(part) or partial(self._read_whole, part)
             if part is Part.CONFIGS:
                 every = scheduler.STEP
                 yield scheduler.Scheduled(
@@ -106,11 +105,10 @@ class EventReads(scheduler.Scheduler):
         if not self._session.snapshot.quotas_sparse:
             await self._session.poll_quotas()
 
-    async def _read_tokens(self) -> None:
-        """Read the delegation tokens once a view has read them: most clusters have none, and a connection without a
-        login sees none."""
-        if Part.TOKENS in self._session.snapshot.read_at:
-            await self._session.read_whole(Part.TOKENS)
+    async def _read_whole(self, part: Part) -> None:
+        """Read a part; a rare one only once a view has read it."""
+        if not PACES[part].is_rare or part in self._session.snapshot.read_at:
+            await self._session.read_whole(part)
 
     async def _list(self) -> None:
         """List the groups and other resources with configs."""

@@ -62,24 +62,9 @@ def _edit_back(event: Event, place: Place, known: Snapshot) -> edits.Edit | NoEd
 
 
 def _no_way_back(event: Event) -> str:
-    match event.kind:
-        case Kind.SCRAM:
-            return "the old password is unknown: `scram set` sets a new one"
-        case Kind.TOKEN if event.became is None:
-            return "a token that is gone is gone: `token create` makes another one"
-        case Kind.TOKEN:
-            return "`token expire` ends it, `token renew` has it expire later"
-        case Kind.TOPIC if event.became is None or event.place.key == ID:
-            return "a deleted topic's records are gone: `create topic` makes an empty one"
-        case Kind.TOPIC if event.was is None:
-            return "`delete topic` deletes it, with all its records"
-        case Kind.TOPIC:
-            return "partitions can't be taken away again"
-        case Kind.VOTER:
-            return "`add voter` lets it vote again, while it runs"
-        case Kind.LEADER:
-            return "leaders are elected: `elect preferred` in Topics"
-        case Kind.REPLICAS:
-            return "`move` puts replicas on other brokers"
-        case _:
-            return "no request of a client made this change"
+    about = event.kind.about
+    if about.once_gone and (event.became is None or event.place.key == ID):
+        return about.once_gone
+    if event.kind is Kind.TOPIC and event.was is None:
+        return "`delete topic` deletes it, with all its records"
+    return about.no_way_back

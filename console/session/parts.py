@@ -1,12 +1,14 @@
-"""The interval of each part's reads: while events are followed, on the screen next to its panes, and for triage."""
+"""How each part is read. The interval of its reads: while events are followed, on the screen next to its panes, and for
+triage; and the operation that reads it, if that is a single one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from console.model.parts import Part
-from console.session.scheduler import Pace
+from console.model.snapshot import Snapshot, with_scram
 
 
 class Paces(NamedTuple):
@@ -21,6 +23,9 @@ class Paces(NamedTuple):
     """Parts that triage reads before its first read of this one."""
     within: float | None = None
     """Most seconds for a read of triage; None: as long as the client allows."""
+    is_rare: bool = False
+    """Whether most clusters have none of it, and brokers show none to a connection without its own login. Events read
+    it only once a view has read it; triage reads it no more once the brokers refuse."""
 
 
 SHORT_SECONDS = 6.0
@@ -48,7 +53,7 @@ PACES: Mapping[Part, Paces] = {
     Part.QUOTAS: Paces(20.0, 20.0, 30.0, after=_LATER),
     Part.ACLS: Paces(20.0, 20.0, 10.0, after=_LATER),
     Part.SCRAM: Paces(30.0, 30.0, 10.0, after=_LATER),
-    Part.TOKENS: Paces(30.0, 30.0, 60.0, after=_LATER),
+    Part.TOKENS: Paces(30.0, 30.0, 60.0, after=_LATER, is_rare=True),
     Part.RESOURCES: Paces(events=50.0, screen=50.0),
     Part.VIEWS: Paces(triage=2.0, after=_LATER),
     Part.AUTHORS: Paces(triage=1.0, after=_LATER),
@@ -62,8 +67,23 @@ FOR_EVENTS = {part: each.events for part, each in PACES.items() if each.events i
 FOR_SCREEN = {part: each.screen for part, each in PACES.items() if each.screen is not None}
 
 
-def triage_pace(paces: Paces) -> Pace:
-    """Return the pace of a part for triage. A part that took t seconds twice in a row is not read again for 20 t, at
-    most a minute; small ones do not rest.
-    """
-    return Pace(paces.triage or 0.0, rest=0.0 if paces.within else 20.0, longest_rest=60.0, from_begin=True, first=0.0)
+class Listed(NamedTuple):
+    """A part that one operation describes and that has no other state."""
+
+    module: str
+    """A module of `console.admin`, imported when the part is first read."""
+    operation: str
+    enter: Callable[[Snapshot, Any, datetime], Snapshot] | None = None
+    """Enters the response into a snapshot, with its time; None: unchanged, as the part."""
+    may_be_refused: bool = True
+    """Whether a refusal by the brokers is a failure of the part, and no error of the read."""
+
+
+LISTED: Mapping[Part, Listed] = {
+    Part.VERSIONS: Listed("cluster", "describe_versions", may_be_refused=False),
+    Part.REASSIGNMENTS: Listed("partitions", "list_reassignments"),
+    Part.SCRAM: Listed("scram", "describe_scram", with_scram),
+    Part.TOKENS: Listed("tokens", "describe_tokens"),
+    Part.FEATURES: Listed("features", "describe_features", may_be_refused=False),
+}
+"""The parts that one operation reads."""

@@ -14,7 +14,7 @@ from console.model.parts import Part
 from console.model.quota import QuotaEntity, filter_for_entity
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit
-from console.session.describe_again import READERS, SINGLY, Home, touched
+from console.session.describe_again import SINGLY, Home, reader, touched
 from console.session.snapshot_reader import Refused, read_quotas_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
             elif type_ is ScramUser:
                 await session.read_whole(Part.SCRAM)
             elif type_ is not Home:  # a topic that edits do not change is not read
-                session.learn(await READERS[type_](session.client, session.snapshot, targets))
+                session.learn(await reader(type_)(session.client, session.snapshot, targets))
     except (AdminError, Refused) as error:
         log.warning("could not read again what was touched: %s", error.failure)
 

@@ -27,6 +27,7 @@ from console.model.name_order import in_order
 from console.model.observed_logs import LogOffsets, Newest, Place, logs_after, without_logs
 from console.model.parts import Part
 from console.model.snapshot import with_acls
+from console.session.parts import PACES
 from console.session.request_log_tail import RequestLogTails
 from console.session.snapshot_reader import all_acls, read_listed, read_replica_logs
 from console.triage.facts import Facts, opened
@@ -83,7 +84,8 @@ class SlowPolls:
         self._stood_at = 0.0
         self._newest_at: dict[Place, float] = {}
         self._next_broker = 0
-        self._refused = set() if self._may_ask_for_tokens() else {Part.TOKENS}
+        rare = {part for part, paces in PACES.items() if paces.is_rare}
+        self._refused: set[Part] = set() if self._has_own_login() else {*rare}
         self._next_topic = ""
         self._known: Mapping[str, Topic] = {}
         self._changed_at: dict[str, float] = {}
@@ -97,8 +99,8 @@ class SlowPolls:
             Part.REPLICA_LOGS: self._read_leaderless,
             Part.QUOTAS: session.poll_quotas,
             Part.ACLS: self._read_acls,
-            Part.TOKENS: partial(self._read_quietly, Part.TOKENS),
             Part.SCRAM: partial(self._read_quietly, Part.SCRAM),
+            **{part: partial(self._read_quietly, part) for part in rare},
             Part.VIEWS: self._read_views,
             Part.AUTHORS: self._read_authors,
         }
@@ -119,8 +121,7 @@ class SlowPolls:
         if Part.ACLS not in before.read_at:  # later changes have an author
             self._settings = with_acls(before, known.acls, known.read_at[Part.ACLS])
 
-    def _may_ask_for_tokens(self) -> bool:
-        """Return whether this connection has its own login, without which brokers return no tokens."""
+    def _has_own_login(self) -> bool:
         settings = self._session.context.settings
         if settings.sasl is not None:
             return "tokenauth" not in settings.sasl.options

@@ -34,6 +34,7 @@ from console.model.parts import Part
 from console.model.quorum import known_voters, voters_text
 from console.model.rates import with_dirs
 from console.model.snapshot import Snapshot, TopicPartition
+from console.session.parts import LISTED
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -719,27 +720,6 @@ async def read_transactions(client: Client, places: Sequence[TopicPartition]) ->
     return lambda known, at: refresh.with_failures(
         refresh.with_transactions(known, places, poll, at), Part.TRANSACTIONS, failures
     )
-
-
-class Listed(NamedTuple):
-    """A part that one operation describes and that has no other state."""
-
-    module: str
-    """A module of `console.admin`, imported when the part is first read."""
-    operation: str
-    enter: Callable[[Snapshot, Any, datetime], Snapshot] | None = None
-    """Enters the response into a snapshot, with its time; None: unchanged, as the part."""
-    may_be_refused: bool = True
-    """Whether a refusal by the brokers is a failure of the part, and no error of the read."""
-
-
-LISTED: Mapping[Part, Listed] = {
-    Part.VERSIONS: Listed("cluster", "describe_versions", may_be_refused=False),
-    Part.REASSIGNMENTS: Listed("partitions", "list_reassignments"),
-    Part.SCRAM: Listed("scram", "describe_scram", refresh.with_scram),
-    Part.TOKENS: Listed("tokens", "describe_tokens"),
-    Part.FEATURES: Listed("features", "describe_features", may_be_refused=False),
-}
 
 
 async def read_listed(client: Client, part: Part) -> Learned:

@@ -162,23 +162,22 @@ class TerminalFront(Struct):
     def report(self, report: ApplyReport) -> None:
         """Print the result of an apply."""
         self.show(report)
-        self._show_tokens(report)
+        self._show_once(report)
         if report.unrecorded is not None:
             from console.present.failures import failure_text
 
             self.say(f"the journal does not say how it went: {failure_text(report.unrecorded)}")
 
-    def _show_tokens(self, report: ApplyReport) -> None:
-        """Print the HMACs of new tokens, once, and only to a terminal."""
+    def _show_once(self, report: ApplyReport) -> None:
+        """Print the secrets of new entities, once, and only to a terminal."""
         from console.present.text import clean
 
-        for token_id, hmac in report.made_tokens:
-            name = clean(token_id, 80)
+        for made in report.made:
+            which, what = f"{made.entity} {clean(made.id, 80)}", made.what
             if self.operator.answers:
-                self.say(f"token {name} has the HMAC {clean(hmac.reveal(), 200)}: it is shown this once")
+                self.say(f"{which} has the {what} {clean(made.secret.reveal(), 200)}: it is shown this once")
             else:
-                how = "kafka-delegation-tokens --describe has it, too"
-                self.say(f"token {name} was made; its HMAC is shown on a terminal alone ({how})")
+                self.say(f"{which} was made; its {what} is shown on a terminal alone ({made.elsewhere}, too)")
 
 
 def _asked(typed: Typed) -> str:

@@ -23,8 +23,8 @@ from console.model.snapshot import Snapshot
 from console.session.former_changes import any_journal
 from console.session.journal_access import in_journal
 from console.session.own_throttles import OwnThrottles
-from console.session.parts import PACES, SHORT_SECONDS, triage_pace
-from console.session.scheduler import Scheduled, Scheduler, happens, read_ago
+from console.session.parts import PACES, SHORT_SECONDS, Paces
+from console.session.scheduler import Pace, Scheduled, Scheduler, happens, read_ago
 from console.session.slow_polls import SlowPolls
 from console.session.snapshot_reader import Refused, read_log_starts
 from console.triage.symptoms import Poll
@@ -96,7 +96,7 @@ class Poller(Scheduler):
             if part in own or part is not Part.REQUEST_LOGS:
                 read = own.get(part) or partial(self._session.read_whole, part)
                 shared = part not in own and not part.about.by_members
-                yield Scheduled(part, triage_pace(paces), read, after, paces.within, is_shared=shared)
+                yield Scheduled(part, _pace(paces), read, after, paces.within, is_shared=shared)
 
     async def __aenter__(self) -> Poller:
         return self
@@ -316,3 +316,10 @@ def _behind(snapshot: Snapshot, groups: Iterable[str]) -> dict[tuple[str, int], 
         if each.lag > 0
     }
     return dict(sorted(ends.items()))
+
+
+def _pace(paces: Paces) -> Pace:
+    """Return the pace of a part. A part that took t seconds twice in a row is not read again for 20 t, at
+    most a minute; small ones do not rest.
+    """
+    return Pace(paces.triage or 0.0, rest=0.0 if paces.within else 20.0, longest_rest=60.0, from_begin=True, first=0.0)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,27 +24,109 @@ from console.model.numbers import commas, long_number
 from console.model.parts import Part
 from console.model.quota import QuotaEntity, QuotaValues
 from console.model.snapshot import Snapshot
+from console.model.tokens import TokenTarget
+from console.plan.amounts import utc_time
 from console.triage.config_changes import config_differences
 from console.triage.facts import Author
 from console.triage.severity import Severity
 
 
+class About(NamedTuple):
+    """The description of a kind of events."""
+
+    shown_with: str
+    """The kinds that a pane shows together, by the name in its head."""
+    part: Part | None = None
+    """The part of a snapshot that shows it; None: its places have times for themselves."""
+    one: str = ""
+    """Its target in a count, in the singular; empty if lines name its places in another way."""
+    value: Callable[[str], str] = str
+    """A value as text in a line."""
+    own_values: bool = False
+    """Whether targets that change in the same way have different values: partition counts, times."""
+    by_requests: bool = False
+    """Whether it changes only by a client's request, and not also by itself."""
+    no_way_back: str = "no request of a client made this change"
+    """Why no edit reverts it, if none does."""
+    once_gone: str = ""
+    """The same for a target that is gone, or was created again; empty: as above."""
+
+
+_NODES, _TOPICS, _ACCESS = "brokers, partitions", "topics, configs", "quotas, ACLs, users"
+
+
 class Kind(StrEnum):
     """The kind of an event."""
 
-    BROKER = "broker"
-    CONTROLLER = "controller"
-    VOTER = "voter"
-    LEADER = "leader"
-    ISR = "isr"
-    REPLICAS = "replicas"
-    TOPIC = "topic"
-    CONFIG = "config"
-    QUOTA = "quota"
-    ACL = "acl"
-    SCRAM = "scram"
-    TOKEN = "token"  # noqa: S105
-    GROUP = "group"
+    about: About
+
+    def __new__(cls, name: str, about: About) -> Self:
+        """Create a member from a row below."""
+        kind = str.__new__(cls, name)
+        kind._value_ = name
+        kind.about = about
+        return kind
+
+    BROKER = "broker", About(_NODES, Part.CLUSTER)
+    CONTROLLER = "controller", About(_NODES, Part.QUORUM, value="node {}".format)
+    VOTER = (
+        "voter",
+        About(_NODES, Part.QUORUM, "voter", no_way_back="`add voter` lets it vote again, while it runs"),
+    )
+    LEADER = (
+        "leader",
+        About(
+            _NODES,
+            Part.TOPICS,
+            value="broker {}".format,
+            no_way_back="leaders are elected: `elect preferred` in Topics",
+        ),
+    )
+    ISR = "isr", About(_NODES, Part.TOPICS)
+    REPLICAS = (
+        "replicas",
+        About(_NODES, Part.TOPICS, by_requests=True, no_way_back="`move` puts replicas on other brokers"),
+    )
+    TOPIC = (
+        "topic",
+        About(
+            _TOPICS,
+            Part.TOPICS,
+            "topic",
+            own_values=True,
+            by_requests=True,
+            no_way_back="partitions can't be taken away again",
+            once_gone="a deleted topic's records are gone: `create topic` makes an empty one",
+        ),
+    )
+    CONFIG = "config", About(_TOPICS, by_requests=True)
+    QUOTA = "quota", About(_ACCESS, Part.QUOTAS, by_requests=True)
+    ACL = "acl", About(_ACCESS, Part.ACLS, by_requests=True)
+    SCRAM = (
+        "scram",
+        About(
+            _ACCESS,
+            Part.SCRAM,
+            "SCRAM credential",
+            "{} iterations".format,
+            own_values=True,
+            by_requests=True,
+            no_way_back="the old password is unknown: `scram set` sets a new one",
+        ),
+    )
+    TOKEN = (
+        "token",
+        About(
+            _ACCESS,
+            Part.TOKENS,
+            "token",
+            lambda value: f"until {utc_time(int(value))}",
+            own_values=True,
+            no_way_back="`token expire` ends it, `token renew` has it expire later",
+            once_gone="a token that is gone is gone: `token create` makes another one",
+        ),
+    )
+    GROUP = "group", About("groups", Part.GROUPS, "group")
 
 
 UP, FENCED, PRESENT, IN_SYNC, VOTES = "up", "fenced", "present", "in", "votes"
@@ -243,7 +325,7 @@ def _token_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     for id_, *both in differing(old.tokens, new.tokens):
         before, after = (None if token is None else str(token.expires) for token in both)
         if before != after:
-            yield Difference(Place(Kind.TOKEN, changes.TokenTarget(id_)), before, after)
+            yield Difference(Place(Kind.TOKEN, TokenTarget(id_)), before, after)
 
 
 def _groups_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
@@ -348,8 +430,8 @@ def _sort(each: Difference) -> tuple[object, ...]:
     """Return the common properties of differences that can be one event."""
     place = each.place
     match place.kind:
-        case Kind.TOPIC | Kind.SCRAM | Kind.TOKEN:
-            return place.kind, place.key, each.was is None, each.became is None
+        case kind if kind.about.own_values:
+            return kind, place.key, each.was is None, each.became is None
         case Kind.REPLICAS:
             return (place.kind,)
         case Kind.CONFIG:
@@ -395,23 +477,6 @@ def _event(mine: Sequence[Difference], old: Snapshot, new: Snapshot, at: datetim
     )
 
 
-_PARTS = {
-    Kind.BROKER: Part.CLUSTER,
-    Kind.CONTROLLER: Part.QUORUM,
-    Kind.VOTER: Part.QUORUM,
-    Kind.LEADER: Part.TOPICS,
-    Kind.ISR: Part.TOPICS,
-    Kind.REPLICAS: Part.TOPICS,
-    Kind.TOPIC: Part.TOPICS,
-    Kind.QUOTA: Part.QUOTAS,
-    Kind.ACL: Part.ACLS,
-    Kind.SCRAM: Part.SCRAM,
-    Kind.TOKEN: Part.TOKENS,
-    Kind.GROUP: Part.GROUPS,
-}
-"""The part of a snapshot that shows a kind; configs have a time for each resource."""
-
-
 def seen_between(place: Place, old: Snapshot, new: Snapshot, at: datetime) -> tuple[datetime | None, datetime]:
     """Return the time of the last read of the value before, None if unknown, and of the first read of the one after,
     UTC.
@@ -421,9 +486,10 @@ def seen_between(place: Place, old: Snapshot, new: Snapshot, at: datetime) -> tu
     if place.kind is Kind.GROUP and place.key == MEMBERS and isinstance(place.about, changes.GroupTarget):
         trend = old.lag_trends.get(place.about.name)  # a listing has no members
         return datetime.fromtimestamp(trend.last.at, UTC) if trend is not None else None, at
-    since = old.read_at.get(_PARTS[place.kind])
+    part = place.kind.about.part or Part.CONFIGS
+    since = old.read_at.get(part)
     # A part that is read in pieces keeps the time of its last complete read.
-    until = new.read_at.get(_PARTS[place.kind], at)
+    until = new.read_at.get(part, at)
     return since, until if since is None or until > since else at
 
 

@@ -37,7 +37,7 @@ from console.tui.navigator import Navigator
 from console.tui.panes import make_view
 from console.tui.panes.view import View, bindings
 from console.tui.past import Journal, OpenLake
-from console.tui.places import Place, pane, pane_named, part_titled
+from console.tui.places import Place, pane, part_titled, view_place
 from console.tui.polling import ClusterLost, ClusterReached, FirstReads, Polling
 from console.tui.reading import Reading, SessionChanged, StatusMessage
 from console.tui.text_lines import MessageLine, TextLines
@@ -109,7 +109,7 @@ class Console(KeysInOrder["Context"]):
         self.body = Container(id="body")
         first = pane(PANE_NAMES.index(settings.start_pane) + 1)
         if session.context.settings.controllers:
-            first = pane_named(keymap.BROKERS)._replace(view=keymap.QUORUM)
+            first = view_place(keymap.QUORUM)
         self.navigator = Navigator(first, self._make_view, self.body, self._leave_place, self._enter_place)
         self.keys = self.KEYS(self.cluster, self.navigator, settings.keys)
         self.frame = self.FRAME(self.cluster, self.navigator, self.keys, self.journal, self.message_line)
@@ -225,7 +225,8 @@ class Console(KeysInOrder["Context"]):
         self.message_line.say(text, "muted")
 
     async def action_do(self, action: str) -> None:
-        """Run a key's action: the method ``do_ID`` of the first receiver that has it; or say why the key is inactive.
+        """Run a key's action: the method ``do_ID`` of the first receiver that has it, else open the view of that name;
+        or say why the key is inactive.
 
         Args:
             action: id of a key in `keymap`. An id that the current view does not have does nothing.
@@ -240,8 +241,10 @@ class Console(KeysInOrder["Context"]):
             await self.navigator.goto(pane(keymap.PANE_KEYS.index(action) + 1))
             return
         name = f"do_{action.replace('-', '_')}"
-        carry_out = next(getattr(who, name) for who in self._receivers() if hasattr(who, name))
-        if inspect.isawaitable(done := carry_out()):
+        carry_out = next((getattr(who, name) for who in self._receivers() if hasattr(who, name)), None)
+        if carry_out is None:
+            await self.navigator.goto(view_place(action))
+        elif inspect.isawaitable(done := carry_out()):
             await done
         self.frame.write_footer()
 

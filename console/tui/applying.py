@@ -202,8 +202,9 @@ class Applying:
         """Show the outcome on the message line, and read the journal again if something was sent."""
         self.last = report
         text, meaning = report_text(report, "applied")
-        for token_id, hmac in report.made_tokens:
-            text += f"; token {clean(token_id, 80)} has the HMAC {clean(hmac.reveal(), 200)}, shown this once"
+        for made in report.made:
+            secret = f"{made.what} {clean(made.secret.reveal(), 200)}"
+            text += f"; {made.entity} {clean(made.id, 80)} has the {secret}, shown this once"
         self._app.post_message(StatusMessage(text, meaning))
         if report.sent and self._app.is_running:
             self._journal.read()

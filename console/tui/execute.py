@@ -36,7 +36,7 @@ from console.present.text import Line
 from console.session.reading import read_needs
 from console.tui import keymap
 from console.tui.keep_record import keep_record
-from console.tui.places import PANES, pane_named, records_in
+from console.tui.places import pane_named, records_in, view_place
 from console.tui.plan_script import RUNBOOK, runbook_lines
 from widgets.row_table import BadQuery, parse_query
 
@@ -222,18 +222,6 @@ class Executor:
         return answer_
 
     async def _view(self, name: str, text: str) -> None:
-        if name == keymap.TRANSACTIONS:
-            await self._navigator.show_transactions(None)
-            self._filter(text)
-            return
-        if name == keymap.TOKENS:
-            await self._navigator.do_tokens()
-            self._filter(text)
-            return
-        if name == keymap.MOVES:
-            await self._navigator.do_moves()
-            self._filter(text)
-            return
         if name == keymap.FIND:
             if not text:
                 raise CommandError("find needs a text, for example: find orders", "")
@@ -243,14 +231,12 @@ class Executor:
                 raise CommandError(str(error), "") from None
             await self._navigator.goto(self._navigator.view.place._replace(view=keymap.FIND, about=text))
             return
-        if name not in PANES:
-            raise CommandError(f"there is no pane {name} yet", "")
         selected = self._navigator.view.targets()
         if name == keymap.ENTITIES and selected and isinstance(selected[0], ConfigResource):
             # The configs of the selected entity, as in the verb's help.
             self._navigator.open_resource(selected[0])
             return
-        await self._navigator.goto(pane_named(name))
+        await self._navigator.goto(view_place(name))
         self._filter(text)
 
     def _filter(self, text: str) -> None:

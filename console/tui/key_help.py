@@ -124,32 +124,6 @@ def _help_line(sign: str, text: str, why_not: str) -> Line:
     return line
 
 
-_VIEWS = (
-    (keymap.EVERYWHERE, "Everywhere"),
-    (keymap.BROKERS, "Brokers"),
-    (keymap.TOPICS, "Topics"),
-    (keymap.TOPIC, "The partitions of a topic"),
-    (keymap.ENTITIES, "Everything that has configs"),
-    (keymap.CONFIGS, "The configs of an entity"),
-    (keymap.QUOTAS, "Quotas"),
-    (keymap.ACLS, "ACLs"),
-    (keymap.GROUPS, "Groups"),
-    (keymap.GROUP, "The lag of a group"),
-    (keymap.PLAN, "The plan"),
-    (keymap.HISTORY, "History"),
-    (keymap.DRIFT, "Drift"),
-    (keymap.USAGE, "Usage"),
-    (keymap.RECORDS, "Records"),
-    (keymap.TRANSACTIONS, "Transactions"),
-    (keymap.TOKENS, "Delegation tokens"),
-    (keymap.MOVES, "Moves"),
-    (keymap.OVERVIEW, "The overview"),
-    (keymap.QUORUM, "The quorum"),
-    (keymap.FEATURES, "Features"),
-    (keymap.NOW, "What is wrong now"),
-    (keymap.EVENTS, "What changed"),
-    (keymap.FIND, "What was found"),
-)
 _INTRODUCTION = """\
 # Keys
 
@@ -172,7 +146,7 @@ def keys_page() -> str:
 def _page() -> Iterator[str]:
     yield _INTRODUCTION
     yield from _table("Moving", ((f"`{keys}`", text, "") for keys, text in MOTIONS))
-    for view, title in _VIEWS:
+    for view, (title, _) in keymap.VIEWS.items():
         rows = [(f"`{signs(key.keys)}`", _sentence(key), f"`{key.id}`") for key in keymap.KEYS if view in key.where]
         if rows:
             yield from _table(title, iter(rows))
@@ -190,8 +164,8 @@ def _page() -> Iterator[str]:
 
 def _sorting() -> Iterator[tuple[str, str, str]]:
     """Yield the sort keys, view by view."""
-    for view, title in _VIEWS[1:]:
-        columns = sort_columns(view)
+    for view, (title, _) in keymap.VIEWS.items():
+        columns = sort_columns(view) if view != keymap.EVERYWHERE else []
         if columns:
             yield ", ".join(f"`{column.sort_key}` {column.label.lower()}" for column in columns), title, ""
 

@@ -22,6 +22,33 @@ TOKENS = "tokens"
 MOVES = "moves"
 FIND = "find"
 OVERVIEW = "overview"
+VIEWS = {
+    EVERYWHERE: ("Everywhere", ""),
+    BROKERS: ("Brokers", BROKERS),
+    TOPICS: ("Topics", TOPICS),
+    TOPIC: ("The partitions of a topic", TOPICS),
+    ENTITIES: ("Everything that has configs", ENTITIES),
+    CONFIGS: ("The configs of an entity", ENTITIES),
+    QUOTAS: ("Quotas", QUOTAS),
+    ACLS: ("ACLs", ACLS),
+    GROUPS: ("Groups", GROUPS),
+    GROUP: ("The lag of a group", GROUPS),
+    PLAN: ("The plan", PLAN),
+    HISTORY: ("History", HISTORY),
+    DRIFT: ("Drift", DRIFT),
+    USAGE: ("Usage", USAGE),
+    RECORDS: ("Records", TOPICS),
+    TRANSACTIONS: ("Transactions", TOPICS),
+    TOKENS: ("Delegation tokens", ACLS),
+    MOVES: ("Moves", TOPICS),
+    OVERVIEW: ("The overview", NOW),
+    QUORUM: ("The quorum", BROKERS),
+    FEATURES: ("Features", BROKERS),
+    NOW: ("What is wrong now", NOW),
+    EVENTS: ("What changed", EVENTS),
+    FIND: ("What was found", ""),
+}
+"""The views: name -> its title in docs/keys.md, and the pane that has it; ``""`` if each pane may have it."""
 
 
 class Key(NamedTuple):

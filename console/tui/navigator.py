@@ -11,6 +11,7 @@ from console.model import changes
 from console.model.acl import Acl
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource, topic_resource
+from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.tui import keymap, places
 from console.tui.panes.view import View
@@ -113,17 +114,13 @@ class Navigator:
             case Acl():
                 self._start(places.pane_named(keymap.ACLS))
             case changes.GroupTarget(name=group) | changes.GroupOffsetTarget(group=group):
-                self._start(places.pane_named(keymap.GROUPS)._replace(view=keymap.GROUP, about=group))
+                self._start(places.view_place(keymap.GROUP)._replace(about=group))
             case changes.LogTarget(topic=topic):
-                self._start(places.pane_named(keymap.TOPICS)._replace(view=keymap.TOPIC, about=topic_resource(topic)))
+                self._start(places.view_place(keymap.TOPIC)._replace(about=topic_resource(topic)))
             case changes.BrokerTarget():
                 self._start(places.pane_named(keymap.BROKERS))
-            case changes.FeatureTarget():
-                self._start(places.pane_named(keymap.BROKERS)._replace(view=keymap.FEATURES))
-            case changes.VoterTarget():
-                self._start(places.pane_named(keymap.BROKERS)._replace(view=keymap.QUORUM))
-            case changes.NewToken() | changes.TokenTarget():
-                self._start(places.TOKENS)
+            case changes.OwnTarget(part=Part() as part):  # a view has its name
+                self._start(places.view_place(part))
             case str():
                 self.open_resource(topic_resource(target))
 
@@ -144,7 +141,7 @@ class Navigator:
     async def show_transactions(self, topic: str | None) -> None:
         """Show the open transactions of a topic; topic None: of all topics."""
         about = topic_resource(topic) if topic is not None else None
-        await self.goto(places.pane_named(keymap.TOPICS)._replace(view=keymap.TRANSACTIONS, about=about))
+        await self.goto(places.view_place(keymap.TRANSACTIONS)._replace(about=about))
 
     async def do_transactions(self) -> None:
         """Show the open transactions of the topic under the cursor; without one, of all topics."""
@@ -152,18 +149,6 @@ class Navigator:
         await self.show_transactions(
             target.name if isinstance(target, ConfigResource) and target.type == TOPIC else None
         )
-
-    async def do_tokens(self) -> None:
-        """Show the delegation tokens."""
-        await self.goto(places.TOKENS)
-
-    async def do_overview(self) -> None:
-        """Show the last half hour."""
-        await self.goto(places.pane_named(keymap.NOW)._replace(view=keymap.OVERVIEW))
-
-    async def do_moves(self) -> None:
-        """Show the moves of replicas, and the operations."""
-        await self.goto(places.pane_named(keymap.TOPICS)._replace(view=keymap.MOVES))
 
     async def do_past(self) -> None:
         """Show the history of the entity under the cursor."""

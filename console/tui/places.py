@@ -81,8 +81,9 @@ def pane_named(name: str) -> Place:
     return pane(PANES.index(name) + 1)
 
 
-TOKENS = pane_named(keymap.ACLS)._replace(view=keymap.TOKENS)
-"""The delegation tokens, inside the ACLs pane."""
+def view_place(view: str) -> Place:
+    """Return the place of a view in its pane, by its name in `keymap.VIEWS`."""
+    return pane_named(keymap.VIEWS[view][1])._replace(view=view)
 
 
 def up(place: Place) -> Place | None:

@@ -29,6 +29,7 @@ from console.admin.tokens import describe_tokens
 from console.admin.topics import describe_topics
 from console.cli import main as cli
 from console.model import changes as model_changes
+from console.model import tokens
 from console.model.codes import AlterOp, ScramMechanism
 from console.model.config import topic_resource
 from console.model.identity import uuid_of
@@ -269,11 +270,11 @@ async def test_tokens_are_made_renewed_and_expired(short_sessions: KafkaCluster)
     """What kac makes lets a client in; whoever may renew it may end it; a login by a token may do neither."""
     alice = SaslSettings("SCRAM-SHA-256", "alice", Secret(short_sessions.users["alice"]))
     async with linked(short_sessions, admin(short_sessions, "SCRAM-SHA-256")) as link:
-        create = model_changes.CreateToken(renewers=("User:alice",), lifetime_ms=3_600_000)
+        create = tokens.CreateToken(renewers=("User:alice",), lifetime_ms=3_600_000)
         (found,) = await send(link, create, validate_only=False)
         assert found.status is model_changes.Status.APPLIED, found
         assert found.made is not None
-        token_id, hmac = found.made
+        token_id, hmac = found.made.id, found.made.secret
         token = (await describe_tokens(link))[token_id]
         assert (token.owner, token.renewers) == ("User:admin", ("User:alice",))
         assert token.max_time - token.issued == 3_600_000
@@ -283,15 +284,15 @@ async def test_tokens_are_made_renewed_and_expired(short_sessions: KafkaCluster)
             with pytest.raises(BrokerError, match="DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"):
                 await describe_tokens(by_token)
         async with linked(short_sessions, alice) as other:
-            (renewed,) = await send(other, model_changes.RenewToken(token_id, 60_000), validate_only=False)
+            (renewed,) = await send(other, tokens.RenewToken(token_id, 60_000), validate_only=False)
             assert renewed.status is model_changes.Status.APPLIED, renewed
             assert (await describe_tokens(other))[token_id].expires < token.expires
-            (own,) = await send(link, model_changes.CreateToken(), validate_only=False)
+            (own,) = await send(link, tokens.CreateToken(), validate_only=False)
             assert own.made is not None
-            (refused,) = await send(other, model_changes.ExpireToken(own.made.id), validate_only=False)
+            (refused,) = await send(other, tokens.ExpireToken(own.made.id), validate_only=False)
             assert refused.status is model_changes.Status.FAILED, refused
         for each in (token_id, own.made.id):
-            (gone,) = await send(link, model_changes.ExpireToken(each), validate_only=False)
+            (gone,) = await send(link, tokens.ExpireToken(each), validate_only=False)
             assert gone.status is model_changes.Status.APPLIED, gone
         assert not {token_id, own.made.id} & (await describe_tokens(link)).keys()
 

@@ -238,7 +238,13 @@ def test_what_a_broker_said_of_a_secret_is_not_repeated(tmp_path: Path) -> None:
 
 def test_who_is_left_empty_where_only_the_brokers_know(tmp_path: Path) -> None:
     made = intent([(EDITS[0][0], None)], [[0]])
-    told = [("certificate", None), ("User:CN=x", "User:CN=x"), ("ANONYMOUS", "User:ANONYMOUS"), ("GSSAPI", None)]
+    told = [
+        ("certificate", None),
+        ("User:CN=x", "User:CN=x"),
+        ("ANONYMOUS", "User:ANONYMOUS"),
+        ("GSSAPI", None),
+        ("AWS_MSK_IAM", None),
+    ]
     lines = []
     for number, (name, _) in enumerate(told, 1):
         who = journal_lines.Who(name, "bob")

@@ -27,9 +27,10 @@ from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.faults import Cut, Fail, Fault, Moment
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.embedded.tokens import PERIOD_MS, Token
-from console.model.changes import Outcome, Status, TokenTarget
+from console.model.changes import Outcome, Status
 from console.model.parts import Part
 from console.model.secret import Secret
+from console.model.tokens import TokenTarget
 from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.plan.risks import effects
 from console.session.event_reads import EventReads
@@ -91,14 +92,14 @@ def outcome(report: ApplyReport) -> Outcome:
 async def test_a_tokens_life(cluster: EmbeddedCluster) -> None:
     async with session_of(cluster) as session:
         report = await applied(session, "token create renewers=User:bob lifetime=3d")
-        (made,) = report.made_tokens
+        (made,) = report.made
         (token,) = cluster.state.tokens.values()
         assert (token.id, token.owner, token.renewers) == (made.id, "User:alice", ("User:bob",))
         assert token.max_time - token.issued == 3 * 86_400_000
-        assert made.hmac.reveal() not in repr(report)
+        assert made.secret.reveal() not in repr(report)
         await session.read_whole(Part.TOKENS)
         assert session.snapshot.tokens[token.id].expires == token.expires
-        assert made.hmac.reveal() not in repr(session.snapshot.tokens)
+        assert made.secret.reveal() not in repr(session.snapshot.tokens)
         assert outcome(await applied(session, f"token renew {token.id} for 1h")).status is Status.APPLIED
         assert token.expires - cluster.state.tokens[token.id].expires >= 82_000_000
         done = await applied(session, f"token expire {token.id} in 1h")
@@ -132,8 +133,8 @@ async def test_what_proves_a_token_is_shown_on_a_terminal_alone(
     said: list[str] = []
     async with session_of(cluster) as session:
         report = await applied(session, "token create")
-        (made,) = report.made_tokens
-        hmac = made.hmac.reveal()
+        (made,) = report.made
+        hmac = made.secret.reveal()
         TerminalFront("test", Operator(there), lambda _report: None, said.append).report(report)
         assert any(made.id in line for line in said)
         assert any(hmac in line for line in said) is there
@@ -148,9 +149,9 @@ async def test_what_proves_a_token_is_shown_on_a_terminal_alone(
 async def test_who_may(cluster: EmbeddedCluster) -> None:
     """A renewer may renew; others do not see the token, and nobody makes one for somebody else without the right."""
     async with session_of(cluster) as alice, session_of(cluster, "bob") as bob, session_of(cluster, "admin") as admin:
-        (made,) = (await applied(alice, "token create renewers=User:bob")).made_tokens
+        (made,) = (await applied(alice, "token create renewers=User:bob")).made
         assert outcome(await applied(bob, f"token renew {made.id}")).status is Status.APPLIED
-        (own,) = (await applied(alice, "token create")).made_tokens
+        (own,) = (await applied(alice, "token create")).made
         refused = await staged(bob, f"token expire {own.id}")
         assert "may not be seen" in str(refused.refused[0])
         seen = outcome(await applied(admin, f"token expire {own.id}"))
@@ -211,7 +212,7 @@ async def test_when_an_ended_token_lets_nobody_in_any_more_is_forecast_as_broker
     cluster: EmbeddedCluster,
 ) -> None:
     async with session_of(cluster) as session:
-        (made,) = (await applied(session, "token create")).made_tokens
+        (made,) = (await applied(session, "token create")).made
         said = []
         for text in (f"token expire {made.id}", f"token expire {made.id} in 1ms"):
             session.discard()
@@ -220,7 +221,7 @@ async def test_when_an_ended_token_lets_nobody_in_any_more_is_forecast_as_broker
             said += found
         assert "from now on" in said[0]
         assert "delegation.token.expiry.check.interval.ms" in said[1]
-        delegated = SaslSettings("SCRAM-SHA-256", made.id, made.hmac, options={"tokenauth": "true"})
+        delegated = SaslSettings("SCRAM-SHA-256", made.id, made.secret, options={"tokenauth": "true"})
         settings = structs.replace(session.context.settings, sasl=delegated)
         with AdminClient(settings) as client:
             assert (await client.run(describe_cluster)).cluster_id == cluster.state.cluster_id
@@ -248,7 +249,7 @@ async def told(session: Session, holds: Callable[[], bool]) -> None:
 
 async def test_triage_names_one_that_ends_where_it_may_see_it(cluster: EmbeddedCluster) -> None:
     async with session_of(cluster) as alice, session_of(cluster, "bob") as bob:
-        (made,) = (await applied(alice, "token create")).made_tokens
+        (made,) = (await applied(alice, "token create")).made
         token = cluster.state.tokens[made.id]
         half_an_hour = 1_800_000
         cluster.state.tokens[made.id] = replace(
@@ -338,7 +339,7 @@ async def test_triage_names_one_that_ends(real: KafkaCluster) -> None:
     settings = ConnectionSettings(real.login_addresses, "SASL_PLAINTEXT", login)
     with AdminClient(settings) as client:
         session = Session(client, Context("test", "tests", settings, journal=False), "test")
-        (made,) = (await _applied(session, "token create lifetime=8h")).made_tokens
+        (made,) = (await _applied(session, "token create lifetime=8h")).made
         assert await _ending(session) == {}
         await _applied(session, f"token expire {made.id} in 5min")
         ((owner, command),) = (await _ending(session)).items()

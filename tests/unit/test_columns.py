@@ -164,7 +164,7 @@ def of_screen(snapshot: Snapshot) -> Iterator[tuple[str, Columns[Any], list[Any]
     sizes of topics, which `list` reads where it is asked for them."""
     for kind, rows in SCREEN.items():
         kept = [row for row in rows(snapshot) if kind != "brokers" or row.broker is not None]
-        columns: Columns[Any] = ACLS["resource"] if kind == "acls" else KINDS[kind]
+        columns: Columns[Any] = ACLS["resource"] if kind == "acls" else KINDS[kind].columns
         yield kind, columns.without({"size"}) if kind == "topics" else columns, kept
 
 
@@ -223,7 +223,8 @@ def test_describe_says_what_the_screen_says_of_one(snapshot: Snapshot) -> None:
 
 def tables() -> list[Any]:
     """Every noun's columns, wherever they stand, and those that depend on something."""
-    found: dict[str, Columns[Any]] = {**KINDS, "acls by resource": ACLS["resource"]}
+    found: dict[str, Columns[Any]] = {name: kind.columns for name, kind in KINDS.items()}
+    found["acls by resource"] = ACLS["resource"]
     for room in (console.present, console.answers):
         for module in iter_modules(room.__path__, f"{room.__name__}."):
             found |= {
@@ -280,9 +281,9 @@ def test_what_leads_stays_on_top_and_equal_rows_are_put_in_order_by_the_tie() ->
     )
     known = Snapshot(cluster=cluster, topics={"t": topic})
     rows = broker_rows(known, EMPTY, broker_loads(known))
-    by_leaders = KINDS["brokers"].sort_key("leaders")
+    by_leaders = KINDS["brokers"].columns.sort_key("leaders")
     assert [row.key for row in sorted(rows, key=by_leaders)] == ["", "2", "3", "1"]
-    by_elections = KINDS["brokers"].sort_key("elect")
+    by_elections = KINDS["brokers"].columns.sort_key("elect")
     assert [row.key for row in sorted(rows[1:] + rows[:1], key=by_elections)] == ["", "1", "2", "3"]
 
 
@@ -290,13 +291,13 @@ def test_a_new_column_is_one_edit() -> None:
     """It is filtered by, listed, drawn and in JSON by being in the table."""
     added: Column[TopicRow] = Column(
         "leaders",
-        KINDS["topics"].of("screen")[2].views,
+        KINDS["topics"].columns.of("screen")[2].views,
         lambda row: len({partition.leader for partition in row.topic.partitions}),
         "number",
         title="Leaders",
-        layout=KINDS["topics"].layout[3]._replace(id="leaders"),
+        layout=KINDS["topics"].columns.layout[3]._replace(id="leaders"),
     )
-    columns = Columns(*KINDS["topics"].all, added)
+    columns = Columns(*KINDS["topics"].columns.all, added)
     row = TopicRow(model.Topic("t", (model.Partition(0, 1, (1,), (1,)), model.Partition(1, 2, (2,), (2,)))))
     assert columns.data(row)["leaders"] == 2
     assert columns.texts(row)[-1] == "2"
@@ -311,4 +312,4 @@ def test_the_pane_of_a_noun_draws_its_columns(kind: str) -> None:
     (columns,) = [
         found.COLUMNS for name, found in vars(view).items() if getattr(found, "NAME", "") == kind and name[0].isupper()
     ]
-    assert columns == KINDS[kind].layout
+    assert columns == KINDS[kind].columns.layout

@@ -14,7 +14,7 @@ from console.journal.entries import Entry, Intent, intent_line
 from console.journal.open_changes import Touches
 from console.language.grammar import parse
 from console.language.interpret import command_of, to_edits, to_statement
-from console.model import changes, cluster, codes
+from console.model import changes, cluster, codes, tokens
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
 from console.model.elections import UncleanElection
 from console.model.journal_lines import Origin, Who
@@ -39,7 +39,7 @@ TOPIC = cluster.Topic(NAME, (cluster.Partition(0, -1, (1, 2), ()),), topic_id="i
 PARTITION = cluster.Partition(0, 2, (1, 2), (1, 2), (), 4)
 CREDENTIAL = cluster.ScramCredential(codes.ScramMechanism(1), 4096)
 HANGING = SeenTransaction(5, -1, 2**40, Standing.HANGS, "no coordinator knows it", "Abort it.", "tx", 1_200_000)
-TOKEN = cluster.DelegationToken(NAME, "User:a", "User:b", 1, 2, 3, ("User:c",))
+TOKEN = tokens.DelegationToken(NAME, "User:a", "User:b", 1, 2, 3, ("User:c",))
 OFFSET = cluster.GroupOffset(
     cluster.CommittedOffset(5, 1, "text"), cluster.LogRange(0, 9), "classic", "consumer", ("reader at 10.0.0.1",)
 )
@@ -173,8 +173,8 @@ def test_targets_of_one_name_and_different_types_are_different() -> None:
         ACL,
         USER,
         changes.ScramUser(NAME, codes.ScramMechanism(2)),
-        changes.NewToken(NAME),
-        changes.TokenTarget(NAME),
+        tokens.NewToken(NAME),
+        tokens.TokenTarget(NAME),
     ]
     for one, other in combinations(targets, 2):
         assert one != other

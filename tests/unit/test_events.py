@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from console.model import changes, cluster, codes, config
+from console.model import changes, cluster, codes, config, tokens
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot, share, with_failures
@@ -105,7 +105,7 @@ def _snapshot(draw: st.DrawFn) -> Snapshot:
             for user in draw(st.sets(st.sampled_from(["u", "v"])))
         },
         tokens={
-            id_: cluster.DelegationToken(id_, "User:alice", "User:alice", 0, draw(st.sampled_from([1, 2])), 9)
+            id_: tokens.DelegationToken(id_, "User:alice", "User:alice", 0, draw(st.sampled_from([1, 2])), 9)
             for id_ in draw(st.sets(st.sampled_from(["t", "w"])))
         },
         groups=groups,
@@ -185,7 +185,7 @@ def _shown(of: Snapshot, beside: Snapshot, read: Snapshot) -> Iterator[tuple[eve
                 yield at("SCRAM", changes.ScramUser(user, each.mechanism)), str(each.iterations)
     if "tokens" in read.read_at:
         for id_, token in of.tokens.items():
-            yield at("TOKEN", changes.TokenTarget(id_)), str(token.expires)
+            yield at("TOKEN", tokens.TokenTarget(id_)), str(token.expires)
     if "groups" in read.read_at:
         for name, group in of.groups.items():
             yield at("GROUP", changes.GroupTarget(name), events.STATE), group.state

@@ -16,11 +16,12 @@ from console.language.needs import needs, needs_of_script
 from console.language.snapshot_parts import NOTHING, Needs
 from console.language.verbs.listing import KINDS
 from console.model import codes
-from console.model.cluster import DelegationToken, Quorum, QuorumReplica
+from console.model.cluster import Quorum, QuorumReplica
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, ConfigSet, broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity, filter_for_entity, filter_for_name, levels
 from console.model.snapshot import with_failures
+from console.model.tokens import DelegationToken
 from console.plan.edits import SetConfig
 from console.plan.plan import EMPTY, stage
 from console.present.kinds import KINDS as COLUMNS
@@ -330,7 +331,7 @@ def test_every_column_of_a_list_can_be_filtered_by(kind):
     snapshot = structs.replace(SNAPSHOT, configs=SNAPSHOT.configs | metrics, quorum=quorum, tokens=tokens)
     table = ask(f"list {kind}", snapshot)
     assert table.rows
-    for column in COLUMNS[kind].of("filter"):
+    for column in COLUMNS[kind].columns.of("filter"):
         name = column.name
         assert isinstance(ask(f"list {kind} {name}=*", snapshot), Table)
         coded = kind == "acls" and name in ("resource_type", "pattern_type", "operation", "permission")

@@ -118,5 +118,5 @@ def test_every_figure_that_is_marked_on_the_screen_is_marked_in_data() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_only_numbers_are_parts(kind: str) -> None:
-    columns: Columns[object] = KINDS[kind]
+    columns: Columns[object] = KINDS[kind].columns
     assert all(column.type == "number" for column in columns.all if column.part is not None)

@@ -13,6 +13,7 @@ from console.model import cluster as model
 from console.model.numbers import Data
 from console.model.records import BatchFacts, Record
 from console.model.snapshot import Snapshot
+from console.model.tokens import DelegationToken
 from console.model.transactions import Transaction
 from console.plan.amounts import utc_time
 from console.plan.plan import Plan
@@ -36,7 +37,7 @@ GROUP = GroupRow(model.Group("g", "Empty", "consumer", ""))
 LAG = LagRow(model.PartitionLag("t", 0, -1, -1, -1))
 REPLICA = QuorumRow(model.QuorumReplica(1, -1, -1, -1, -1), "voter", "")
 TRANSACTION = TransactionRow(("t", 0), transaction=Transaction("tx", -1, "Empty"))
-TOKEN = model.DelegationToken("id", "User:a", "User:a", -1, LONG_MAX, LONG_MAX)
+TOKEN = DelegationToken("id", "User:a", "User:a", -1, LONG_MAX, LONG_MAX)
 MEMBER = model.GroupMember("m", "c", "/1.1.1.1", ())
 DOWN = BrokerRow(model.Broker(5, "", -1))
 

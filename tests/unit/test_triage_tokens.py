@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from console.model.cluster import Broker, ClusterInfo, DelegationToken
+from console.model.cluster import Broker, ClusterInfo
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, broker_resource
 from console.model.snapshot import Snapshot
+from console.model.tokens import DelegationToken
 from console.triage.causes.tokens import PERIOD_KEY
 from console.triage.diagnosis import diagnose
 from console.triage.observations import begin

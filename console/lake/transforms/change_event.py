@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from console.lake import schema
-from console.lake.entities import acl_of
+from console.lake.entities import NAMELESS, acl_of
 from console.lake.transforms import kraft_changes as kraft
 from console.lake.transforms.coverage import Polls
 from console.lake.transforms.kraft_changes import facts
@@ -90,8 +90,6 @@ def principals(names: Iterable[str | None]) -> list[str]:
     return sorted({name for name in known if ":" in name} or known)
 
 
-_NAMELESS = ("certificate", "GSSAPI", "OAUTHBEARER", "AWS_MSK_IAM")
-"""Names in kac's journal if the settings do not determine the principal."""
 _DEFAULT = "-1"
 """The value with which a topic's creation requests the brokers' default: the real value is unknown."""
 _NEVER = 1 << 62
@@ -128,7 +126,7 @@ def author_of_journal(
     """
     if op in ("append", "subtract") and old is not None and value is not None:
         op, value = "set", changed_list(old, op, value)
-    principal = name if name is None or ":" in name or name in _NAMELESS else f"User:{name}"
+    principal = name if name is None or ":" in name or name in NAMELESS else f"User:{name}"
     return Author(attr, op, value, intent, max(intent, end or intent), principal, None, client_host, None, False)
 
 

@@ -11,23 +11,12 @@ from console.language.snapshot_parts import NOTHING, Needs, whole_parts
 from console.language.verb import LOOK, StatementKind, Verb
 from console.model.codes import BROKER, BROKER_LOGGER, TOPIC, ResourceType
 from console.model.config import ConfigResource
-from console.model.entity_types import listed_alone, with_quotas
+from console.model.entity_types import listed_alone
 from console.model.parts import Part
 from console.model.quota import USER, filter_for_name
+from console.present import kinds as present_kinds
 
-KINDS = (
-    "topics",
-    "brokers",
-    "quorum",
-    *(each.plural for each in with_quotas()),
-    "quotas",
-    "acls",
-    "groups",
-    "loggers",
-    *(each.plural for each in listed_alone()),
-    "scram",
-    "tokens",
-)
+KINDS = tuple(present_kinds.KINDS)
 """The kinds that can be listed."""
 
 GROUPS, LAG_SECONDS, SIZE = "groups", "lag_seconds", "size"

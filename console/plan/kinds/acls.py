@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from console.model import acl as model_acl
 from console.model.authorizer import address_as_compared, is_compared, range_of
 from console.model.changes import CreateAcls, DeleteAcls
-from console.model.codes import BROKER, AclOperation, AclResourceType, Permission
+from console.model.codes import ACL_TYPES, BROKER, AclOperation, AclResourceType, Permission
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.snapshot import Snapshot, host_ranges
@@ -205,13 +205,7 @@ def _without_removed(snapshot: Snapshot, edits: Sequence[RemoveAcl]) -> Snapshot
     return replace(snapshot, acls=tuple(sorted({*snapshot.acls}.difference(_acls_of(edits)))))
 
 
-_ACL_OPTIONS = {
-    "TOPIC": "--topic",
-    "GROUP": "--group",
-    "TRANSACTIONAL_ID": "--transactional-id",
-    "DELEGATION_TOKEN": "--delegation-token",
-    "USER": "--user-principal",
-}
+_ACL_OPTIONS = {type_.name: "--user-principal" if word == "user" else f"--{word}" for word, type_ in ACL_TYPES.items()}
 
 
 def _command(acl: model_acl.Acl, *action: str) -> Command:
@@ -226,7 +220,7 @@ def _beyond_kafka_acls(acl: model_acl.Acl) -> str:
         return f"the principal {acl.principal or '(empty)'} has no type"
     if not acl.operation.known:
         return f"the operation {acl.operation.name} is of a newer release"
-    if acl.resource_type.name not in (*_ACL_OPTIONS, "CLUSTER"):
+    if acl.resource_type.name not in _ACL_OPTIONS:
         return f"the type {acl.resource_type.name} is of a newer release"
     if not acl.permission.known:
         return f"the permission {acl.permission.name} is of a newer release"

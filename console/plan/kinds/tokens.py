@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from console.model.changes import CreateToken, ExpireToken, RenewToken
-from console.model.cluster import DelegationToken
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
+from console.model.tokens import CreateToken, DelegationToken, ExpireToken, RenewToken
 from console.plan import edits as plan_edits
 from console.plan import staged as plan_staged
 from console.plan.amounts import duration_text, utc_time

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from console.model.cluster import DelegationToken
 from console.model.config import broker_resource, entry_in
 from console.model.numbers import long_number, plural
 from console.model.snapshot import Snapshot
+from console.model.tokens import DelegationToken
 from console.model.transactions import minutes
 from console.plan.amounts import utc_time
 from console.plan.edits import BROKERS_OWN, MakeToken, Renew

@@ -17,7 +17,7 @@ from console.tui import keymap
 from console.tui.navigator import Navigator
 from console.tui.panes.table import TableView
 from console.tui.panes.view import SIDE_BY_SIDE
-from console.tui.places import Place, pane_named
+from console.tui.places import Place, pane_named, view_place
 from console.tui.text_lines import Below, TextLines, clipped, rule, wrap_all
 from console.tui.tools import Tools
 from console.tui.watch import HalfHourWatch
@@ -161,7 +161,7 @@ class OverHalfHour(Vertical):
         message.stop()
         if message.y < len(self._rows):
             if self._rows[message.y].key == MORE:
-                await self._navigator.do_overview()
+                await self._navigator.goto(view_place(keymap.OVERVIEW))
                 return
             place, at = place_of(self._rows[message.y].measure)
             await self._navigator.goto(place, row=at)

@@ -17,7 +17,7 @@ from console.session.scheduler import Pace, Turns
 from console.tui import keymap
 from console.tui.panes.table import TableView
 from console.tui.panes.view import View
-from console.tui.places import Place, pane_named
+from console.tui.places import Place, pane_named, view_place
 from console.tui.reading import start
 from console.tui.tools import Tools
 from widgets.line_view import LineView
@@ -200,5 +200,5 @@ def place_of(hit: present_find.Hit) -> tuple[Place, Hashable]:
     if hit.pane == "configs" and isinstance(hit.row, tuple) and isinstance(hit.row[0], ConfigResource):
         return Place(keymap.CONFIGS, pane_named(keymap.ENTITIES).pane, hit.row[0]), hit.row[1]
     if hit.pane == "transactions":
-        return pane_named(keymap.TOPICS)._replace(view=keymap.TRANSACTIONS), hit.row
+        return view_place(keymap.TRANSACTIONS), hit.row
     return pane_named(hit.pane), hit.row

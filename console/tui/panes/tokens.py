@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from console.language.quoting import quote
-from console.model.changes import TokenTarget
-from console.model.cluster import DelegationToken
 from console.model.parts import Part
+from console.model.tokens import DelegationToken, TokenTarget
 from console.plan.edits import AT_ONCE, Expire
 from console.present.columns import clock
 from console.present.kinds import TOKENS, expires_soon, token_lines, token_rows
