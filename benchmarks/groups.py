@@ -12,7 +12,7 @@ import asyncio
 import statistics
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -27,6 +27,7 @@ from console.model import snapshot as refresh
 from console.model.snapshot import Snapshot
 from console.present.groups import GROUPS, GroupRow
 from console.session.snapshot_reader import GROUPS_AT_ONCE
+from console.wire import fields as wire_fields
 from console.wire.aiokafka_request import Exchange
 
 SCREEN = 36
@@ -61,11 +62,11 @@ class WatchedLink(Link):
         sizes = {"request": len(exchange.request), "answer": len(exchange.response)}
         self.largest = {what: max(size, sizes[what]) for what, size in self.largest.items()}
 
-    async def call(self, api: str, build: Callable[[ModuleType], Any], *, to: Route = ANY, **options: Any) -> Any:
+    async def call(self, api: str, asked: wire_fields.Asked, *, to: Route = ANY, **options: Any) -> Any:
         """As `Link.call`."""
 
         def noted(kio: ModuleType) -> Any:
-            request = build(kio)
+            request = wire_fields.payload(kio, api, asked)
             self.asked.append(Asked(api, request, to))
             return request
 

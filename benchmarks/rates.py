@@ -42,7 +42,7 @@ async def watched(session: Session, cluster: int, seconds: float, partitions: in
     await session.read_cluster()
     await session.read_topics()
     every = session.snapshot.topics
-    session.learn(lambda snapshot: replace(snapshot, topics=dict(islice(every.items(), partitions // 3))))
+    session.learn(lambda snapshot, _at: replace(snapshot, topics=dict(islice(every.items(), partitions // 3))))
     await session.rates.read()  # not counted: modules are imported, connections opened
     brokers = len(session.snapshot.cluster.brokers)
     began, busy, ours = time.monotonic(), processor_seconds(cluster), time.process_time()
@@ -60,7 +60,7 @@ async def watched(session: Session, cluster: int, seconds: float, partitions: in
         our_share=round((time.process_time() - ours) / passed, 4),
     )
     report_ratio("rates: share of a broker's time", share, SHARE)
-    session.learn(lambda snapshot: replace(snapshot, topics=every))
+    session.learn(lambda snapshot, _at: replace(snapshot, topics=every))
 
 
 async def searched(session: Session) -> None:

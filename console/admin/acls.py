@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import cache, partial
-from types import ModuleType
 from typing import Any
 
 from console.admin.delivery import Answer, Sender, Senders, applied_if, refuse_duplicates
@@ -17,6 +16,7 @@ from console.model.acl import Acl, AclFilter, beyond_one, filter_for
 from console.model.changes import CreateAcls, DeleteAcls, Outcome, Status
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.failure import Failure
+from console.wire.fields import Fields
 
 _EVERYTHING = AclFilter()
 BATCHED = 4
@@ -29,11 +29,7 @@ async def describe_acls(link: Link, filter: AclFilter = _EVERYTHING) -> tuple[Ac
     Raises BrokerError: SECURITY_DISABLED if the brokers have no authorizer, CLUSTER_AUTHORIZATION_FAILED if the
     principal may not DESCRIBE the cluster; and other AdminErrors.
     """
-
-    def build(kio: ModuleType) -> Any:
-        return kio.DescribeAclsRequest(**_filter_fields(filter))
-
-    response = await link.call("describe_acls", build)
+    response = await link.call("describe_acls", _filter_fields(filter))
     check(response)
     with gc_paused():
         return await aside(ACL_BYTES * len(response.resources), partial(acls, response))
@@ -65,12 +61,7 @@ async def describe_acls_of(link: Link, filters: Sequence[AclFilter]) -> list[tup
 
 
 async def _batched(link: Link, filters: Sequence[AclFilter]) -> list[tuple[Acl, ...] | Failure]:
-    def build(schema: ModuleType) -> Any:
-        return schema.DescribeAclsRequest(
-            filters=tuple(schema.DescribeAclsFilter(**_filter_fields(filter)) for filter in filters)
-        )
-
-    response = await link.call("describe_acls", build, proposed=BATCHED)
+    response = await link.call("describe_acls", {"filters": list(map(_filter_fields, filters))}, proposed=BATCHED)
     if len(response.filter_results) != len(filters):
         raise BadAnswer.of(f"{len(response.filter_results)} results for {len(filters)} filters")
     return [
@@ -115,8 +106,8 @@ class _Creation(Sender[CreateAcls, Acl]):
     async def refused(self) -> dict[Acl, Outcome]:
         return refuse_duplicates(self.request.acls)
 
-    def build(self, kio: ModuleType, targets: Sequence[Acl]) -> Any:
-        return kio.CreateAclsRequest(creations=tuple(_creation(kio, acl) for acl in targets))
+    def fields(self, targets: Sequence[Acl]) -> Fields:
+        return {"creations": list(map(_creation, targets))}
 
     def answers(self, response: Any, targets: Sequence[Acl]) -> dict[Acl, Answer]:
         answers = ((result.error_code, result.error_message) for result in response.results)
@@ -143,9 +134,8 @@ class _Deletion(Sender[DeleteAcls, Acl]):
         outcomes = await super().deliver(targets)
         return outcomes | {acl: Outcome(acl, Status.NOT_APPLIED, _NOT_THERE) for acl in self._absent}
 
-    def build(self, kio: ModuleType, targets: Sequence[Acl]) -> Any:
-        filters = (kio.DeleteAclsFilter(**_filter_fields(filter_for(acl))) for acl in targets)
-        return kio.DeleteAclsRequest(filters=tuple(filters))
+    def fields(self, targets: Sequence[Acl]) -> Fields:
+        return {"filters": [_filter_fields(filter_for(acl)) for acl in targets]}
 
     def answers(self, response: Any, targets: Sequence[Acl]) -> dict[Acl, Answer]:
         answers: dict[Acl, Answer] = {}
@@ -179,19 +169,19 @@ def _too_broad(acl: Acl, beyond: str) -> Outcome:
     return Outcome(acl, Status.FAILED, Failure("NOT_SENDABLE", message, "Nothing was sent; name one ACL."))
 
 
-def _creation(kio: ModuleType, acl: Acl) -> Any:
-    return kio.AclCreation(
-        resource_type=acl.resource_type,
-        resource_name=acl.resource_name,
-        resource_pattern_type=acl.pattern_type,
-        principal=acl.principal,
-        host=acl.host,
-        operation=acl.operation,
-        permission_type=acl.permission,
-    )
+def _creation(acl: Acl) -> Fields:
+    return {
+        "resource_type": acl.resource_type,
+        "resource_name": acl.resource_name,
+        "resource_pattern_type": acl.pattern_type,
+        "principal": acl.principal,
+        "host": acl.host,
+        "operation": acl.operation,
+        "permission_type": acl.permission,
+    }
 
 
-def _filter_fields(wanted: AclFilter) -> dict[str, Any]:
+def _filter_fields(wanted: AclFilter) -> Fields:
     """Return the fields of a filter in requests to describe or delete."""
     return {
         "resource_type_filter": wanted.resource_type,

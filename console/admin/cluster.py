@@ -6,7 +6,6 @@ import asyncio
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -18,14 +17,14 @@ from console.admin.delivery import Sender, Senders
 from console.admin.gc_pause import gc_paused
 from console.admin.halving import parted
 from console.admin.link import (
+    CONTROLLERS_OF_CLUSTER,
     ELECTION_SECONDS,
     Link,
     aside,
     broker,
-    controllers_of_cluster,
     decode,
     import_partition_decoders,
-    metadata_of_no_topic,
+    metadata,
     until_settled,
 )
 from console.admin.link_errors import no_such_broker
@@ -34,7 +33,7 @@ from console.model.changes import BrokerTarget, Status, UnregisterBroker
 from console.model.codes import AclOperation
 from console.model.failure import Failure
 from console.model.identity import uuid_text
-from console.wire.fields import for_version
+from console.wire.fields import Fields
 
 if TYPE_CHECKING:
     from console.wire.aiokafka_request import RawResponse
@@ -70,10 +69,10 @@ async def describe_cluster(link: Link) -> model_cluster.ClusterInfo:
         return info
     if await link.version("describe_cluster") is None:
         api = "metadata"
-        info = cluster_from_metadata(await link.call(api, partial(metadata_of_no_topic, rights=True)))
+        info = cluster_from_metadata(await link.call(api, metadata(rights=True)))
     else:
         api = "describe_cluster"
-        response = await link.call(api, _describe_cluster)
+        response = await link.call(api, {"include_cluster_authorized_operations": True, "include_fenced_brokers": True})
         errors.check(response)
         info = cluster_info(response)
     if not info.brokers:
@@ -83,12 +82,9 @@ async def describe_cluster(link: Link) -> model_cluster.ClusterInfo:
 
 
 async def _describe_controllers(link: Link) -> model_cluster.ClusterInfo:
-    async def ask() -> Any:
-        return await link.call("describe_cluster", controllers_of_cluster)
-
     # A controller that has just started has not read the log yet, so it does not know yet that it may answer clients.
     response = await until_settled(
-        ask,
+        partial(link.call, "describe_cluster", CONTROLLERS_OF_CLUSTER),
         lambda answer: answer.error_code == ErrorCode.unsupported_version,
         within=ELECTION_SECONDS,
         attempts=_READING_ATTEMPTS,
@@ -98,12 +94,6 @@ async def _describe_controllers(link: Link) -> model_cluster.ClusterInfo:
         raise errors.names_no_broker("describe_cluster", asked=link.settings.asked)
     found = cluster_info(response)
     return replace(found, brokers=(), controllers=found.brokers, shows_fenced=False)
-
-
-def _describe_cluster(kio: ModuleType) -> Any:
-    return for_version(
-        kio.DescribeClusterRequest, include_cluster_authorized_operations=True, include_fenced_brokers=True
-    )
 
 
 def cluster_info(response: Any) -> model_cluster.ClusterInfo:
@@ -151,15 +141,14 @@ async def describe_versions(link: Link) -> dict[int, model_cluster.BrokerVersion
 
 async def _version_of(link: Link, broker_id: int) -> model_cluster.BrokerVersion | None:
     try:
-        response = await link.call("api_versions", ask_versions, to=broker(broker_id))
+        response = await link.call("api_versions", ASK_VERSIONS, to=broker(broker_id))
     except errors.AdminError:
         return None
     return None if response.error_code else broker_version(response)
 
 
-def ask_versions(kio: ModuleType) -> Any:
-    """Return the ApiVersions request."""
-    return for_version(kio.ApiVersionsRequest, client_software_name="kac", client_software_version="0")
+ASK_VERSIONS: Fields = {"client_software_name": "kac", "client_software_version": "0"}
+"""The ApiVersions request."""
 
 
 async def silent_brokers(link: Link, within: float) -> frozenset[int]:
@@ -208,12 +197,10 @@ async def describe_quorum(link: Link) -> model_cluster.Quorum:
     """
     await link.require("describe_quorum", 0, "3.3, in KRaft mode")
 
-    def build(kio: ModuleType) -> Any:
-        partition = kio.PartitionData(partition_index=0)
-        return kio.DescribeQuorumRequest(topics=(kio.TopicData(topic_name=QUORUM_TOPIC, partitions=(partition,)),))
+    topic = {"topic_name": QUORUM_TOPIC, "partitions": [{"partition_index": 0}]}
 
     async def ask() -> Any:
-        answer = await link.ask_controller("describe_quorum", build)
+        answer = await link.ask_controller("describe_quorum", {"topics": [topic]})
         if link.settings.controllers and _quorum_error(answer)[0] in _QUORUM_UNSETTLED:
             await link.refresh()  # another controller leads
         return answer
@@ -326,15 +313,12 @@ async def _log_dirs_of_broker(
     """Return the log directories of a broker. turn: lock for the decoding, since the replicas of 100,000 topics take
     100 MB until they are packed, and concurrent threads decode no faster.
     """
-
-    def build(kio: ModuleType) -> Any:
-        if topics is None:
-            return kio.DescribeLogDirsRequest(topics=None)
-        named = (kio.DescribableLogDirTopic(topic=name, partitions=tuple(each)) for name, each in topics.items())
-        return kio.DescribeLogDirsRequest(topics=tuple(named))
-
+    to, prepare = broker(broker_id), import_partition_decoders
+    named = None
+    if topics is not None:
+        named = [{"topic": name, "partitions": tuple(numbers)} for name, numbers in topics.items()]
     try:
-        raw = await link.call_raw("describe_log_dirs", build, to=broker(broker_id), prepare=import_partition_decoders)
+        raw = await link.call_raw("describe_log_dirs", {"topics": named}, to=to, prepare=prepare)
         async with turn:
             return await aside(len(raw.body), partial(_dirs_of, raw))
     except errors.AdminError as error:
@@ -421,8 +405,8 @@ class _Unregistering(Sender[UnregisterBroker, BrokerTarget]):
     def targets(self) -> tuple[BrokerTarget]:
         return (BrokerTarget(self.request.broker_id),)
 
-    def build(self, kio: ModuleType, _targets: Sequence[BrokerTarget]) -> Any:
-        return kio.UnregisterBrokerRequest(broker_id=self.request.broker_id)
+    def fields(self, _targets: Sequence[BrokerTarget]) -> Fields:
+        return {"broker_id": self.request.broker_id}
 
     async def describe_again(self, targets: Sequence[BrokerTarget]) -> dict[BrokerTarget, Status]:
         return dict.fromkeys(targets, await unregistered(self.link, self.request.broker_id))

@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import ModuleType
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -31,7 +30,7 @@ from console.model.entity_types import BY_NUMBER
 from console.model.failure import Failure
 from console.model.numbers import long_number
 from console.model.secret import Secret
-from console.wire.fields import for_version
+from console.wire.fields import Fields
 
 if TYPE_CHECKING:
     from console.wire.config_decoder import ConfigDecoder
@@ -97,7 +96,8 @@ async def describe_configs(
             named.setdefault(broker_id, []).append(resource)
     listing = _Listing(on_chunk)
     halving = Halving(lambda resource: f"{resource.type.name.lower()} {resource.name}")
-    reading = _Reading(link, memory, _RequestShape(keys, synonyms, documentation), listing, halving)
+    of_keys = None if keys is None else tuple(dict.fromkeys(keys))
+    reading = _Reading(link, memory, _RequestShape(of_keys, synonyms, documentation), listing, halving)
     with gc_paused():
         of_brokers = [
             asyncio.create_task(_describe_broker(reading, broker_id, mine)) for broker_id, mine in named.items()
@@ -119,28 +119,22 @@ def named_broker(resource: ConfigResource) -> int | None:
     return long_number(resource.name) if resource.type.entity.at_broker else None
 
 
-class _RequestShape:
-    """The options of a listing, and the builder of its requests."""
+class _RequestShape(NamedTuple):
+    """The options of a listing. keys: None for all."""
 
-    def __init__(self, keys: Sequence[str] | None, synonyms: bool, documentation: bool) -> None:
-        self._keys = None if keys is None else tuple(dict.fromkeys(keys))
-        self._synonyms = synonyms
-        self._documentation = documentation
+    keys: tuple[str, ...] | None
+    synonyms: bool
+    documentation: bool
 
-    def request(self, resources: Sequence[ConfigResource]) -> Callable[[ModuleType], Any]:
-        def build(kio: ModuleType) -> Any:
-            asked = tuple(
-                kio.DescribeConfigsResource(resource_type=type_, resource_name=name, configuration_keys=self._keys)
+    def request(self, resources: Sequence[ConfigResource]) -> Fields:
+        return {
+            "resources": [
+                {"resource_type": type_, "resource_name": name, "configuration_keys": self.keys}
                 for type_, name in resources
-            )
-            return for_version(
-                kio.DescribeConfigsRequest,
-                resources=asked,
-                include_synonyms=self._synonyms,
-                include_documentation=self._documentation,
-            )
-
-        return build
+            ],
+            "include_synonyms": self.synonyms,
+            "include_documentation": self.documentation,
+        }
 
 
 class _Listing:
@@ -313,13 +307,12 @@ class _Altering(Sender[AlterConfigs, ConfigResource]):
         done = [outcome for part in parts for outcome in await sent(part)]
         return {resource: outcome for outcome in done if isinstance(resource := outcome.target, ConfigResource)}
 
-    def build(self, kio: ModuleType, targets: Sequence[ConfigResource]) -> Any:
-        def altered(resource: ConfigResource) -> Iterator[Any]:
-            for op in self.request.ops[resource]:
-                yield kio.AlterableConfig(name=op.key, config_operation=op.op, value=_revealed(op.value))
+    def fields(self, targets: Sequence[ConfigResource]) -> Fields:
+        def altered(resource: ConfigResource) -> list[Fields]:
+            ops = self.request.ops[resource]
+            return [{"name": op.key, "config_operation": op.op, "value": _revealed(op.value)} for op in ops]
 
-        altering = _alter_resources(kio, targets, altered)
-        return kio.IncrementalAlterConfigsRequest(resources=altering, validate_only=self.validate_only)
+        return {"resources": _alter_resources(targets, altered), "validate_only": self.validate_only}
 
     def answers(self, response: Any, _targets: Sequence[ConfigResource]) -> dict[ConfigResource, Answer]:
         return {
@@ -381,26 +374,22 @@ class Replacing(_Altering):
         """Send the change or its check."""
         return await Sender.deliver(self, targets)
 
-    def build(self, kio: ModuleType, targets: Sequence[ConfigResource]) -> Any:
+    def fields(self, targets: Sequence[ConfigResource]) -> Fields:
         """Return the request with all overrides."""
 
-        def replaced(resource: ConfigResource) -> Iterator[Any]:
-            for key, value in self._whole[resource].items():
-                yield kio.AlterableConfig(name=key, value=value)
+        def replaced(resource: ConfigResource) -> list[Fields]:
+            return [{"name": key, "value": value} for key, value in self._whole[resource].items()]
 
-        altering = _alter_resources(kio, targets, replaced)
-        return kio.AlterConfigsRequest(resources=altering, validate_only=self.validate_only)
+        return {"resources": _alter_resources(targets, replaced), "validate_only": self.validate_only}
 
 
 def _alter_resources(
-    kio: ModuleType, resources: Iterable[ConfigResource], configs: Callable[[ConfigResource], Iterable[Any]]
-) -> tuple[Any, ...]:
-    return tuple(
-        kio.AlterConfigsResource(
-            resource_type=resource.type, resource_name=resource.name, configs=tuple(configs(resource))
-        )
+    resources: Iterable[ConfigResource], configs: Callable[[ConfigResource], list[Fields]]
+) -> list[Fields]:
+    return [
+        {"resource_type": resource.type, "resource_name": resource.name, "configs": configs(resource)}
         for resource in resources
-    )
+    ]
 
 
 def replacement(
@@ -471,11 +460,7 @@ async def list_config_resources(link: Link, types: Iterable[ResourceType | int])
     version = await link.require("list_config_resources", 0, _SINCE)
     if version == 0 and _FIRST not in wanted:
         return ()
-
-    def build(kio: ModuleType) -> Any:
-        return for_version(kio.ListConfigResourcesRequest, resource_types=wanted)
-
-    response = await link.call("list_config_resources", build)
+    response = await link.call("list_config_resources", {"resource_types": wanted})
     errors.check(response)
     found = (
         ConfigResource(ResourceType(getattr(item, "resource_type", _FIRST)), item.resource_name)

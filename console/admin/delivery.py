@@ -21,6 +21,7 @@ from console.model.config import ConfigEntry, ConfigResource, ConfigSet, own_val
 from console.model.failure import Failure
 from console.model.secret import Secret
 from console.model.unordered import as_it_counts
+from console.wire.fields import Fields, payload
 
 R = TypeVar("R", bound=Request)
 T = TypeVar("T", bound=Target)
@@ -151,9 +152,13 @@ class Sender(Generic[R, T]):
         limit_ms: int | None = getattr(self.request, "timeout_ms", None)
         return None if limit_ms is None else max(self.link.settings.request_timeout, limit_ms / 1000 + ANSWER_SECONDS)
 
+    def fields(self, targets: Sequence[T]) -> Fields:
+        """Return the request for these targets."""
+        raise NotImplementedError
+
     def build(self, kio: ModuleType, targets: Sequence[T]) -> Any:
         """Return the request for these targets, from kio's module of the version in use."""
-        raise NotImplementedError
+        return payload(kio, self.api, self.fields(targets))
 
     def answers(self, response: Any, targets: Sequence[T]) -> Mapping[T, Answer]:
         """Return target -> its answer in a response; by default the same for all."""

@@ -24,7 +24,6 @@ AdminError                 everything below; `.failure` has the text for an oper
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from console.model.failure import Failure, without_objects
@@ -178,7 +177,7 @@ class ReadOnly(AdminError):
         )
 
 
-_NO_APIS: Apis = MappingProxyType({})
+_NO_APIS: Apis = {}
 
 
 class Unsupported(BrokerError):

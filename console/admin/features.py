@@ -7,17 +7,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
-from types import ModuleType
 from typing import Any
 
-from console.admin.cluster import ask_versions, broker_version, describe_cluster, describe_quorum
+from console.admin.cluster import ASK_VERSIONS, broker_version, describe_cluster, describe_quorum
 from console.admin.delivery import Answer, Sender, Senders, applied_if
 from console.admin.errors import AdminError, failure
 from console.admin.link import Link, broker
 from console.model.changes import FeatureTarget, Status, UpdateFeatures
 from console.model.cluster import Broker, ClusterFeatures, NodeFeatures, VoterEndpoint
 from console.model.failure import Failure
-from console.wire.fields import for_version
+from console.wire.fields import Fields
 
 CONTROLLERS = 15
 """Most voters without a broker role to ask: more than any quorum has. Clients may be unable to reach them."""
@@ -73,7 +72,7 @@ async def _of_broker(link: Link, node: Broker) -> Answered:
     if node.fenced:
         return NodeFeatures(node.id, address, failure=_FENCED), None
     try:
-        response = await link.call("api_versions", ask_versions, to=broker(node.id))
+        response = await link.call("api_versions", ASK_VERSIONS, to=broker(node.id))
     except AdminError as error:
         return NodeFeatures(node.id, address, failure=error.failure), None
     return _answered(NodeFeatures(node.id, address), response)
@@ -85,7 +84,7 @@ async def of_controller(link: Link, voter: VoterEndpoint) -> Answered:
         return NodeFeatures(voter.id, "", controller=True, failure=_NO_ENDPOINT), None
     address = f"{voter.host}:{voter.port}"
     try:
-        response = await link.call_apart((voter.host, voter.port), "api_versions", ask_versions, CONTROLLER_SECONDS)
+        response = await link.call_apart((voter.host, voter.port), "api_versions", ASK_VERSIONS, CONTROLLER_SECONDS)
     except AdminError as error:
         return NodeFeatures(voter.id, address, controller=True, failure=error.failure), None
     return _answered(NodeFeatures(voter.id, address, controller=True), response)
@@ -115,23 +114,18 @@ class _Update(Sender[UpdateFeatures, FeatureTarget]):
     async def require(self) -> None:
         self.has_check = await self.link.require(self.api, 0, self.needs, self.route) >= 1
 
-    def build(self, kio: ModuleType, _targets: Sequence[FeatureTarget]) -> Any:
-        def update(name: str, level: int) -> Any:
+    def fields(self, _targets: Sequence[FeatureTarget]) -> Fields:
+        def update(name: str, level: int) -> Fields:
             lowered = name in self.request.lowered
-            return for_version(
-                kio.FeatureUpdateKey,
-                feature=name,
-                max_version_level=level,
-                allow_downgrade=lowered,
-                upgrade_type=_SAFE_DOWNGRADE if lowered else _UPGRADE,
-            )
+            upgrade_type = _SAFE_DOWNGRADE if lowered else _UPGRADE
+            kind = {"allow_downgrade": lowered, "upgrade_type": upgrade_type}
+            return {"feature": name, "max_version_level": level, **kind}
 
-        return for_version(
-            kio.UpdateFeaturesRequest,
-            timeout=timedelta(milliseconds=self.request.timeout_ms),
-            feature_updates=tuple(update(name, level) for name, level in self.request.levels.items()),
-            validate_only=self.validate_only,
-        )
+        return {
+            "timeout": timedelta(milliseconds=self.request.timeout_ms),
+            "feature_updates": [update(name, level) for name, level in self.request.levels.items()],
+            "validate_only": self.validate_only,
+        }
 
     def answers(self, response: Any, targets: Sequence[FeatureTarget]) -> dict[FeatureTarget, Answer]:
         # From version 2 on, a response without an error has no results.
@@ -140,7 +134,7 @@ class _Update(Sender[UpdateFeatures, FeatureTarget]):
         return {**super().answers(response, targets), **by_name}
 
     async def describe_again(self, targets: Sequence[FeatureTarget]) -> dict[FeatureTarget, Status]:
-        finalized = broker_version(await self.link.call("api_versions", ask_versions)).finalized_features
+        finalized = broker_version(await self.link.call("api_versions", ASK_VERSIONS)).finalized_features
         return {each: applied_if(finalized.get(each.name, 0) == self.request.levels[each.name]) for each in targets}
 
 

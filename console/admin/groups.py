@@ -13,7 +13,6 @@ import logging
 import sys
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -24,7 +23,7 @@ from console.admin import errors
 from console.admin.delivery import Answer, Sender, Senders, applied_if, refused
 from console.admin.halving import Halving, parted
 from console.admin.link import Link, Route, broker, until_settled
-from console.admin.partitions import LATEST, Place, by_topic, offsets_of
+from console.admin.partitions import LATEST, Place, offsets_of, topics_with_fields
 from console.admin.topics import describe_topics, topics_by_id
 from console.model import changes, cluster
 from console.model.coordinators import OFFSETS
@@ -34,7 +33,7 @@ from console.model.numbers import first_few
 from console.model.snapshot import TopicPartition
 from console.model.topic_readers import TopicReaders
 from console.wire.assignments import consumer_assignment, consumer_subscription
-from console.wire.fields import for_version
+from console.wire.fields import Fields
 
 SETTLE_SECONDS = 10.0
 """Seconds of retries while a group's coordinator moves or loads."""
@@ -75,19 +74,14 @@ async def _denied_groups(link: Link, names: Sequence[str]) -> dict[str, Failure]
     """
     found: dict[str, Failure] = {}
     for some in parts(tuple(names), DESCRIBED_AT_ONCE):
-        response = await link.call(
-            "describe_groups",
-            lambda kio, some=some: for_version(  # type: ignore[misc]
-                kio.DescribeGroupsRequest, groups=some, include_authorized_operations=False
-            ),
-        )
+        response = await link.call("describe_groups", {"groups": some, "include_authorized_operations": False})
         for each in response.groups:
             if each.error_code == ErrorCode.group_authorization_failed:
                 found[each.group_id] = errors.failure(each.error_code, getattr(each, "error_message", None))
     return found
 
 
-NO_TYPES: Mapping[str, str] = MappingProxyType({})
+NO_TYPES: Mapping[str, str] = {}
 COORDINATOR_MOVES = frozenset(
     {ErrorCode.coordinator_load_in_progress, ErrorCode.coordinator_not_available, ErrorCode.not_coordinator}
 )
@@ -139,21 +133,18 @@ def _unled(topic: cluster.Topic | None) -> dict[str, Failure]:
     return {OFFSETS: Failure("COORDINATOR_NOT_AVAILABLE", text, "Bring back a replica of them.")}
 
 
-async def listed_at(link: Link, api: str, build: Callable[[ModuleType], Any], broker_id: int) -> Any:
+async def listed_at(link: Link, api: str, fields: Fields, broker_id: int) -> Any:
     """Return the listing of one coordinator; retry for a while as long as coordinators move."""
     return await until_settled(
-        lambda: link.call(api, build, to=broker(broker_id)),
+        lambda: link.call(api, fields, to=broker(broker_id)),
         lambda answer: answer.error_code in COORDINATOR_MOVES,
         within=SETTLE_SECONDS,
     )
 
 
 async def _groups_at(link: Link, broker_id: int, states: tuple[str, ...]) -> list[cluster.Group] | errors.AdminError:
-    def build(kio: ModuleType) -> Any:
-        return for_version(kio.ListGroupsRequest, states_filter=states)
-
     try:
-        response = await listed_at(link, "list_groups", build, broker_id)
+        response = await listed_at(link, "list_groups", {"states_filter": states}, broker_id)
     except errors.AdminError as error:
         return error
     # A broker that can never be a coordinator returns this error each time.
@@ -266,18 +257,14 @@ async def _describe_by(
 async def _described_by(link: Link, protocol: _Protocol, to: Route, names: Sequence[str]) -> dict[str, Any]:
     """Send one describe; return group -> its part of the response."""
 
-    def build(kio: ModuleType) -> Any:
-        request = getattr(kio, protocol.request)
-        return for_version(
-            request,
-            group_ids=tuple(names),
-            groups=tuple(names),
-            include_authorized_operations=False,
-            include_topology_description=len(names) == 1,  # a plug-in fetches it, so do not request it for a list
-        )
-
+    fields = {
+        "group_ids": tuple(names),
+        "groups": tuple(names),
+        "include_authorized_operations": False,
+        "include_topology_description": len(names) == 1,  # a plug-in fetches it, so do not request it for a list
+    }
     response = await until_settled(
-        lambda: link.call(protocol.api, build, to=to),
+        lambda: link.call(protocol.api, fields, to=to),
         lambda answer: any(group.error_code in COORDINATOR_MOVES for group in answer.groups),
         within=SETTLE_SECONDS,
     )
@@ -305,7 +292,7 @@ def consumer_group(described: Any, coordinator: int) -> cluster.Group:
 
 
 _CLASSIC = "classic"
-_MEMBER_TYPES: Mapping[int, str] = MappingProxyType({0: _CLASSIC, 1: "consumer"})
+_MEMBER_TYPES: Mapping[int, str] = {0: _CLASSIC, 1: "consumer"}
 """MemberType of ConsumerGroupDescribe (KIP-1099) -> the protocol of the member."""
 
 
@@ -356,14 +343,12 @@ def streams_group(described: Any, coordinator: int) -> cluster.Group:
 
 
 _NOT_REQUESTED = 0
-_NO_NODES: Mapping[int, str] = MappingProxyType(
-    {
-        1: "brokers have no description of the topology: without a plug-in that keeps it they store none (KIP-1331)",
-        2: "the brokers' plug-in failed to give the topology's description: see the coordinator's server.log",
-    }
-)
+_NO_NODES: Mapping[int, str] = {
+    1: "brokers have no description of the topology: without a plug-in that keeps it they store none (KIP-1331)",
+    2: "the brokers' plug-in failed to give the topology's description: see the coordinator's server.log",
+}
 """TopologyDescriptionStatus -> the text shown for it."""
-_ROLES: Mapping[int, str] = MappingProxyType({1: "source", 2: "processor", 3: "sink"})
+_ROLES: Mapping[int, str] = {1: "source", 2: "processor", 3: "sink"}
 
 
 def _nodes(described: Any) -> tuple[cluster.StreamsNode, ...]:
@@ -458,19 +443,18 @@ def _members_by_client(members: Iterable[cluster.GroupMember]) -> tuple[cluster.
 
 
 class _Protocol(NamedTuple):
-    """The API and the response fields that describe groups of one type."""
+    """The API that describes groups of one type, and the reader of a group in its response."""
 
     type: str
     api: str
-    request: str
     group: Callable[[Any, int], cluster.Group]
 
 
 _PROTOCOLS = (
-    _Protocol("consumer", "consumer_group_describe", "ConsumerGroupDescribeRequest", consumer_group),
-    _Protocol("classic", "describe_groups", "DescribeGroupsRequest", classic_group),
-    _Protocol("share", "share_group_describe", "ShareGroupDescribeRequest", share_group),
-    _Protocol("streams", "streams_group_describe", "StreamsGroupDescribeRequest", streams_group),
+    _Protocol("consumer", "consumer_group_describe", consumer_group),
+    _Protocol("classic", "describe_groups", classic_group),
+    _Protocol("share", "share_group_describe", share_group),
+    _Protocol("streams", "streams_group_describe", streams_group),
 )
 
 
@@ -695,14 +679,9 @@ _UNSETTLED = frozenset(errors.error_name(code) for code in (*COORDINATOR_MOVES, 
 
 async def _fetched(link: Link, broker_id: int, names: Sequence[str]) -> _Answers:
     """Send OffsetFetch; before version 8 for one group only (KIP-709)."""
-
-    def build(kio: ModuleType) -> Any:
-        if kio.OffsetFetchRequest.__version__ >= _SEVERAL_GROUPS:
-            groups = tuple(for_version(kio.OffsetFetchRequestGroup, group_id=name, topics=None) for name in names)
-            return kio.OffsetFetchRequest(groups=groups, require_stable=False)
-        return for_version(kio.OffsetFetchRequest, group_id=names[0], topics=None, require_stable=False)
-
-    response = await link.call("offset_fetch", build, to=broker(broker_id))
+    groups = [{"group_id": name, "topics": None} for name in names]
+    fields = {**groups[0], "groups": groups, "require_stable": False}
+    response = await link.call("offset_fetch", fields, to=broker(broker_id))
     if hasattr(response, "groups"):
         return {group.group_id: (_refusal(group.error_code), _fetched_of(group.topics)) for group in response.groups}
     return {names[0]: (_refusal(getattr(response, "error_code", 0)), _fetched_of(response.topics))}
@@ -732,12 +711,8 @@ def _fetched_of(topics: Iterable[Any]) -> list[_Position]:
 
 async def _share_offsets(link: Link, broker_id: int, names: Sequence[str]) -> _Answers:
     """Send DescribeShareGroupOffsets (KIP-932), with lags since version 1 (KIP-1226)."""
-
-    def build(kio: ModuleType) -> Any:
-        group = kio.DescribeShareGroupOffsetsRequestGroup
-        return kio.DescribeShareGroupOffsetsRequest(groups=tuple(group(group_id=name, topics=None) for name in names))
-
-    response = await link.call(SHARE_OFFSETS, build, to=broker(broker_id))
+    groups = [{"group_id": name, "topics": None} for name in names]
+    response = await link.call(SHARE_OFFSETS, {"groups": groups}, to=broker(broker_id))
     return {
         group.group_id: (
             _refusal(group.error_code, group.error_message),
@@ -877,9 +852,7 @@ class _OfGroup(Sender[G, changes.GroupOffsetTarget]):
 
     async def send(self, targets: Sequence[changes.GroupOffsetTarget]) -> Mapping[changes.GroupOffsetTarget, Answer]:
         group = self.request.group
-        response = await _at_coordinator(
-            self.link, self.api, group, lambda kio: self.build(kio, targets), self.codes, since=self.needs
-        )
+        response = await _at_coordinator(self.link, self.api, group, self.fields(targets), self.codes, since=self.needs)
         return self.answers(response, targets)
 
     def codes(self, response: Any) -> Iterable[int]:
@@ -925,8 +898,19 @@ class _Commit(_OfGroup[changes.CommitOffsets]):
             if each.topic not in self._ids
         }
 
-    def build(self, kio: ModuleType, targets: Sequence[changes.GroupOffsetTarget]) -> Any:
-        return _offset_commit(kio, self.request, self._ids, targets)
+    def fields(self, targets: Sequence[changes.GroupOffsetTarget]) -> Fields:
+        offsets = {(target.topic, target.number): self.request.offsets[target] for target in targets}
+        places = {
+            place: {
+                "committed_offset": each.offset,
+                "committed_leader_epoch": each.leader_epoch,
+                "committed_metadata": each.metadata,
+            }
+            for place, each in offsets.items()
+        }
+        topics = [{**topic, "topic_id": self._ids[topic["name"]]} for topic in topics_with_fields(places)]
+        member = {"generation_id_or_member_epoch": -1, "member_id": ""}
+        return {"group_id": self.request.group, **member, "topics": topics}
 
     def codes(self, response: Any) -> Iterable[int]:
         return (each.error_code for topic in response.topics for each in topic.partitions)
@@ -942,41 +926,6 @@ class _Commit(_OfGroup[changes.CommitOffsets]):
         return {target: applied_if(offset_at(known, target, self.request.offsets[target])) for target in targets}
 
 
-def _offset_commit(
-    kio: ModuleType,
-    request: changes.CommitOffsets,
-    ids: Mapping[str, UUID | None],
-    targets: Sequence[changes.GroupOffsetTarget],
-) -> Any:
-    """Return the OffsetCommit of some targets, in the version of `kio`. ids: topic -> its id."""
-
-    def partition(target: changes.GroupOffsetTarget) -> Any:
-        offset = request.offsets[target]
-        return for_version(
-            kio.OffsetCommitRequestPartition,
-            partition_index=target.number,
-            committed_offset=offset.offset,
-            committed_leader_epoch=offset.leader_epoch,
-            committed_metadata=offset.metadata,
-        )
-
-    return for_version(
-        kio.OffsetCommitRequest,
-        group_id=request.group,
-        generation_id_or_member_epoch=-1,
-        member_id="",
-        topics=tuple(
-            for_version(
-                kio.OffsetCommitRequestTopic,
-                name=topic,
-                topic_id=ids[topic],
-                partitions=tuple(map(partition, mine)),
-            )
-            for topic, mine in _targets_by_topic(targets).items()
-        ),
-    )
-
-
 class _Forgetting(_OfGroup[D]):
     of = "targets"
 
@@ -990,17 +939,9 @@ class _Forgetting(_OfGroup[D]):
 class _Deletion(_Forgetting[changes.DeleteOffsets]):
     needs = "2.4"
 
-    def build(self, kio: ModuleType, targets: Sequence[changes.GroupOffsetTarget]) -> Any:
-        return kio.OffsetDeleteRequest(
-            group_id=self.request.group,
-            topics=tuple(
-                kio.OffsetDeleteRequestTopic(
-                    name=topic,
-                    partitions=tuple(kio.OffsetDeleteRequestPartition(partition_index=each) for each in numbers),
-                )
-                for topic, numbers in by_topic((target.topic, target.number) for target in targets).items()
-            ),
-        )
+    def fields(self, targets: Sequence[changes.GroupOffsetTarget]) -> Fields:
+        places: dict[Place, Fields] = {(target.topic, target.number): {} for target in targets}
+        return {"group_id": self.request.group, "topics": topics_with_fields(places)}
 
 
 class _ShareReset(_OfGroup[changes.AlterShareGroupOffsets]):
@@ -1010,23 +951,9 @@ class _ShareReset(_OfGroup[changes.AlterShareGroupOffsets]):
     needs = SHARE_OFFSETS_SINCE
     is_share = True
 
-    def build(self, kio: ModuleType, targets: Sequence[changes.GroupOffsetTarget]) -> Any:
-        offsets = self.request.offsets
-        return kio.AlterShareGroupOffsetsRequest(
-            group_id=self.request.group,
-            topics=tuple(
-                kio.AlterShareGroupOffsetsRequestTopic(
-                    topic_name=topic,
-                    partitions=tuple(
-                        kio.AlterShareGroupOffsetsRequestPartition(
-                            partition_index=target.number, start_offset=offsets[target]
-                        )
-                        for target in mine
-                    ),
-                )
-                for topic, mine in _targets_by_topic(targets).items()
-            ),
-        )
+    def fields(self, targets: Sequence[changes.GroupOffsetTarget]) -> Fields:
+        places = {(target.topic, target.number): {"start_offset": self.request.offsets[target]} for target in targets}
+        return {"group_id": self.request.group, "topics": topics_with_fields(places, "topic_name")}
 
     async def describe_again(
         self, targets: Sequence[changes.GroupOffsetTarget]
@@ -1057,12 +984,9 @@ class _ShareDeletion(_Forgetting[changes.DeleteShareGroupOffsets]):
             if target.topic in in_part
         }
 
-    def build(self, kio: ModuleType, targets: Sequence[changes.GroupOffsetTarget]) -> Any:
+    def fields(self, targets: Sequence[changes.GroupOffsetTarget]) -> Fields:
         topics = dict.fromkeys(target.topic for target in targets)
-        return kio.DeleteShareGroupOffsetsRequest(
-            group_id=self.request.group,
-            topics=tuple(kio.DeleteShareGroupOffsetsRequestTopic(topic_name=topic) for topic in topics),
-        )
+        return {"group_id": self.request.group, "topics": [{"topic_name": topic} for topic in topics]}
 
     def answers(
         self, response: Any, targets: Sequence[changes.GroupOffsetTarget]
@@ -1098,13 +1022,11 @@ class _GroupDeletion(Sender[changes.DeleteGroups, changes.GroupTarget]):
         return {target: outcome for part in parts for target, outcome in part.items()}
 
     async def send(self, targets: Sequence[changes.GroupTarget]) -> Mapping[changes.GroupTarget, Answer]:
-        def build(kio: ModuleType) -> Any:
-            return kio.DeleteGroupsRequest(groups_names=tuple(target.name for target in targets))
-
         def codes(response: Any) -> Iterable[int]:
             return (each.error_code for each in response.results)
 
-        response = await _at_coordinator(self.link, self.api, targets[0].name, build, codes, since="1.1")
+        fields = {"groups_names": tuple(target.name for target in targets)}
+        response = await _at_coordinator(self.link, self.api, targets[0].name, fields, codes, since="1.1")
         return {
             # The message is new in v3; it has the reason if the code is generic.
             changes.GroupTarget(each.group_id): _explained(
@@ -1146,18 +1068,11 @@ def _explained(group: str, code: int, message: str | None = None) -> Answer:
     return code, message
 
 
-def _targets_by_topic(targets: Iterable[changes.GroupOffsetTarget]) -> dict[str, list[changes.GroupOffsetTarget]]:
-    found: dict[str, list[changes.GroupOffsetTarget]] = {}
-    for target in targets:
-        found.setdefault(target.topic, []).append(target)
-    return found
-
-
 async def _at_coordinator(
     link: Link,
     api: str,
     group: str,
-    build: Callable[[ModuleType], Any],
+    fields: Fields,
     codes: Callable[[Any], Iterable[int]],
     *,
     since: str = "",
@@ -1175,7 +1090,7 @@ async def _at_coordinator(
             raise errors.BrokerError(failures[group])
         to = broker(coordinators[group])
         await link.require(api, 0, since, to)
-        return await link.call(api, build, to=to, change=True)
+        return await link.call(api, fields, to=to, change=True)
 
     def moved(response: Any) -> bool:
         found = set(codes(response))
@@ -1305,17 +1220,13 @@ async def _has_coordinators(link: Link, of: CoordinatorsOf) -> bool:
 async def _coordinators(link: Link, names: Sequence[str], of: CoordinatorsOf) -> dict[str, tuple[int, int, str | None]]:
     """Return name -> (broker id, error code, message). Since version 4 one request has several names (KIP-699)."""
     if (await link.version("find_coordinator") or 0) >= 4:
-        response = await link.call(
-            "find_coordinator", lambda kio: kio.FindCoordinatorRequest(key_type=of.type, coordinator_keys=tuple(names))
-        )
+        response = await link.call("find_coordinator", {"key_type": of.type, "coordinator_keys": tuple(names)})
         return {c.key: (c.node_id, c.error_code, c.error_message) for c in response.coordinators}
     few = asyncio.Semaphore(SINGLE_AT_ONCE)
 
     async def one(name: str) -> tuple[int, int, str | None]:
         async with few:
-            response = await link.call(
-                "find_coordinator", lambda kio: for_version(kio.FindCoordinatorRequest, key=name, key_type=of.type)
-            )
+            response = await link.call("find_coordinator", {"key_type": of.type, "key": name})
         return response.node_id, response.error_code, getattr(response, "error_message", None)
 
     return dict(zip(names, await asyncio.gather(*map(one, names)), strict=True))

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Container, Itera
 from contextlib import AsyncExitStack, asynccontextmanager
 from enum import Enum, auto
 from functools import partial
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from msgspec import Struct
@@ -19,7 +18,7 @@ from console.admin.connections import CONCURRENCY, Connections, first_to_open
 from console.admin.settings import Address, ConnectionSettings, show_address
 from console.model.codes import BROKER
 from console.model.identity import Node, same_cluster
-from console.wire.fields import for_version
+from console.wire.fields import Asked, Fields
 
 if TYPE_CHECKING:
     from console.flight.answer import Shown
@@ -55,8 +54,7 @@ def broker(broker_id: int) -> Route:
     return Route(Destination.BROKER, broker_id)
 
 
-Build = Callable[[ModuleType], Any]
-Ask = Callable[[str, Build], Awaitable[Any]]
+Ask = Callable[[str, Asked], Awaitable[Any]]
 """Function that sends one request, by kio's name, and returns its decoded response."""
 Prepare = Callable[[str, int], object]
 """Function that prepares decoding; it takes the API and its version."""
@@ -89,7 +87,7 @@ class _Request(NamedTuple):
     """A request with its options. deadline: on the loop's clock. The other fields as in `Link.call`."""
 
     api: str
-    build: Build
+    asked: Asked
     to: Route
     deadline: float
     change: bool
@@ -98,10 +96,10 @@ class _Request(NamedTuple):
 
 
 class _NamesNodes(NamedTuple):
-    """An API and the function that builds its request."""
+    """An API and its request."""
 
     api: str
-    build: Build
+    asked: Asked
 
 
 class Sender:
@@ -169,12 +167,12 @@ class Sender:
         count, self._throttled = self._throttled, 0
         return count
 
-    async def ask(self, connection: Connection, api: str, build: Build) -> Any:
+    async def ask(self, connection: Connection, api: str, asked: Asked) -> Any:
         """Return the decoded response to one request, without a timeout. Raises AdminError and TimeoutError."""
         version = connection.version(api)
         if version is None:
             raise errors.Unsupported(api, "", connection.versions)
-        request = connection.prepare(api, version, build)
+        request = connection.prepare(api, version, asked)
         if request.may_change():
             raise errors.NotSendable(link_errors.no_check(request))
         began = time.monotonic()
@@ -333,7 +331,7 @@ class Routes:
                     raise errors.WrongCluster(
                         link_errors.of_another_cluster(address, there, self.cluster_id)
                     ) from refusal
-                (described,) = (await ask("describe_configs", partial(id_of_broker, broker_id=broker_id))).results
+                (described,) = (await ask("describe_configs", id_of_broker(broker_id))).results
         except errors.WrongCluster:
             raise
         except (errors.AdminError, TimeoutError, ValueError):
@@ -386,7 +384,7 @@ class Link:
     """A client of one cluster. Bound to its event loop; connects at the first request.
 
     Methods that send raise AdminError, whose `failure` is the text for an operator, CancelledError, and the errors of
-    `build`; nothing else.
+    a function in `asked`; nothing else.
     """
 
     def __init__(
@@ -408,7 +406,7 @@ class Link:
     async def call(
         self,
         api: str,
-        build: Build,
+        asked: Asked,
         *,
         to: Route = ANY,
         timeout: float | None = None,  # noqa: ASYNC109
@@ -417,9 +415,8 @@ class Link:
     ) -> Any:
         """Return the decoded response, in the highest version that both sides support. Error codes are plain integers.
 
-        api: kio's package name ("describe_configs"). build: function that builds the request from kio's module of that
-        version. proposed: version of a proposal to use instead (see `proposes`); `build` then gets the proposal's
-        module.
+        api: kio's package name ("describe_configs"). asked: the request. proposed: version of a proposal to use
+        instead (see `proposes`).
         timeout: seconds for the whole call, retries included; None: the settings' request timeout.
         change: True for a request that may change something; without it such a request is refused, unless its bytes
         mark it as validate-only. A change is never sent again once its bytes may have been sent: then raises
@@ -430,7 +427,7 @@ class Link:
         deadline = self._deadline(timeout)
         waits = delays()
         for attempt in range(1, ATTEMPTS + 1):
-            request = _Request(api, build, to, deadline, change, proposed, _prepare_decoding)
+            request = _Request(api, asked, to, deadline, change, proposed, _prepare_decoding)
             raw = await self._send(request)
             response = await aside(len(raw.body), partial(decode, raw))
             moved = to.where is Destination.CONTROLLER and refused_by_non_controller(response)
@@ -441,18 +438,18 @@ class Link:
             await self.refresh()
         return response
 
-    async def ask_controller(self, api: str, build: Build) -> Any:
+    async def ask_controller(self, api: str, asked: Asked) -> Any:
         """Do as `call`, for a read that brokers forward to the controller: also by another broker if one does not
         answer soon. If kac connects to controllers directly, ask them for the leader again while the known one does not
         answer.
         """
         if self.settings.controllers:
-            return await self._ask_leader(api, build)
+            return await self._ask_leader(api, asked)
 
         async def ask(turn: int) -> Any:
             if turn:
                 self.routes.turn()
-            return await self.call(api, build, to=CONTROLLER)
+            return await self.call(api, asked, to=CONTROLLER)
 
         async def discard(_answer: Any) -> None:
             """Drop an answer: enough have arrived."""
@@ -464,13 +461,13 @@ class Link:
             raise found[-1]
         return found
 
-    async def _ask_leader(self, api: str, build: Build) -> Any:
+    async def _ask_leader(self, api: str, asked: Asked) -> Any:
         """Do as `call`, at the leading controller, or at its successor if it does not answer."""
         loop, waits = asyncio.get_running_loop(), delays()
         deadline = loop.time() + ELECTION_SECONDS
         while True:
             try:
-                return await self.call(api, build, to=CONTROLLER, timeout=LEADER_SECONDS)
+                return await self.call(api, asked, to=CONTROLLER, timeout=LEADER_SECONDS)
             except (errors.Unreachable, errors.Disconnected, errors.RequestTimedOut, errors.UnknownBroker):
                 wait = next(waits)
                 if loop.time() + wait > deadline:
@@ -481,7 +478,7 @@ class Link:
     async def call_raw(
         self,
         api: str,
-        build: Build,
+        asked: Asked,
         *,
         to: Route = ANY,
         timeout: float | None = None,  # noqa: ASYNC109
@@ -492,9 +489,9 @@ class Link:
 
         NOT_CONTROLLER is not retried. prepare: callback after the request is written, while the broker works on it.
         """
-        return await self._send(_Request(api, build, to, self._deadline(timeout), False, None, prepare))
+        return await self._send(_Request(api, asked, to, self._deadline(timeout), False, None, prepare))
 
-    async def call_apart(self, address: Address, api: str, build: Build, within: float) -> Any:
+    async def call_apart(self, address: Address, api: str, asked: Asked, within: float) -> Any:
         """Return the decoded response of a node that Metadata does not name, such as a controller, over a separate
         connection.
 
@@ -502,7 +499,7 @@ class Link:
         """
         try:
             async with asyncio.timeout(within), self.routes.apart(address) as ask:
-                return await ask(api, build)
+                return await ask(api, asked)
         except TimeoutError:
             problem = link_errors.no_answer([address], within, asked=self.settings.asked)
             raise self.sender.not_connected(address, problem, within) from None
@@ -647,7 +644,7 @@ class Link:
             needs, newer = FIRST_RELEASE.get(api, ""), connection.newer(api)
             raise errors.Unsupported(api, needs, connection.versions, newer, controllers=self.settings.controllers)
         try:
-            encoded = connection.prepare(api, version, request.build)
+            encoded = connection.prepare(api, version, request.asked)
         except Unencodable as error:
             raise errors.NotSendable.of(str(error), "Nothing was sent; correct the value.") from error
         if not request.change and encoded.may_change():
@@ -658,10 +655,10 @@ class Link:
 
     async def _refuse_another_cluster(self, connection: Connection, request: _Request) -> None:
         """Check the cluster id of the peer on the connection that is about to carry a change. Raises AdminError."""
-        api, build = names_nodes(self.settings)
+        api, asked = names_nodes(self.settings)
         try:
             async with asyncio.timeout_at(request.deadline):
-                answer = await self.sender.ask(connection, api, build)
+                answer = await self.sender.ask(connection, api, asked)
         except TimeoutError as error:
             self.routes.connections.retire(connection)
             problem = link_errors.timed_out(api, connection, change=False, asked=self.settings.asked)
@@ -677,8 +674,8 @@ def names_nodes(settings: ConnectionSettings) -> _NamesNodes:
     these.
     """
     if settings.controllers:
-        return _NamesNodes("describe_cluster", controllers_of_cluster)
-    return _NamesNodes("metadata", metadata_of_no_topic)
+        return _NamesNodes("describe_cluster", CONTROLLERS_OF_CLUSTER)
+    return _NamesNodes("metadata", metadata())
 
 
 def _is_of_the_way(error: BaseException) -> bool:
@@ -690,35 +687,33 @@ CONTROLLERS = 2
 """The endpoints that DescribeCluster returns: 1 brokers, 2 controllers (KIP-919)."""
 
 
-def controllers_of_cluster(kio: ModuleType) -> Any:
-    """Return a request to a controller for the controllers of its cluster."""
-    return for_version(
-        kio.DescribeClusterRequest,
-        include_cluster_authorized_operations=True,
-        endpoint_type=CONTROLLERS,
-        include_fenced_brokers=False,
-    )
+CONTROLLERS_OF_CLUSTER: Fields = {
+    "include_cluster_authorized_operations": True,
+    "endpoint_type": CONTROLLERS,
+    "include_fenced_brokers": False,
+}
+"""DescribeCluster to a controller, for the controllers of its cluster."""
 
 
-def metadata_of_no_topic(kio: ModuleType, *, rights: bool = False) -> Any:
-    """Return a request for the cluster without topics. rights: also request the principal's authorized operations."""
-    return for_version(
-        kio.MetadataRequest,
-        topics=(),
-        allow_auto_topic_creation=False,
-        include_cluster_authorized_operations=rights,
-        include_topic_authorized_operations=False,
-    )
+def metadata(topics: Iterable[Fields] | None = (), *, rights: bool = False) -> Fields:
+    """Return a Metadata request that creates no topic.
+
+    Args:
+        topics: by name or id; None for all.
+        rights: whether to request the principal's operations on the cluster as well.
+    """
+    return {
+        "topics": topics,
+        "allow_auto_topic_creation": False,
+        "include_cluster_authorized_operations": rights,
+        "include_topic_authorized_operations": False,
+    }
 
 
-def id_of_broker(kio: ModuleType, broker_id: int) -> Any:
+def id_of_broker(broker_id: int) -> Fields:
     """Return a request for the configs of one broker; a broker with another id refuses it and names its own id."""
-    resource = kio.DescribeConfigsResource(
-        resource_type=BROKER, resource_name=str(broker_id), configuration_keys=("node.id",)
-    )
-    return for_version(
-        kio.DescribeConfigsRequest, resources=(resource,), include_synonyms=False, include_documentation=False
-    )
+    resource = {"resource_type": BROKER, "resource_name": str(broker_id), "configuration_keys": ("node.id",)}
+    return {"resources": [resource], "include_synonyms": False, "include_documentation": False}
 
 
 def import_partition_decoders(_api: str, _version: int) -> None:

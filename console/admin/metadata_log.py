@@ -7,10 +7,9 @@ principal needs ClusterAction on the cluster.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
-from types import ModuleType
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -20,7 +19,7 @@ from console.admin.errors import AdminError, BadAnswer, BrokerError, failure
 from console.admin.link import Ask, Link
 from console.admin.link_errors import no_answer
 from console.admin.settings import Address, show_address
-from console.wire.fields import for_version
+from console.wire.fields import Fields
 from console.wire.record_batches import HEADER
 
 TOPIC, TOPIC_ID = "__cluster_metadata", UUID(int=1)
@@ -34,7 +33,6 @@ _PAUSE = 0.5
 """Seconds between rounds through controllers without a leader."""
 _AFTER_LENGTH = 12
 """Bytes of a batch that its length field does not count."""
-_BY_TOPIC_ID = 13
 _OF_ANOTHER_LEADER = {
     ErrorCode.invalid_request,
     ErrorCode.not_leader_or_follower,
@@ -113,8 +111,12 @@ class ControllerLog:
 
     # -- the leader ----------------------------------------------------------------------------------------------------
 
-    async def _from_leader(self, api: str, build: Any, part_of: Any, within: float) -> Any:
-        """Return the partition's part of the leader's response, and the response. Raises AdminError."""
+    async def _from_leader(self, api: str, asked: Callable[[], Fields], part_of: Any, within: float) -> Any:
+        """Return the partition's part of the leader's response. Raises AdminError.
+
+        Args:
+            asked: returns the request in the known epoch, which a new leader changes.
+        """
         refused: AdminError | None = None
         attempts = ATTEMPTS_ELECTING if self._epoch else ATTEMPTS
         for attempt in range(attempts * max(1, len(self._addresses))):
@@ -122,7 +124,7 @@ class ControllerLog:
                 await asyncio.sleep(_PAUSE)
             try:
                 async with asyncio.timeout(within):
-                    answer = await (await self._connected())(api, build)
+                    answer = await (await self._connected())(api, asked())
             except TimeoutError:
                 refused = no_answer([self._at or self._addresses[0]], within, asked="controller")
                 await self._go_to(None)
@@ -193,31 +195,27 @@ class ControllerLog:
     # -- requests ------------------------------------------------------------------------------------------------------
 
     async def _fetched(self, start: int, wait: float, within: float) -> LogPart | _SnapshotId:
-        def build(kio: ModuleType) -> Any:
-            wanted = for_version(
-                kio.FetchPartition,
-                partition=0,
-                current_leader_epoch=self._epoch,
+        def asked() -> Fields:
+            wanted = {
+                "partition": 0,
+                "current_leader_epoch": self._epoch,
                 # The committed log never diverges, so the leader's own epoch is valid for every offset.
-                last_fetched_epoch=self._epoch,
-                fetch_offset=start,
-                log_start_offset=-1,
-                partition_max_bytes=MOST_BYTES,
-            )
-            by_id = kio.FetchRequest.__version__ >= _BY_TOPIC_ID
-            topic = kio.FetchTopic(partitions=(wanted,), **({"topic_id": TOPIC_ID} if by_id else {"topic": TOPIC}))
-            return for_version(
-                kio.FetchRequest,
-                cluster_id=self._cluster_id,
-                replica_id=-1,
-                max_wait=timedelta(seconds=wait),
-                min_bytes=1 if wait else 0,
-                max_bytes=MOST_BYTES,
-                topics=(topic,),
-                forgotten_topics_data=(),
-            )
+                "last_fetched_epoch": self._epoch,
+                "fetch_offset": start,
+                "log_start_offset": -1,
+                "partition_max_bytes": MOST_BYTES,
+            }
+            return {
+                "cluster_id": self._cluster_id,
+                "replica_id": -1,
+                "max_wait": timedelta(seconds=wait),
+                "min_bytes": 1 if wait else 0,
+                "max_bytes": MOST_BYTES,
+                "topics": [{"topic": TOPIC, "topic_id": TOPIC_ID, "partitions": [wanted]}],
+                "forgotten_topics_data": (),
+            }
 
-        part = await self._from_leader("fetch", build, _first_of("responses"), within + wait)
+        part = await self._from_leader("fetch", asked, _first_of("responses"), within + wait)
         if part.snapshot_id.end_offset >= 0:
             return _SnapshotId(part.snapshot_id.end_offset, part.snapshot_id.epoch)
         if part.diverging_epoch.end_offset >= 0:
@@ -239,27 +237,16 @@ class ControllerLog:
         """Return the snapshot; None if it no longer exists."""
         pieces: list[bytes] = []
         position = size = 0
+        snapshot_id = {"end_offset": wanted.end, "epoch": wanted.epoch}
+
+        def asked() -> Fields:
+            at = {"current_leader_epoch": self._epoch, "snapshot_id": snapshot_id, "position": position}
+            topics = [{"name": TOPIC, "partitions": [{"partition": 0, **at}]}]
+            return {"cluster_id": self._cluster_id, "replica_id": -1, "max_bytes": MOST_BYTES, "topics": topics}
+
         while True:
-
-            def build(kio: ModuleType, position: int = position) -> Any:
-                of_log = for_version(
-                    kio.PartitionSnapshot,
-                    partition=0,
-                    current_leader_epoch=self._epoch,
-                    snapshot_id=kio.SnapshotId(end_offset=wanted.end, epoch=wanted.epoch),
-                    position=position,
-                )
-                topic = kio.TopicSnapshot(name=TOPIC, partitions=(of_log,))
-                return for_version(
-                    kio.FetchSnapshotRequest,
-                    cluster_id=self._cluster_id,
-                    replica_id=-1,
-                    max_bytes=MOST_BYTES,
-                    topics=(topic,),
-                )
-
             try:
-                part = await self._from_leader("fetch_snapshot", build, _first_of("topics"), within)
+                part = await self._from_leader("fetch_snapshot", asked, _first_of("topics"), within)
             except BrokerError as error:
                 if error.failure.name == ErrorCode.snapshot_not_found.name.upper():
                     return None

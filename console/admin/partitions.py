@@ -23,7 +23,7 @@ from console.admin.topics import describe_topics
 from console.model import changes, cluster
 from console.model.failure import Failure
 from console.model.observed_logs import LogOffsets, Newest
-from console.wire.fields import for_version
+from console.wire.fields import Fields, for_version
 
 T = TypeVar("T", bound=changes.Target)
 Given = TypeVar("Given")
@@ -73,16 +73,12 @@ class _Election(_OnPartitions[changes.ElectLeaders, changes.PartitionTarget]):
             place: changes.Outcome(place, changes.Status.APPLIED, not_needed) for place in self._needless
         }
 
-    def build(self, kio: ModuleType, targets: Sequence[changes.PartitionTarget]) -> Any:
-        return for_version(
-            kio.ElectLeadersRequest,
-            election_type=int(self.request.unclean),
-            topic_partitions=tuple(
-                kio.TopicPartitions(topic=topic, partitions=tuple(numbers))
-                for topic, numbers in by_topic(targets).items()
-            ),
-            timeout=timedelta(milliseconds=self.request.timeout_ms),
-        )
+    def fields(self, targets: Sequence[changes.PartitionTarget]) -> Fields:
+        return {
+            "election_type": int(self.request.unclean),
+            "topic_partitions": topics_with(targets, "topic"),
+            "timeout": timedelta(milliseconds=self.request.timeout_ms),
+        }
 
     def answers(
         self, response: Any, targets: Sequence[changes.PartitionTarget]
@@ -113,23 +109,10 @@ class _Reassignment(_OnPartitions[changes.AlterReassignments, changes.MoveTarget
     of = "moves"
     needs = "2.4"
 
-    def build(self, kio: ModuleType, targets: Sequence[changes.MoveTarget]) -> Any:
-        moves = self.request.moves
-        return kio.AlterPartitionReassignmentsRequest(
-            timeout=timedelta(milliseconds=self.request.timeout_ms),
-            topics=tuple(
-                kio.ReassignableTopic(
-                    name=topic,
-                    partitions=tuple(
-                        kio.ReassignablePartition(
-                            partition_index=number, replicas=moves[changes.MoveTarget(topic, number)]
-                        )
-                        for number in numbers
-                    ),
-                )
-                for topic, numbers in by_topic((place.topic, place.number) for place in targets).items()
-            ),
-        )
+    def fields(self, targets: Sequence[changes.MoveTarget]) -> Fields:
+        moves = {(target.topic, target.number): {"replicas": self.request.moves[target]} for target in targets}
+        timeout = timedelta(milliseconds=self.request.timeout_ms)
+        return {"timeout": timeout, "topics": topics_with_fields(moves)}
 
     def answers(self, response: Any, targets: Sequence[changes.MoveTarget]) -> Mapping[changes.MoveTarget, Answer]:
         if response.error_code:
@@ -168,11 +151,7 @@ def _naming_right(outcome: changes.Outcome) -> changes.Outcome:
 async def list_reassignments(link: admin_link.Link) -> tuple[cluster.Reassignment, ...]:
     """Return the reassignments in progress (KIP-455). Raises AdminError; Unsupported before Kafka 2.4."""
     await link.require("list_partition_reassignments", 0, "2.4", admin_link.CONTROLLER)
-
-    def build(kio: ModuleType) -> Any:
-        return kio.ListPartitionReassignmentsRequest(topics=None)
-
-    response = await link.ask_controller("list_partition_reassignments", build)
+    response = await link.ask_controller("list_partition_reassignments", {"topics": None})
     check(response)
     return reassignments(response)
 
@@ -225,6 +204,29 @@ def by_topic(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
     return found
 
 
+def topics_with(places: Iterable[tuple[str, int]], name: str = "name", numbers: str = "partitions") -> list[Fields]:
+    """Return a structure of a request for each topic, with the numbers of its partitions.
+
+    Args:
+        name: the field of the topic's name.
+        numbers: the field of the partitions' numbers.
+    """
+    return [{name: topic, numbers: tuple(found)} for topic, found in by_topic(places).items()]
+
+
+def topics_with_fields(places: Mapping[tuple[str, int], Fields], name: str = "name") -> list[Fields]:
+    """Return a structure of a request for each topic, with one for each of its partitions.
+
+    Args:
+        places: (topic, partition) -> the partition's fields besides its number.
+        name: the field of the topic's name.
+    """
+    return [
+        {name: topic, "partitions": [{"partition_index": each, **places[topic, each]} for each in numbers]}
+        for topic, numbers in by_topic(places).items()
+    ]
+
+
 async def _described(link: admin_link.Link, places: Iterable[Place]) -> dict[Place, cluster.Partition]:
     listing = await describe_topics(link, [topic for topic, _ in places])
     return {
@@ -240,23 +242,10 @@ class _TrimAt(Sender[changes.DeleteRecords, changes.LogTarget]):
 
     of = "before"
 
-    def build(self, kio: ModuleType, targets: Sequence[changes.LogTarget]) -> Any:
-        before = self.request.before
-        return kio.DeleteRecordsRequest(
-            topics=tuple(
-                kio.DeleteRecordsTopic(
-                    name=topic,
-                    partitions=tuple(
-                        kio.DeleteRecordsPartition(
-                            partition_index=number, offset=before[changes.LogTarget(topic, number)]
-                        )
-                        for number in numbers
-                    ),
-                )
-                for topic, numbers in by_topic((target.topic, target.number) for target in targets).items()
-            ),
-            timeout=timedelta(milliseconds=self.request.timeout_ms),
-        )
+    def fields(self, targets: Sequence[changes.LogTarget]) -> Fields:
+        before = {(target.topic, target.number): {"offset": self.request.before[target]} for target in targets}
+        timeout = timedelta(milliseconds=self.request.timeout_ms)
+        return {"topics": topics_with_fields(before), "timeout": timeout}
 
     def answers(self, response: Any, _targets: Sequence[changes.LogTarget]) -> dict[changes.LogTarget, Answer]:
         return {
@@ -586,9 +575,7 @@ async def _listed(
             kio.ListOffsetsRequest,
             replica_id=asker,
             isolation_level=int(stable),
-            topics=tuple(
-                kio.ListOffsetsTopic(name=name, partitions=partitions(tuple(asked))) for name, asked in topics.items()
-            ),
+            topics=[{"name": name, "partitions": partitions(tuple(asked))} for name, asked in topics.items()],
             timeout=timedelta(seconds=within or WAIT_SECONDS),
         )
 

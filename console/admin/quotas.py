@@ -6,7 +6,6 @@ import asyncio
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from types import ModuleType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -18,6 +17,7 @@ from console.admin.link import Link, aside
 from console.model.changes import AlterQuotas, Outcome, Status
 from console.model.failure import Failure
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues, filter_for_entity
+from console.wire.fields import Fields
 
 EVERYTHING = QuotaFilter()
 BATCHED = 2
@@ -45,11 +45,8 @@ async def describe_quotas(
     """
     await link.require("describe_client_quotas", 0, "2.6")
     wanted = filter or EVERYTHING
-
-    def build(kio: ModuleType) -> Any:
-        return kio.DescribeClientQuotasRequest(components=_components(kio, wanted), strict=wanted.strict)
-
-    raw = await link.call_raw("describe_client_quotas", build, prepare=_import_decoder)
+    fields = {"components": _components(wanted), "strict": wanted.strict}
+    raw = await link.call_raw("describe_client_quotas", fields, prepare=_import_decoder)
     from console.wire.bounds_check import MalformedFrame
     from console.wire.quota_decoder import QuotaError, decode_quotas
 
@@ -110,15 +107,8 @@ async def _in_batches(link: Link, filters: Sequence[QuotaFilter]) -> list[dict[Q
 
 
 async def _batched(link: Link, filters: Sequence[QuotaFilter]) -> list[dict[QuotaEntity, QuotaValues] | Failure]:
-    def build(schema: ModuleType) -> Any:
-        return schema.DescribeClientQuotasRequest(
-            strict=filters[0].strict,
-            filters=tuple(
-                schema.DescribeClientQuotasFilter(components=_components(schema, wanted)) for wanted in filters
-            ),
-        )
-
-    response = await link.call("describe_client_quotas", build, proposed=BATCHED)
+    fields = {"strict": filters[0].strict, "filters": [{"components": _components(wanted)} for wanted in filters]}
+    response = await link.call("describe_client_quotas", fields, proposed=BATCHED)
     if len(response.filter_results) != len(filters):
         raise BadAnswer.of(f"{len(response.filter_results)} results for {len(filters)} filters")
     return [
@@ -127,11 +117,11 @@ async def _batched(link: Link, filters: Sequence[QuotaFilter]) -> list[dict[Quot
     ]
 
 
-def _components(schema: ModuleType, wanted: QuotaFilter) -> tuple[Any, ...]:
-    return tuple(
-        schema.ComponentData(entity_type=c.type, match_type=c.match, match=c.name if c.match == Match.EXACT else None)
+def _components(wanted: QuotaFilter) -> list[Fields]:
+    return [
+        {"entity_type": c.type, "match_type": c.match, "match": c.name if c.match == Match.EXACT else None}
         for c in wanted.components
-    )
+    ]
 
 
 def _entities_of(entries: Iterable[Any]) -> dict[QuotaEntity, QuotaValues]:
@@ -160,10 +150,10 @@ class QuotaSender(Sender[AlterQuotas, QuotaEntity]):
         found = {entity: _refusal(entity, values) for entity, values in self.request.ops.items()}
         return {entity: outcome for entity, outcome in found.items() if outcome is not None}
 
-    def build(self, kio: ModuleType, targets: Sequence[QuotaEntity]) -> Any:
+    def fields(self, targets: Sequence[QuotaEntity]) -> Fields:
         """Return the request with these entities."""
-        entries = tuple(_altered_entry(kio, entity, self.request.ops[entity]) for entity in targets)
-        return kio.AlterClientQuotasRequest(entries=entries, validate_only=self.validate_only)
+        entries = [_altered_entry(entity, self.request.ops[entity]) for entity in targets]
+        return {"entries": entries, "validate_only": self.validate_only}
 
     def answers(self, response: Any, _targets: Sequence[QuotaEntity]) -> dict[QuotaEntity, Answer]:
         """Return entity -> its answer."""
@@ -211,11 +201,11 @@ def _refusal(entity: QuotaEntity, values: Mapping[str, float | None]) -> Outcome
     return None
 
 
-def _altered_entry(kio: ModuleType, entity: QuotaEntity, values: Mapping[str, float | None]) -> Any:
-    return kio.EntryData(
-        entity=tuple(kio.EntityData(entity_type=part.type, entity_name=part.name) for part in entity.parts),
-        ops=tuple(
-            kio.OpData(key=key, value=0.0 if value is None else float(value), remove=value is None)
+def _altered_entry(entity: QuotaEntity, values: Mapping[str, float | None]) -> Fields:
+    return {
+        "entity": [{"entity_type": part.type, "entity_name": part.name} for part in entity.parts],
+        "ops": [
+            {"key": key, "value": 0.0 if value is None else float(value), "remove": value is None}
             for key, value in values.items()
-        ),
-    )
+        ],
+    }

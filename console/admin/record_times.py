@@ -10,8 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from types import ModuleType
-from typing import Any
 
 from kio.schema.errors import ErrorCode
 
@@ -21,9 +19,8 @@ from console.admin.topics import describe_topics
 from console.model.cluster import Topic
 from console.model.identity import uuid_of
 from console.model.time_lag import Spot, Written
-from console.wire.fields import for_version
+from console.wire.fields import Fields
 
-_BY_TOPIC_ID = 13
 AT_ONCE = 8
 """Concurrent Fetch requests."""
 BYTES = 4 << 10
@@ -95,29 +92,33 @@ async def _written(link: Link, topic: Topic | None, spot: Spot, deadline: float)
 
 async def _fetch(link: Link, leader: int, topic: Topic, number: int, offset: int, within: float) -> bytes | int:
     """Return a partition's batches from an offset on, or an error code. Raises AdminError."""
-
-    def build(kio: ModuleType) -> Any:
-        by_id = kio.FetchRequest.__version__ >= _BY_TOPIC_ID
-        named = {"topic_id": uuid_of(topic.topic_id or "")} if by_id else {"topic": topic.name}
-        wanted = for_version(kio.FetchPartition, partition=number, fetch_offset=offset, partition_max_bytes=BYTES)
-        return for_version(
-            kio.FetchRequest,
-            replica_id=-1,
-            max_wait=timedelta(0),
-            min_bytes=0,
-            max_bytes=BYTES,
-            isolation_level=0,
-            topics=(kio.FetchTopic(partitions=(wanted,), **named),),
-            forgotten_topics_data=(),
-        )
-
-    response = await link.call("fetch", build, to=broker(leader), timeout=within)
+    wanted = {"partition": number, "fetch_offset": offset, "partition_max_bytes": BYTES}
+    response = await link.call("fetch", fetch_request(topic, [wanted], BYTES), to=broker(leader), timeout=within)
     if code := getattr(response, "error_code", 0):
         return int(code)
     for part in (part for topic in response.responses for part in topic.partitions):
         if part.partition_index == number:
             return int(part.error_code) or part.records or b""
     return b""
+
+
+def fetch_request(topic: Topic, partitions: list[Fields], most: int, *, committed: bool = False) -> Fields:
+    """Return a consumer's Fetch from partitions of one topic, which is answered at once.
+
+    Args:
+        most: bytes of the answer.
+        committed: whether to leave out open and aborted transactions.
+    """
+    topic_id = None if topic.topic_id is None else uuid_of(topic.topic_id)
+    return {
+        "replica_id": -1,
+        "max_wait": timedelta(0),
+        "min_bytes": 0,
+        "max_bytes": most,
+        "isolation_level": int(committed),
+        "topics": [{"topic": topic.name, "topic_id": topic_id, "partitions": partitions}],
+        "forgotten_topics_data": (),
+    }
 
 
 def first_timestamp(data: bytes, offset: int) -> Written | int:

@@ -19,7 +19,8 @@ from console.admin.settings import Address, ConnectionSettings
 from console.flight.answer import CONNECTED, Problem
 from console.flight.tape import Tape
 from console.model.failure import Failure
-from console.wire.aiokafka_request import AiokafkaRequest, Build, RawResponse
+from console.wire.aiokafka_request import AiokafkaRequest, RawResponse
+from console.wire.fields import Asked
 from console.wire.frames import decode_body, encode_payload
 from console.wire.schemas import api_key, response_type, version_range
 
@@ -73,9 +74,9 @@ class RecordedConnection:
         """Return whether the record has a proposal's version of the API."""
         return version > version_range(api)[1] and version in self._tape.versions(api_key(api))
 
-    def prepare(self, api: str, version: int, build: Build) -> AiokafkaRequest:
-        """Return the encoded request. Raises NotRecorded, and the errors of `build`."""
-        request = AiokafkaRequest(api, version, build, encode=_encode)
+    def prepare(self, api: str, version: int, asked: Asked) -> AiokafkaRequest:
+        """Return the encoded request. Raises NotRecorded, and the errors of a function in `asked`."""
+        request = AiokafkaRequest(api, version, asked, encode=_encode)
         found = self._found(request)
         if found is None:
             raise NotRecorded(api)

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import timedelta
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
@@ -19,10 +17,10 @@ from console.admin.errors import AdminError, BrokerError, failure
 from console.admin.groups import group_position
 from console.admin.link import Link, broker, delays
 from console.admin.partitions import EARLIEST, LATEST, Place, list_offsets
+from console.admin.record_times import fetch_request
 from console.admin.topics import describe_topics
 from console.model.cluster import Topic
 from console.model.failure import Failure
-from console.model.identity import uuid_of
 from console.model.records import (
     MOST_BYTES,
     MOST_RECORDS,
@@ -41,9 +39,8 @@ from console.model.records import (
     Start,
     Undecodable,
 )
-from console.wire.fields import for_version
+from console.wire.fields import Fields
 
-_BY_TOPIC_ID = 13
 _FIRST_BYTES, _LATER_BYTES, _LEAST_BYTES = 64 << 10, 1 << 20, 16 << 10
 """Bytes to fetch from a partition: at first, later, and at least."""
 _TRIES = 4
@@ -279,34 +276,15 @@ class _Reading:
         share = max(_LEAST_BYTES, self.budget.bytes_left // partitions)
         # Partitions without records in the last answer come first: brokers spend the answer's limit in this order.
         order = sorted(scans, key=lambda scan: -self._tries.get(scan.number, 0))
-
-        def build(kio: ModuleType) -> Any:
-            wanted = tuple(
-                for_version(
-                    kio.FetchPartition,
-                    partition=scan.number,
-                    fetch_offset=scan.position,
-                    partition_max_bytes=min(
-                        share, _LATER_BYTES if scan.number in self._asked or self._count > 100 else _FIRST_BYTES
-                    ),
-                )
-                for scan in order
-            )
-            by_id = kio.FetchRequest.__version__ >= _BY_TOPIC_ID
-            named = {"topic_id": uuid_of(self._topic.topic_id or "")} if by_id else {"topic": self._topic.name}
-            return for_version(
-                kio.FetchRequest,
-                replica_id=-1,
-                max_wait=timedelta(0),
-                min_bytes=0,
-                max_bytes=most,
-                isolation_level=int(self._query.committed),
-                topics=(kio.FetchTopic(partitions=wanted, **named),),
-                forgotten_topics_data=(),
-            )
-
+        wanted: list[Fields] = []
+        for scan in order:
+            later = scan.number in self._asked or self._count > 100
+            most_of_it = min(share, _LATER_BYTES if later else _FIRST_BYTES)
+            place = {"partition": scan.number, "fetch_offset": scan.position}
+            wanted.append({**place, "partition_max_bytes": most_of_it})
+        asked = fetch_request(self._topic, wanted, most, committed=self._query.committed)
         try:
-            response = await self._link.call("fetch", build, to=broker(leader), timeout=max(self.budget.seconds, 0.001))
+            response = await self._link.call("fetch", asked, to=broker(leader), timeout=max(self.budget.seconds, 0.001))
         except AdminError as error:
             return error.failure
         if code := getattr(response, "error_code", 0):

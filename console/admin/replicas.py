@@ -6,20 +6,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from types import ModuleType
 from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from console.admin import partitions
 from console.admin.cluster import describe_log_dirs
 from console.admin.delivery import Answer, Sender, Senders, applied_if
 from console.admin.errors import AdminError, failure
 from console.admin.halving import Halving
 from console.admin.link import ANY, Link, broker
-from console.admin.partitions import ANY_REPLICA, LATEST, Place, by_topic, offsets_at_broker
 from console.model.changes import AlterReplicaDirs, ReplicaTarget, Status
 from console.model.cluster import LogDir, ReplicaLogs
 from console.model.failure import Failure
+from console.wire.fields import Fields
 
 MOST = 1_000
 """Most partitions in one read, and in one page of DescribeTopicPartitions."""
@@ -28,7 +28,9 @@ Eligible = tuple[tuple[int, ...], tuple[int, ...]]
 """The eligible leader replicas of a partition, and the last known ones."""
 
 
-async def replica_logs(link: Link, replicas: Mapping[Place, Sequence[int]]) -> dict[Place, ReplicaLogs]:
+async def replica_logs(
+    link: Link, replicas: Mapping[partitions.Place, Sequence[int]]
+) -> dict[partitions.Place, ReplicaLogs]:
     """Return the logs of each partition's replicas, from their brokers' answers; unanswered ones are missing.
 
     replicas: the brokers of each partition; partitions after the first `MOST` are left out. Sizes need DESCRIBE on the
@@ -36,20 +38,20 @@ async def replica_logs(link: Link, replicas: Mapping[Place, Sequence[int]]) -> d
     """
     wanted = dict(list(replicas.items())[:MOST])
     alive = (await link.refresh()).brokers.keys()
-    holding: dict[int, list[Place]] = {}
+    holding: dict[int, list[partitions.Place]] = {}
     for place, brokers in wanted.items():
         for each in alive & set(brokers):
             holding.setdefault(each, []).append(place)
     ends, listing, eligible = await asyncio.gather(
         asyncio.gather(*(_ends(link, broker_id, places) for broker_id, places in holding.items())),
-        describe_log_dirs(link, holding, by_topic(wanted)),
+        describe_log_dirs(link, holding, partitions.by_topic(wanted)),
         _eligible(link, wanted),
     )
-    end_of: dict[Place, dict[int, int]] = {place: {} for place in wanted}
+    end_of: dict[partitions.Place, dict[int, int]] = {place: {} for place in wanted}
     for broker_id, found in zip(holding, ends, strict=True):
         for place, end in found.items():
             end_of[place][broker_id] = end
-    size_of: dict[Place, dict[int, int]] = {place: {} for place in wanted}
+    size_of: dict[partitions.Place, dict[int, int]] = {place: {} for place in wanted}
     for broker_id, dirs in listing.dirs.items():
         for replica in (replica for log_dir in dirs for replica in log_dir.replicas):
             if not replica.is_future and (sizes := size_of.get((replica.topic, replica.partition))) is not None:
@@ -57,19 +59,21 @@ async def replica_logs(link: Link, replicas: Mapping[Place, Sequence[int]]) -> d
     return {place: ReplicaLogs(end_of[place], size_of[place], *eligible.get(place, (None, None))) for place in wanted}
 
 
-async def _ends(link: Link, broker_id: int, places: Iterable[Place]) -> dict[Place, int]:
+async def _ends(link: Link, broker_id: int, places: Iterable[partitions.Place]) -> dict[partitions.Place, int]:
     """Return the end of the broker's own log of each partition."""
-    found = await offsets_at_broker(link, broker_id, dict.fromkeys(places, LATEST), ANY_REPLICA)
+    found = await partitions.offsets_at_broker(
+        link, broker_id, dict.fromkeys(places, partitions.LATEST), partitions.ANY_REPLICA
+    )
     if isinstance(found, Failure):
         return {}
     return {place: offset for place, (code, offset) in found.items() if not code}
 
 
-async def _eligible(link: Link, places: Iterable[Place]) -> dict[Place, Eligible]:
+async def _eligible(link: Link, places: Iterable[partitions.Place]) -> dict[partitions.Place, Eligible]:
     """Return the replicas that may lead; empty if brokers lack the API (before 3.7) or refuse."""
     wanted = frozenset(places)
 
-    async def ask(some: Sequence[str]) -> Mapping[str, dict[Place, Eligible] | Failure]:
+    async def ask(some: Sequence[str]) -> Mapping[str, dict[partitions.Place, Eligible] | Failure]:
         return await _pages(link, some, wanted)
 
     try:
@@ -80,14 +84,14 @@ async def _eligible(link: Link, places: Iterable[Place]) -> dict[Place, Eligible
 
 
 async def _pages(
-    link: Link, topics: Sequence[str], wanted: Collection[Place]
-) -> dict[str, dict[Place, Eligible] | Failure]:
+    link: Link, topics: Sequence[str], wanted: Collection[partitions.Place]
+) -> dict[str, dict[partitions.Place, Eligible] | Failure]:
     """Return topic -> the replicas by partition, or its failure; read page by page. If a broker returns the same cursor
     again, or an empty page, the read ends. Raises AdminError.
     """
-    found: dict[str, dict[Place, Eligible] | Failure] = {name: {} for name in topics}
+    found: dict[str, dict[partitions.Place, Eligible] | Failure] = {name: {} for name in topics}
     left = list(topics)
-    cursor: Place | None = None
+    cursor: partitions.Place | None = None
     while left:
         response = await link.call("describe_topic_partitions", _page(left, cursor), to=ANY)
         for topic in response.topics:
@@ -112,15 +116,12 @@ async def _pages(
     return found
 
 
-def _page(topics: Sequence[str], cursor: Place | None) -> Any:
-    def build(kio: ModuleType) -> Any:
-        return kio.DescribeTopicPartitionsRequest(
-            topics=tuple(kio.TopicRequest(name=name) for name in topics),
-            response_partition_limit=MOST,
-            cursor=None if cursor is None else kio.Cursor(topic_name=cursor[0], partition_index=cursor[1]),
-        )
-
-    return build
+def _page(topics: Sequence[str], cursor: partitions.Place | None) -> Fields:
+    return {
+        "topics": [{"name": name} for name in topics],
+        "response_partition_limit": MOST,
+        "cursor": None if cursor is None else {"topic_name": cursor[0], "partition_index": cursor[1]},
+    }
 
 
 # Moves between directories.
@@ -148,22 +149,11 @@ class _ToDirectories(Sender[AlterReplicaDirs, ReplicaTarget]):
     async def require(self) -> None:
         await self.link.require(self.api, 1, "2.0", self.route)
 
-    def build(self, kio: ModuleType, targets: Sequence[ReplicaTarget]) -> Any:
-        wanted: dict[str, list[ReplicaTarget]] = {}
+    def fields(self, targets: Sequence[ReplicaTarget]) -> Fields:
+        wanted: dict[str, list[partitions.Place]] = {}
         for target in targets:
-            wanted.setdefault(self.request.paths[target], []).append(target)
-        return kio.AlterReplicaLogDirsRequest(
-            dirs=tuple(
-                kio.AlterReplicaLogDir(
-                    path=path,
-                    topics=tuple(
-                        kio.AlterReplicaLogDirTopic(name=topic, partitions=tuple(numbers))
-                        for topic, numbers in by_topic((each.topic, each.number) for each in some).items()
-                    ),
-                )
-                for path, some in wanted.items()
-            )
-        )
+            wanted.setdefault(self.request.paths[target], []).append((target.topic, target.number))
+        return {"dirs": [{"path": path, "topics": partitions.topics_with(some)} for path, some in wanted.items()]}
 
     def answers(self, response: Any, _targets: Sequence[ReplicaTarget]) -> dict[ReplicaTarget, Answer]:
         return {
@@ -176,7 +166,7 @@ class _ToDirectories(Sender[AlterReplicaDirs, ReplicaTarget]):
         }
 
     async def describe_again(self, targets: Sequence[ReplicaTarget]) -> dict[ReplicaTarget, Status]:
-        topics = by_topic((target.topic, target.number) for target in targets)
+        topics = partitions.by_topic((target.topic, target.number) for target in targets)
         listing = await describe_log_dirs(self.link, [self.request.broker], topics)
         dirs = listing.dirs.get(self.request.broker)
         return {target: _placed(target, self.request.paths[target], dirs) for target in targets}

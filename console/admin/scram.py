@@ -10,7 +10,6 @@ import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from types import ModuleType
 from typing import Any
 
 from kio.schema.errors import ErrorCode
@@ -23,6 +22,7 @@ from console.model.changes import AlterScram, Outcome, ScramUser, Status
 from console.model.cluster import ScramCredential, ScramListing
 from console.model.codes import ScramMechanism
 from console.model.secret import Secret
+from console.wire.fields import Fields
 
 DESCRIBE = "DESCRIBE"
 
@@ -37,12 +37,8 @@ async def describe_scram(link: Link, users: Sequence[str] | None = None) -> Scra
         return ScramListing({})
     if users is None:
         await _require_describe(link)
-
-    def build(kio: ModuleType) -> Any:
-        names = None if users is None else tuple(kio.UserName(name=name) for name in dict.fromkeys(users))
-        return kio.DescribeUserScramCredentialsRequest(users=names)
-
-    response = await link.call("describe_user_scram_credentials", build)
+    names = None if users is None else [{"name": name} for name in dict.fromkeys(users)]
+    response = await link.call("describe_user_scram_credentials", {"users": names})
     check(response)
     return scram_listing(response)
 
@@ -121,25 +117,17 @@ class _Alteration(Sender[AlterScram, ScramUser]):
         await _until_described(self.link, {user: self.request.upserts[user][0] for user in done})
         return outcomes
 
-    def build(self, kio: ModuleType, targets: Sequence[ScramUser]) -> Any:
-        return kio.AlterUserScramCredentialsRequest(
-            deletions=tuple(
-                kio.ScramCredentialDeletion(name=user.user, mechanism=user.mechanism)
-                for user in targets
-                if user not in self._salted
-            ),
-            upsertions=tuple(
-                kio.ScramCredentialUpsertion(
-                    name=user.user,
-                    mechanism=user.mechanism,
-                    iterations=self.request.upserts[user][0],
-                    salt=self._salted[user][0],
-                    salted_password=self._salted[user][1],
-                )
-                for user in targets
-                if user in self._salted
-            ),
-        )
+    def fields(self, targets: Sequence[ScramUser]) -> Fields:
+        made: dict[str, list[Fields]] = {"deletions": [], "upsertions": []}
+        for user in targets:
+            named = {"name": user.user, "mechanism": user.mechanism}
+            if user in self._salted:
+                salt, salted = self._salted[user]
+                iterations = self.request.upserts[user][0]
+                made["upsertions"].append({**named, "iterations": iterations, "salt": salt, "salted_password": salted})
+            else:
+                made["deletions"].append(named)
+        return made
 
     def answers(self, response: Any, targets: Sequence[ScramUser]) -> dict[ScramUser, Answer]:
         by_name = {result.user: (result.error_code, result.error_message) for result in response.results}

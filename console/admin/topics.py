@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from types import ModuleType
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -30,7 +29,7 @@ from console.model.cluster import Partition, Topic, TopicListing
 from console.model.failure import Failure
 from console.model.identity import uuid_text
 from console.model.secret import Secret
-from console.wire.fields import for_version
+from console.wire.fields import Fields
 
 IDS_AT_ONCE = 1_000
 """Topics of one Metadata request by id; their ids take 17 kB."""
@@ -67,20 +66,10 @@ async def _listed(
 ) -> TopicListing:
     """Send one Metadata request."""
 
-    def build(kio: ModuleType) -> Any:
-        def named(name: str) -> Any:
-            return for_version(kio.MetadataRequestTopic, name=name, topic_id=None)
-
-        return for_version(
-            kio.MetadataRequest,
-            topics=None if names is None else tuple(map(named, dict.fromkeys(names))),
-            allow_auto_topic_creation=False,
-            include_cluster_authorized_operations=False,
-            include_topic_authorized_operations=False,
-        )
-
+    named = None if names is None else [{"name": name, "topic_id": None} for name in dict.fromkeys(names)]
     with gc_paused():
-        raw = await link.call_raw("metadata", build, to=to, timeout=within, prepare=_import_decoder)
+        asked = admin_link.metadata(named)
+        raw = await link.call_raw("metadata", asked, to=to, timeout=within, prepare=_import_decoder)
         from console.wire.metadata_decoder import decode_topics
 
         size = len(raw.body)
@@ -103,17 +92,8 @@ async def topics_by_id(link: admin_link.Link, topic_ids: Iterable[UUID]) -> dict
     found: dict[UUID, Topic] = {}
     ids = sorted(topic_ids, key=lambda each: each.bytes)
     for start in range(0, len(ids), IDS_AT_ONCE):
-
-        def build(kio: ModuleType, some: Sequence[UUID] = ids[start : start + IDS_AT_ONCE]) -> Any:
-            return for_version(
-                kio.MetadataRequest,
-                topics=tuple(kio.MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in some),
-                allow_auto_topic_creation=False,
-                include_cluster_authorized_operations=False,
-                include_topic_authorized_operations=False,
-            )
-
-        response = await link.call("metadata", build)
+        some = [{"topic_id": topic_id, "name": None} for topic_id in ids[start : start + IDS_AT_ONCE]]
+        response = await link.call("metadata", admin_link.metadata(some))
         listed = topic_listing(response).topics
         names = {each.topic_id: each.name for each in response.topics if each.name}
         found |= {topic_id: listed[name] for topic_id, name in names.items() if name in listed}
@@ -205,7 +185,6 @@ def leaders(topic: Topic, expected: int | None) -> tuple[int, int]:
 
 # CreateTopics, DeleteTopics and CreatePartitions.
 
-_BY_STATE_FROM = 6
 _DEFAULT_THROTTLE = 1.0
 _GONE = "UNKNOWN_TOPIC_OR_PARTITION"
 
@@ -303,12 +282,12 @@ class _Creation(_OfTopics[changes.CreateTopics]):
             for target, each in outcomes.items()
         }
 
-    def build(self, kio: ModuleType, targets: Sequence[changes.TopicTarget]) -> Any:
-        return kio.CreateTopicsRequest(
-            topics=tuple(_creatable(kio, self._topics[name]) for name in _names(targets)),
-            timeout=timedelta(milliseconds=self.request.timeout_ms),
-            validate_only=self.validate_only,
-        )
+    def fields(self, targets: Sequence[changes.TopicTarget]) -> Fields:
+        return {
+            "topics": [_creatable(self._topics[name]) for name in _names(targets)],
+            "timeout": timedelta(milliseconds=self.request.timeout_ms),
+            "validate_only": self.validate_only,
+        }
 
     async def describe_again(self, targets: Sequence[changes.TopicTarget]) -> dict[changes.TopicTarget, changes.Status]:
         listing = await describe_topics(self.link, _names(targets))
@@ -325,12 +304,12 @@ class _Deletion(_OfTopics[changes.DeleteTopics]):
     async def refused(self) -> dict[changes.TopicTarget, changes.Outcome]:
         return delivery.refuse_duplicates(self.targets())
 
-    def build(self, kio: ModuleType, targets: Sequence[changes.TopicTarget]) -> Any:
-        timeout = timedelta(milliseconds=self.request.timeout_ms)
-        if kio.DeleteTopicsRequest.__version__ >= _BY_STATE_FROM:
-            states = tuple(kio.DeleteTopicState(name=name, topic_id=None) for name in _names(targets))
-            return kio.DeleteTopicsRequest(topics=states, timeout=timeout)
-        return kio.DeleteTopicsRequest(topic_names=tuple(_names(targets)), timeout=timeout)
+    def fields(self, targets: Sequence[changes.TopicTarget]) -> Fields:
+        return {
+            "topics": [{"name": name, "topic_id": None} for name in _names(targets)],
+            "topic_names": tuple(_names(targets)),  # in place of `topics`, in older versions
+            "timeout": timedelta(milliseconds=self.request.timeout_ms),
+        }
 
     async def describe_again(self, targets: Sequence[changes.TopicTarget]) -> dict[changes.TopicTarget, changes.Status]:
         listing = await describe_topics(self.link, _names(targets))
@@ -346,15 +325,13 @@ class _Growth(_OfTopics[changes.CreatePartitions]):
     async def deliver(self, targets: Sequence[changes.TopicTarget]) -> dict[changes.TopicTarget, changes.Outcome]:
         return await self.with_leaders(await super().deliver(targets), self.request.counts)
 
-    def build(self, kio: ModuleType, targets: Sequence[changes.TopicTarget]) -> Any:
+    def fields(self, targets: Sequence[changes.TopicTarget]) -> Fields:
         counts = self.request.counts
-        return kio.CreatePartitionsRequest(
-            topics=tuple(
-                kio.CreatePartitionsTopic(name=name, count=counts[name], assignments=None) for name in _names(targets)
-            ),
-            timeout=timedelta(milliseconds=self.request.timeout_ms),
-            validate_only=self.validate_only,
-        )
+        return {
+            "topics": [{"name": name, "count": counts[name], "assignments": None} for name in _names(targets)],
+            "timeout": timedelta(milliseconds=self.request.timeout_ms),
+            "validate_only": self.validate_only,
+        }
 
     async def describe_again(self, targets: Sequence[changes.TopicTarget]) -> dict[changes.TopicTarget, changes.Status]:
         topics = (await describe_topics(self.link, _names(targets))).topics
@@ -411,20 +388,19 @@ def _wanted_partitions(topic: changes.NewTopic) -> int | None:
     return len(topic.assignments) or (topic.partitions if topic.partitions > 0 else None)
 
 
-def _creatable(kio: ModuleType, topic: changes.NewTopic) -> Any:
-    return kio.CreatableTopic(
-        name=topic.name,
-        num_partitions=-1 if topic.assignments else topic.partitions,
-        replication_factor=-1 if topic.assignments else topic.replication,
-        assignments=tuple(
-            kio.CreatableReplicaAssignment(partition_index=number, broker_ids=brokers)
-            for number, brokers in enumerate(topic.assignments)
-        ),
-        configs=tuple(
-            kio.CreatableTopicConfig(name=key, value=value.reveal() if isinstance(value, Secret) else value)
+def _creatable(topic: changes.NewTopic) -> Fields:
+    return {
+        "name": topic.name,
+        "num_partitions": -1 if topic.assignments else topic.partitions,
+        "replication_factor": -1 if topic.assignments else topic.replication,
+        "assignments": [
+            {"partition_index": number, "broker_ids": brokers} for number, brokers in enumerate(topic.assignments)
+        ],
+        "configs": [
+            {"name": key, "value": value.reveal() if isinstance(value, Secret) else value}
             for key, value in topic.configs.items()
-        ),
-    )
+        ],
+    }
 
 
 def _is_throttled(outcome: changes.Outcome) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
-from types import ModuleType
 from typing import Any
 
 from kio.schema.errors import ErrorCode
@@ -19,7 +18,7 @@ from console.admin.errors import AdminError, BrokerError, failure, of_all_broker
 from console.admin.groups import COORDINATOR_MOVES, SETTLE_SECONDS, CoordinatorsOf, find_coordinators, listed_at, parts
 from console.admin.halving import Halving, parted
 from console.admin.link import Link, broker, until_settled
-from console.admin.partitions import LATEST, by_topic, leaders_of, list_offsets, place_text
+from console.admin.partitions import LATEST, leaders_of, list_offsets, place_text, topics_with
 from console.admin.topics import describe_topics
 from console.model import transactions
 from console.model.acl import AclFilter
@@ -28,7 +27,7 @@ from console.model.codes import AclResourceType, PatternType
 from console.model.config import broker_resource
 from console.model.coordinators import TRANSACTIONS
 from console.model.failure import Failure
-from console.wire.fields import for_version
+from console.wire.fields import Fields
 
 MAX_PATTERNS = 1_000
 """Most names in ACLs on transactional ids to try, each on each broker; with more, hidden ids can't be excluded."""
@@ -269,20 +268,19 @@ class _Abort(Sender[AbortTransaction, ProducerTarget]):
     async def deliver(self, targets: Sequence[ProducerTarget]) -> dict[ProducerTarget, Outcome]:
         return {target: with_right_named(each) for target, each in (await super().deliver(targets)).items()}
 
-    def build(self, kio: ModuleType, targets: Sequence[ProducerTarget]) -> Any:
-        markers = (
-            for_version(
-                kio.WritableTxnMarker,
-                producer_id=target.producer_id,
-                producer_epoch=self.request.producer_epoch,
-                transaction_result=False,
-                topics=(kio.WritableTxnMarkerTopic(name=target.topic, partition_indexes=(target.number,)),),
-                coordinator_epoch=max(0, self.request.coordinator_epoch),
-                transaction_version=0,
-            )
+    def fields(self, targets: Sequence[ProducerTarget]) -> Fields:
+        markers = [
+            {
+                "producer_id": target.producer_id,
+                "producer_epoch": self.request.producer_epoch,
+                "transaction_result": False,
+                "topics": [{"name": target.topic, "partition_indexes": (target.number,)}],
+                "coordinator_epoch": max(0, self.request.coordinator_epoch),
+                "transaction_version": 0,
+            }
             for target in targets
-        )
-        return kio.WriteTxnMarkersRequest(markers=tuple(markers))
+        ]
+        return {"markers": markers}
 
     def answers(self, response: Any, _targets: Sequence[ProducerTarget]) -> dict[ProducerTarget, Answer]:
         return {
@@ -376,7 +374,8 @@ async def _producers_at(
     async def ask(
         some: Sequence[transactions.Place],
     ) -> Mapping[transactions.Place, tuple[transactions.Producer, ...] | Failure]:
-        response = await link.call("describe_producers", _producers_request(some), to=broker(broker_id))
+        topics = topics_with(some, numbers="partition_indexes")
+        response = await link.call("describe_producers", {"topics": topics}, to=broker(broker_id))
         return {
             (topic.name, part.partition_index): failure(
                 part.error_code, part.error_message or f"{topic.name}-{part.partition_index}"
@@ -397,18 +396,6 @@ async def _producers_at(
         found |= known
         failures |= refused_
     return transactions.ProducerListing(found, failures)
-
-
-def _producers_request(places: Sequence[transactions.Place]) -> Any:
-    def build(kio: ModuleType) -> Any:
-        return kio.DescribeProducersRequest(
-            topics=tuple(
-                kio.TopicRequest(name=topic, partition_indexes=tuple(numbers))
-                for topic, numbers in by_topic(places).items()
-            )
-        )
-
-    return build
 
 
 def _producer(state: Any) -> transactions.Producer:
@@ -440,7 +427,8 @@ async def list_transactions(
     least, needs = (2, "4.1") if pattern else (1, "3.8") if longer_than_ms >= 0 else (0, _NEEDS)
     await link.require("list_transactions", least, needs)
     ids = sorted((await link.refresh()).brokers)
-    answers = await asyncio.gather(*(_listed_at(link, id_, least, needs, (longer_than_ms, pattern)) for id_ in ids))
+    filters = {"duration_filter": longer_than_ms, "transactional_id_pattern": pattern}
+    answers = await asyncio.gather(*(_listed_at(link, id_, least, needs, filters) for id_ in ids))
     listed, failures = of_all_brokers(dict(zip(ids, answers, strict=True)))
     found = {each.id: each for part in listed for each in part}
     return transactions.TransactionListing(dict(sorted(found.items())), failures)
@@ -451,22 +439,12 @@ async def _listed_at(
     broker_id: int,
     least: int,
     needs: str,
-    filters: tuple[int, str | None],
+    filters: Fields,
 ) -> list[transactions.Transaction] | AdminError:
-    longer_than_ms, pattern = filters
-
-    def build(kio: ModuleType) -> Any:
-        return for_version(
-            kio.ListTransactionsRequest,
-            state_filters=(),
-            producer_id_filters=(),
-            duration_filter=longer_than_ms,
-            transactional_id_pattern=pattern,
-        )
-
     try:
         await link.require("list_transactions", least, needs, broker(broker_id))
-        response = await listed_at(link, "list_transactions", build, broker_id)
+        asked = {"state_filters": (), "producer_id_filters": (), **filters}
+        response = await listed_at(link, "list_transactions", asked, broker_id)
     except AdminError as error:
         return error
     if response.error_code:
@@ -528,11 +506,7 @@ async def _described_at(link: Link, broker_id: int, ids: Sequence[str]) -> trans
 
 def describe_ids(link: Link, broker_id: int, ids: Sequence[str]) -> Awaitable[Any]:
     """Return one broker's response to DescribeTransactions for these ids."""
-    return link.call(
-        "describe_transactions",
-        lambda kio: kio.DescribeTransactionsRequest(transactional_ids=tuple(ids)),
-        to=broker(broker_id),
-    )
+    return link.call("describe_transactions", {"transactional_ids": tuple(ids)}, to=broker(broker_id))
 
 
 def _described(state: Any, coordinator: int) -> transactions.Transaction:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from types import ModuleType
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 from uuid import UUID
 
 from console.admin.cluster import describe_quorum
@@ -13,7 +12,7 @@ from console.admin.delivery import Sender, Senders, applied_if
 from console.admin.errors import NotSendable
 from console.model.changes import AddVoter, Outcome, RemoveVoter, Status, VoterTarget
 from console.model.identity import uuid_of
-from console.wire.fields import for_version
+from console.wire.fields import Fields
 
 V = TypeVar("V", bound=AddVoter | RemoveVoter)
 
@@ -32,6 +31,10 @@ class _OfVoter(Sender[V, VoterTarget]):
         self.directory = _uuid(self.request.directory_id)
         return {}
 
+    def fields(self, _targets: Sequence[VoterTarget]) -> Fields:
+        voter = {"voter_id": self.request.voter_id, "voter_directory_id": self.directory}
+        return {"cluster_id": self.link.routes.cluster_id, **voter}
+
     async def describe_again(self, targets: Sequence[VoterTarget]) -> dict[VoterTarget, Status]:
         quorum = await describe_quorum(self.link)
         voters = {VoterTarget(each.id, each.directory_id) for each in quorum.voters}
@@ -45,28 +48,20 @@ class _Joining(_OfVoter[AddVoter]):
 
     joins = True
 
-    def build(self, kio: ModuleType, _targets: Sequence[VoterTarget]) -> Any:
+    def fields(self, targets: Sequence[VoterTarget]) -> Fields:
         request = self.request
-        listener = kio.Listener(name=request.listener, host=request.host, port=request.port)
-        return for_version(
-            kio.AddRaftVoterRequest,
-            cluster_id=self.link.routes.cluster_id,
-            timeout=timedelta(milliseconds=request.timeout_ms),
-            voter_id=request.voter_id,
-            voter_directory_id=self.directory,
-            listeners=(listener,),
-            ack_when_committed=True,
-        )
+        return {
+            **super().fields(targets),
+            "timeout": timedelta(milliseconds=request.timeout_ms),
+            "listeners": [{"name": request.listener, "host": request.host, "port": request.port}],
+            "ack_when_committed": True,
+        }
 
 
 class _Leaving(_OfVoter[RemoveVoter]):
     """Removes a voter. The leader answers once the remaining voters have committed the change."""
 
     joins = False
-
-    def build(self, kio: ModuleType, _targets: Sequence[VoterTarget]) -> Any:
-        cluster_id, voter_id = self.link.routes.cluster_id, self.request.voter_id
-        return kio.RemoveRaftVoterRequest(cluster_id=cluster_id, voter_id=voter_id, voter_directory_id=self.directory)
 
 
 SENDERS: Senders = {AddVoter: _Joining, RemoveVoter: _Leaving}

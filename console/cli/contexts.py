@@ -100,9 +100,10 @@ def _entries(options: argparse.Namespace) -> dict[str, str | bool] | None:
         if not can_ask:
             complain("no terminal to ask for the password on: put it into a file, and name that by --command-config")
             return None
-        from console.contexts.adding import login
+        from console.contexts.jaas import login
 
-        found["sasl.jaas.config"] = login(options.sasl_mechanism, options.username, ask_secret("password (hidden): "))
+        words = {"username": options.username, "password": ask_secret("password (hidden): ")}
+        found["sasl.jaas.config"] = login(options.sasl_mechanism, words)
     if (via := given.get("via")) is not None:
         found["via"] = via
     found |= {each: True for each in ("read_only", "confirm") if given.get(each)}

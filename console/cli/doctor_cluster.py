@@ -381,12 +381,12 @@ async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
 
 async def _round_trip(link: Link, broker_id: int) -> float:
     """Return the seconds of one request on an open connection."""
-    from console.admin.cluster import ask_versions
+    from console.admin.cluster import ASK_VERSIONS
     from console.admin.link import broker
 
-    await link.call("api_versions", ask_versions, to=broker(broker_id))
+    await link.call("api_versions", ASK_VERSIONS, to=broker(broker_id))
     begun = time.monotonic()
-    await link.call("api_versions", ask_versions, to=broker(broker_id))
+    await link.call("api_versions", ASK_VERSIONS, to=broker(broker_id))
     return time.monotonic() - begun
 
 

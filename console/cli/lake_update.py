@@ -10,7 +10,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from console.collecting.demo import Demo
     from console.lake.app import Session
     from console.lake.inputs import Inputs
-    from console.lake.lake import Lake
-    from console.lake.runs import Plan, Report
+    from console.lake.lake import Lake, Report
+    from console.lake.runs import Plan
 
 DAY = 86_400.0
 
@@ -300,7 +300,7 @@ def report_text(options: argparse.Namespace, report: Report) -> str:
     from console.present.text import clean
 
     if options.output == "json":
-        return json_text(asdict(report)) + "\n"
+        return json_text(report.data()) + "\n"
     return "".join(f"{clean(line)}\n" for line in report_lines(report))
 
 

@@ -122,7 +122,7 @@ _NEEDS = Needs(
     every=frozenset({BROKER, TOPIC}),
     resources=frozenset({CLUSTER_DEFAULT}),
 )
-_NO_OWNERS: Mapping[StaleThrottle, Operation] = MappingProxyType({})
+_NO_OWNERS: Mapping[StaleThrottle, Operation] = {}
 CHANGES = 10_000
 """The most changes of the journal, the latest first, to search for the one that set a throttle."""
 ENDED = 100

@@ -14,22 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from console.answers.checks import Check, Health
+from console.collecting import java as collecting_java
 from console.collecting.gateway import java_options
-from console.collecting.java import (
-    FOLDER,
-    TABLE,
-    Group,
-    Java,
-    archive_of,
-    candidates,
-    fetched_to_try,
-    groups_of,
-    jar_folder,
-    jars_of,
-    lacking_jars,
-    major,
-    usable,
-)
 from console.collecting.spark_session import LEAST_MEMORY, MIB, Machine, spark_log, this_machine
 from console.contexts.lake_files import lake_files
 from console.extras import how_to_add
@@ -45,7 +31,11 @@ TESTED = {"pyspark": "4.2.0"}
 OF_EXECUTORS = ("pyarrow", "crc32c", "msgspec")
 """C extensions, which the zip for a cluster can't include."""
 TESTED_JAVA = (17, 21, 25)
-_JARS_FOR = {Group.DELTA: "tables", Group.S3: "lakes in S3", Group.KAFKA: "topics"}
+_JARS_FOR = {
+    collecting_java.Group.DELTA: "tables",
+    collecting_java.Group.S3: "lakes in S3",
+    collecting_java.Group.KAFKA: "topics",
+}
 MOST_FILES = 3
 """Limit for the files named in a line."""
 LEAST_ROOM = 5 * 1024 * MIB
@@ -57,7 +47,7 @@ def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
     python = f"{sys.version.split()[0]} ({sys.executable})"
     of_executors = f"executors of a cluster need 3.10 or newer, with {', '.join(OF_EXECUTORS)}"
     yield Check("Python", Health.OK, f"{python}; {of_executors}")
-    javas = list(candidates(environ))
+    javas = list(collecting_java.candidates(environ))
     yield from _java(javas)
     yield from _jars(environ, lake, javas)
     yield from _archive(environ, javas)
@@ -76,7 +66,7 @@ def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
         yield from _lake(lake)
 
 
-def _java(javas: list[Java]) -> Iterator[Check]:
+def _java(javas: list[collecting_java.Java]) -> Iterator[Check]:
     taken = next((each for each in javas if each.works), None)
     if taken is None:
         tried = "; ".join(f"{each.place}: {each.problem}" for each in javas) or "none"
@@ -88,28 +78,28 @@ def _java(javas: list[Java]) -> Iterator[Check]:
     for each in javas[: javas.index(taken)]:  # the user preferred these
         yield Check("Java", Health.NOTE, f"not taken: {each.place}: {each.problem}", "set it to Java 17 or newer")
     found = f"{taken.version} of {taken.place} ({taken.program})"
-    if major(taken.version) in TESTED_JAVA:
+    if collecting_java.major(taken.version) in TESTED_JAVA:
         yield Check("Java", Health.OK, found)
     else:
         yield Check("Java", Health.NOTE, found, "if Spark fails, set JAVA_HOME to Java 17, 21 or 25, which are tested")
 
 
-def _jars(environ: Mapping[str, str], lake: str | None, javas: list[Java]) -> Iterator[Check]:
+def _jars(environ: Mapping[str, str], lake: str | None, javas: list[collecting_java.Java]) -> Iterator[Check]:
     """Yield a check of the jars that the lake needs, and of others if they are in the cache. If one is missing, it is
     fetched as a test of the connection.
     """
     java = next((each.program for each in javas if each.works), Path("java"))
     why: str | None = None
-    needed = groups_of(lake or "", topics=False)
-    for group in Group:
-        lacking, count = lacking_jars(environ, {group}), len(jars_of({group}))
-        there = f"{count - len(lacking)} of {count} in {jar_folder(environ)}"
+    needed = collecting_java.groups_of(lake or "", topics=False)
+    for group in collecting_java.Group:
+        lacking, count = collecting_java.lacking_jars(environ, {group}), len(collecting_java.jars_of({group}))
+        there = f"{count - len(lacking)} of {count} in {collecting_java.jar_folder(environ)}"
         name = f"jars for {_JARS_FOR[group]}"
         if not lacking:
             yield Check(name, Health.OK, f"{there}; executors of a cluster need them too: spark-submit --jars")
         elif group in needed:
-            remedy = f"without a network: {FOLDER} names a folder with those of {TABLE}"
-            why = fetched_to_try(environ, lacking[0], java) if why is None else why
+            remedy = f"without a network: {collecting_java.FOLDER} names a folder with those of {collecting_java.TABLE}"
+            why = collecting_java.fetched_to_try(environ, lacking[0], java) if why is None else why
             if why:
                 yield Check(name, Health.BAD, f"{there}; {why}", remedy)
             else:
@@ -117,13 +107,16 @@ def _jars(environ: Mapping[str, str], lake: str | None, javas: list[Java]) -> It
                 yield Check(name, Health.NOTE, tried, f"the next update fetches them; {remedy}")
 
 
-def _archive(environ: Mapping[str, str], javas: list[Java]) -> Iterator[Check]:
+def _archive(environ: Mapping[str, str], javas: list[collecting_java.Java]) -> Iterator[Check]:
     java = next((each for each in javas if each.works), None)
     if java is None or find_spec("pyspark") is None:
         return
-    jars = [jar_folder(environ) / each.file for each in jars_of({Group.DELTA})]
-    archive = archive_of(environ, java, java_options(jars))
-    if usable(archive):
+    jars = [
+        collecting_java.jar_folder(environ) / each.file
+        for each in collecting_java.jars_of({collecting_java.Group.DELTA})
+    ]
+    archive = collecting_java.archive_of(environ, java, java_options(jars))
+    if collecting_java.usable(archive):
         found = f"{archive.file}: {size(archive.file.stat().st_size)}; Spark starts in half the time"
         yield Check("class archive", Health.OK, found)
     elif archive.failure.exists():

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -214,15 +215,11 @@ def begin_java(
                 stdin=subprocess.PIPE,  # Java ends when it is closed: with this process in any case
                 stdout=log,
                 stderr=log,
-                preexec_fn=_ignore_interrupts,
+                preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_IGN),
             )
         )
     except OSError as error:
         raise NotStarted(f"{program.words[0]}: {error.strerror or error}") from error
-
-
-def _ignore_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _gateway(process: subprocess.Popen[bytes], told: Path) -> Mapping[str, str]:

@@ -11,25 +11,8 @@ from typing import NamedTuple
 
 from console.answers.lake_tables import drift_table, history_table, usage_table
 from console.answers.results import Column, Row, Table
-from console.lake.reader import (
-    Change,
-    Freshness,
-    Gap,
-    Minute,
-    Tables,
-    Usage,
-    Violation,
-    Wanted,
-    Window,
-    drift,
-    first_polls,
-    freshness,
-    gaps,
-    hottest,
-    minutes,
-    timeline,
-    violations,
-)
+from console.lake import reader
+from console.lake.reader import gaps, minutes
 from console.present import lake
 from console.present.text import clean
 
@@ -71,7 +54,9 @@ class Scale(NamedTuple):
         return round(HEIGHT - _BOTTOM - amount / (self.most or 1.0) * (HEIGHT - _TOP - _BOTTOM), 1)
 
 
-def changes_figure(changes: Sequence[Change], gaps: Sequence[Gap], since: datetime, until: datetime) -> str:
+def changes_figure(
+    changes: Sequence[reader.Change], gaps: Sequence[reader.Gap], since: datetime, until: datetime
+) -> str:
     """Draw the number of changes as bars of equal time spans, and the times without polls."""
     times = [change.valid_from for change in changes if not (change.is_gap or change.is_first_poll)]
     step = Scale(since, until, 0).length / _BARS
@@ -86,7 +71,12 @@ def changes_figure(changes: Sequence[Change], gaps: Sequence[Gap], since: dateti
 
 
 def rate_figure(
-    title: str, key: str, minutes: Sequence[Minute], gaps: Sequence[Gap], since: datetime, until: datetime
+    title: str,
+    key: str,
+    minutes: Sequence[reader.Minute],
+    gaps: Sequence[reader.Gap],
+    since: datetime,
+    until: datetime,
 ) -> str:
     """Draw the highest rate of each minute by broker, the limit as a dashed line, and marks at the bottom for minutes
     with throttling.
@@ -128,7 +118,9 @@ def _rect(kind: str, left: float, top: float, right: float, title: str) -> str:
     return f'<rect class="{kind}" x="{left}" y="{top}" {size}><title>{title}</title></rect>'
 
 
-def _figure(title: str, scale: Scale, gaps: Iterable[Gap], upward: Iterable[tuple[float, str]], *drawn: str) -> str:
+def _figure(
+    title: str, scale: Scale, gaps: Iterable[reader.Gap], upward: Iterable[tuple[float, str]], *drawn: str
+) -> str:
     """Draw a figure with its axes and the times without polls. upward: marked amounts, with their labels."""
     spans = [(scale.x(gap.since), scale.x(gap.until or scale.until)) for gap in gaps]
     parts = [_rect("gap", left, _TOP, right, "not polled") for left, right in spans if right > left]
@@ -178,7 +170,7 @@ _TIMES = frozenset({"When", "As of", "Built", "Since", "Until"})
 
 
 def page(
-    tables: Tables, clusters: Sequence[str], since: datetime | None, until: datetime | None, made: datetime
+    tables: reader.Tables, clusters: Sequence[str], since: datetime | None, until: datetime | None, made: datetime
 ) -> str | None:
     """Return the whole page, with a part for each cluster; None if the lake has no data of these clusters. since,
     until: UTC; by default the last `HOURS` with observations. Raises LakeError.
@@ -196,26 +188,26 @@ def text(words: str, limit: int = 2_000) -> str:
 
 
 def _part(
-    tables: Tables, cluster_id: str, since: datetime | None, until: datetime | None, made: datetime
+    tables: reader.Tables, cluster_id: str, since: datetime | None, until: datetime | None, made: datetime
 ) -> str | None:
-    fresh = freshness(tables, cluster_id)
+    fresh = reader.freshness(tables, cluster_id)
     known = [each.as_of for each in fresh if each.as_of is not None]
     if not known:
         return None
     # The last observed minute is included.
     until = until or max(known) + timedelta(minutes=1)
     since = since or until - HOURS
-    window = Window(cluster_id, since, until)
+    window = reader.Window(cluster_id, since, until)
     unseen = [gap for gap in gaps(tables, cluster_id, since) if gap.since < until]
     spans = [f"{_at(gap.since)} – {_at(gap.until) if gap.until else 'now'}" for gap in unseen]
     unobserved = f"Not polled: {', '.join(spans)}." if spans else "It was polled all the time."
-    found = timeline(tables, Wanted(cluster_id, since=since, until=until), CHANGES + 1, folded=True)
+    found = reader.timeline(tables, reader.Wanted(cluster_id, since=since, until=until), CHANGES + 1, folded=True)
     changes = found[:CHANGES]
-    first = first_polls(tables, [cluster_id])
-    used = hottest(tables, window, PAIRS)
+    first = reader.first_polls(tables, [cluster_id])
+    used = reader.hottest(tables, window, PAIRS)
     violated = [
         each
-        for each in violations(tables, cluster_id)
+        for each in reader.violations(tables, cluster_id)
         if each.first_seen < until and (each.last_seen is None or each.last_seen > since)
     ]
     return "\n".join(
@@ -233,7 +225,7 @@ def _part(
             _table(usage_table(used, clusters=False)),
             *_plots(tables, window, used, unseen, since, until),
             "<h2>What differs from its peers, as of the last poll</h2>",
-            _table(drift_table(drift(tables, cluster_id), clusters=False, zone=UTC)),
+            _table(drift_table(reader.drift(tables, cluster_id), clusters=False, zone=UTC)),
             "<h2>Policy violations</h2>",
             _table(_of_texts(_VIOLATION, map(_violation, violated), "no policy is violated")),
         )
@@ -244,12 +236,12 @@ def _of_texts(titles: Iterable[str], rows: Iterable[tuple[str, ...]], empty: str
     return Table("", tuple(map(Column, titles)), tuple(Row(each, {}) for each in rows), "", empty)
 
 
-def _fresh(each: Freshness) -> tuple[str, ...]:
+def _fresh(each: reader.Freshness) -> tuple[str, ...]:
     times = (_at(at) if at else lake.NOTHING for at in (each.as_of, each.built))
     return (each.table.name, *times, each.run or lake.NOTHING)
 
 
-def _violation(row: Violation) -> tuple[str, ...]:
+def _violation(row: reader.Violation) -> tuple[str, ...]:
     return (
         row.severity,
         row.policy_id,
@@ -263,7 +255,12 @@ def _violation(row: Violation) -> tuple[str, ...]:
 
 
 def _plots(
-    tables: Tables, window: Window, used: Sequence[Usage], gaps: Sequence[Gap], since: datetime, until: datetime
+    tables: reader.Tables,
+    window: reader.Window,
+    used: Sequence[reader.Usage],
+    gaps: Sequence[reader.Gap],
+    since: datetime,
+    until: datetime,
 ) -> Iterator[str]:
     """Yield the plots of the hottest pairs that have a limit, or at least of the hottest one."""
     limited = [each for each in used[:PLOTTED] if each.quota_value is not None] or used[:1]

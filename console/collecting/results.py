@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from console.answers.results import Column, Detail, Row, Table
 from console.answers.triage import prometheus_label
 from console.lake import delta_log
 from console.lake.delta_log import DataFile
-from console.lake.lake import Lake
+from console.lake.lake import Lake, Report
 from console.lake.reader import Gap, Gone, Tables, gaps, gone_lines
 from console.lake.schema import TABLES
 from console.lake.schema import Table as LakeTable
@@ -26,7 +26,6 @@ from console.plan.amounts import size
 if TYPE_CHECKING:
     from console.collecting.collect import ClusterReport
     from console.collecting.collect import Report as CollectReport
-    from console.lake.runs import Report
 
 
 LAST_RUNS = 10
@@ -50,32 +49,6 @@ class TableStatus:
 
 
 @dataclass(frozen=True)
-class RunStatus:
-    """A run. status: done, failed, running. ended: for a running one, time of its last report; None before that. rows:
-    written rows, by table. taken: rows read, by source: counts of `good` and `bad`. lost: offsets that were deleted
-    before kac read them, by topic and partition. message: the error. lag_ms: from the newest event that it wrote to its
-    end.
-    """
-
-    run_id: str
-    job: str
-    status: str
-    started: datetime
-    ended: datetime | None = None
-    rows: Mapping[str, int] = field(default_factory=dict)
-    taken: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    lost: Mapping[str, int] = field(default_factory=dict)
-    message: str | None = None
-    bytes: int | None = None
-    lag_ms: int | None = None
-
-    @property
-    def quarantined(self) -> int:
-        """Count of unreadable lines or rows."""
-        return sum(counts.get("bad", 0) for counts in self.taken.values())
-
-
-@dataclass(frozen=True)
 class Status:
     """The contents of a lake. created: ISO 8601 in UTC. runs: the last ones, newest first, also failed ones. gaps:
     newest first. gone: lines that were deleted before kac read them.
@@ -85,11 +58,11 @@ class Status:
     lake_id: str
     created: str
     tables: tuple[TableStatus, ...]
-    runs: tuple[RunStatus, ...]
+    runs: tuple[Report, ...]
     gaps: tuple[Gap, ...]
     gone: tuple[Gone, ...] = ()
 
-    def last(self, job: str) -> RunStatus | None:
+    def last(self, job: str) -> Report | None:
         """Return the last run of a job that ended and did not fail, or still runs."""
         mine = (run for run in self.runs if run.job == job and run.status != "failed" and run.ended is not None)
         return next(mine, None)
@@ -140,14 +113,14 @@ def _at(values: Any, path: tuple[str, ...]) -> datetime | None:
     return datetime.fromisoformat(values) if isinstance(values, str) else None
 
 
-def _run(about: Mapping[str, Any]) -> RunStatus | None:
+def _run(about: Mapping[str, Any]) -> Report | None:
     """Return the content of a run's file; None if it is not one."""
     with suppress(msgspec.ValidationError):
-        return msgspec.convert({**about, "ended": about.get("ended") or None}, RunStatus)
+        return msgspec.convert({**about, "ended": about.get("ended") or None}, Report)
     return None
 
 
-def _shown(runs: Iterable[RunStatus]) -> Iterator[RunStatus]:
+def _shown(runs: Iterable[Report]) -> Iterator[Report]:
     """Yield the newest runs, and for each job the newest one with each outcome."""
     seen = set()
     for place, run in enumerate(runs):
@@ -163,12 +136,10 @@ def report_lines(report: Report) -> list[str]:
     """Return the summary of a run, for people."""
     rows = ", ".join(f"{name} {count:,}" for name, count in report.rows.items() if count)
     taken = ", ".join(f"{name} {counts['good']:,}" for name, counts in report.taken.items() if counts["good"])
-    bad = sum(counts["bad"] for counts in report.taken.values())
-    seconds = (datetime.fromisoformat(report.ended) - datetime.fromisoformat(report.started)).total_seconds()
     did = f"read {taken or 'nothing'}; wrote {rows or 'nothing'}" if taken or rows else "nothing new"
-    lines = [f"{report.job}: {did}; {seconds:.1f} s"]
-    if bad:
-        lines.append(f"{bad:,} unreadable lines or batches: see quarantine in docs/lake-tables.md")
+    lines = [f"{report.job}: {did}; {report.seconds or 0.0:.1f} s"]
+    if report.quarantined:
+        lines.append(f"{report.quarantined:,} unreadable lines or batches: see quarantine in docs/lake-tables.md")
     lines += [f"{place}: {count:,} offsets were deleted before they were read" for place, count in report.lost.items()]
     return lines + list(report.notes)
 
@@ -254,11 +225,11 @@ def _table_row(each: TableStatus) -> Row:
     return Row(cells, {("table" if name == "name" else name): value for name, value in _data(vars(each)).items()})
 
 
-def _run_row(each: RunStatus) -> Row:
-    seconds = "" if each.ended is None else f"{(each.ended - each.started).total_seconds():.1f}"
+def _run_row(each: Report) -> Row:
+    seconds = "" if each.seconds is None else f"{each.seconds:.1f}"
     counts = seconds, f"{sum(each.rows.values()):,}", f"{each.quarantined:,}" if each.quarantined else ""
     cells = (each.run_id, each.job, each.status, _time(each.started), *counts, each.message or "")
-    return Row(cells, {**_data(vars(each)), "quarantined": each.quarantined})
+    return Row(cells, {**each.data(), "quarantined": each.quarantined})
 
 
 def _gap_row(each: Gap) -> Row:
@@ -290,7 +261,7 @@ def prometheus_text(status: Status) -> str:
     newest = {run.job: run for run in reversed(status.runs)}
     done = {job: run for job in newest if (run := status.last(job)) is not None}
 
-    def each(value: Callable[[RunStatus], float | None]) -> dict[str, float]:
+    def each(value: Callable[[Report], float | None]) -> dict[str, float]:
         return {_labels(job=job): known for job, run in done.items() if (known := value(run)) is not None}
 
     rows = {_labels(job=j, table=name): count for j, run in done.items() for name, count in run.rows.items()}
@@ -311,7 +282,7 @@ def prometheus_text(status: Status) -> str:
         (
             "run_seconds",
             "How long that run took.",
-            each(lambda run: None if run.ended is None else (run.ended - run.started).total_seconds()),
+            each(lambda run: run.seconds),
         ),
         (
             "lag_seconds",

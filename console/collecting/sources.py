@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from console.admin.settings import ConnectionSettings, show_address
-from console.contexts import load, resolve
+from console.contexts import jaas, load, resolve
 from console.contexts.context import parse_bootstrap
 from console.lake import inputs as lake_inputs
 from console.lake.entities import id_problem
@@ -171,12 +171,6 @@ def missing(inputs: lake_inputs.Inputs) -> Iterator[str]:
 
 # -- logins for topics -------------------------------------------------------------------------------------------------
 
-_MODULES = {
-    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
-    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
-    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
-}
-
 
 def topics_of(
     topics: Sequence[lake_inputs.RequestTopic], environ: Mapping[str, str]
@@ -222,14 +216,13 @@ def options_of(settings: ConnectionSettings, name: str) -> tuple[dict[str, str],
     login = ""
     if settings.security_protocol.startswith("SASL"):
         sasl = settings.sasl
-        if sasl is None or sasl.mechanism not in _MODULES or sasl.username is None or sasl.password is None:
+        if sasl is None or sasl.mechanism not in jaas.MODULES or sasl.username is None or sasl.password is None:
             raise refused(f"logs in by {'nothing' if sasl is None else sasl.mechanism}")
         options["kafka.sasl.mechanism"] = sasl.mechanism
         words = {"username": sasl.username, "password": sasl.password.reveal()}
         if sasl.options.get("tokenauth") == "true":
             words["tokenauth"] = "true"
-        given = " ".join(f"{name}={_quoted(text)}" for name, text in words.items())
-        login = f"KafkaClient {{\n  {_MODULES[sasl.mechanism]} required {given};\n}};\n"
+        login = f"KafkaClient {{\n  {jaas.login(sasl.mechanism, words)}\n}};\n"
     tls = settings.tls
     if settings.security_protocol.endswith("SSL") and tls is not None:
         if not tls.verify_chain:
@@ -245,7 +238,3 @@ def options_of(settings: ConnectionSettings, name: str) -> tuple[dict[str, str],
         if not tls.verify_host:
             options["kafka.ssl.endpoint.identification.algorithm"] = ""
     return options, login
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

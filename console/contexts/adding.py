@@ -8,24 +8,12 @@ import stat
 from collections.abc import Mapping
 
 from console.contexts.context import BrokenContext, ContextError, Surroundings
+from console.contexts.jaas import quoted
 from console.contexts.own_file import own_path, own_text
 from console.safe_files import PRIVATE, read_text, write_whole
 from widgets.cells import clean
 
-_MODULES = {"PLAIN": "plain.PlainLoginModule"}
-_SCRAM = "scram.ScramLoginModule"
 _LARGEST = 1 << 20
-
-
-def login(mechanism: str, user: str, password: str) -> str:
-    """Return the JAAS text of a login with user name and password."""
-    module = f"org.apache.kafka.common.security.{_MODULES.get(mechanism, _SCRAM)}"
-    return f"{module} required username={_quoted(user)} password={_quoted(password)};"
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 def with_context(text: str, name: str, entries: Mapping[str, str | bool]) -> str:
@@ -41,7 +29,7 @@ def _toml(value: str | bool) -> str:
         return str(value).lower()
     if not value.isprintable():
         raise ContextError(f"{clean(value, 80)}: it has control characters")
-    return _quoted(value)
+    return quoted(value)
 
 
 def add_context(name: str, entries: Mapping[str, str | bool], surroundings: Surroundings) -> None:

@@ -10,6 +10,7 @@ from console.contexts import context
 from console.contexts.java_client import java_connection
 from console.contexts.librdkafka import is_librdkafka, librdkafka_connection, parse_ini
 from console.contexts.properties import Entry, Property, Values, parse_properties
+from widgets.cells import clean
 
 LARGEST = 1 << 20
 """Limit of a properties file, in bytes; a larger file is something else."""
@@ -59,7 +60,7 @@ def read_entries(path: Path) -> tuple[Mapping[str, Entry], bool, tuple[str, ...]
     entries: dict[str, Entry] = {}
     for key, value, line in properties:
         if key in entries:
-            warnings.append(f"{context.Place(path, line)}: {context.printable(key)} is set twice; this value is used")
+            warnings.append(f"{context.Place(path, line)}: {clean(key)} is set twice; this value is used")
         entries[key] = Entry(value, context.Place(path, line))
         if not (key + value).isascii() and any(byte > 127 for byte in data):
             warnings.append(

@@ -23,16 +23,11 @@ RECORDS = (SHOWN, HIDDEN, NEVER)
 """Contents of records: shown; masked until the user requests them; never read."""
 
 
-def printable(text: str) -> str:
-    """Return a text from a file with control characters and bidirectional marks as escapes."""
-    return clean(text)
-
-
 class ContextError(Exception):
     """The reason why a context can't be used, in one line: place, problem and remedy. Never contains a secret."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(printable(text))
+        super().__init__(clean(text))
 
 
 class Surroundings(NamedTuple):

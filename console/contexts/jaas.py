@@ -35,6 +35,26 @@ class LoginModule:
         return self.class_name.rpartition(".")[2]
 
 
+MODULES = {
+    "PLAIN": "plain.PlainLoginModule",
+    "SCRAM-SHA-256": "scram.ScramLoginModule",
+    "SCRAM-SHA-512": "scram.ScramLoginModule",
+}
+"""Mechanism -> Kafka's login module for a user name and a password, below its package."""
+
+
+def login(mechanism: str, options: Mapping[str, str]) -> str:
+    """Return the text of a login by one of `MODULES` with these options."""
+    given = " ".join(f"{name}={quoted(text)}" for name, text in options.items())
+    return f"org.apache.kafka.common.security.{MODULES[mechanism]} required {given};"
+
+
+def quoted(text: str) -> str:
+    """Return a text in double quotes, as Java and TOML read it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
 class _Token(NamedTuple):
     kind: str
     text: str

@@ -37,6 +37,7 @@ from console.contexts import context
 from console.contexts.console_settings import ConsoleSettings, read_settings, unknown_key
 from console.model.config import CLUSTER_DEFAULT, ConfigPlace, broker_resource, topic_resource
 from console.model.numbers import is_natural
+from widgets.cells import clean
 
 if TYPE_CHECKING:
     from console.contexts.properties import Entry
@@ -361,7 +362,7 @@ class _OwnFileReader:
                 # A misspelt safeguard must not be off, so the context is refused.
                 raise context.ContextError(f"{place}: {unknown_key(key, (*_OWN_KEYS, *sorted(JAVA_KEYS)))}")
             if key not in JAVA_KEYS and key != TOKEN_COMMAND and not is_provider_key(key):
-                warnings.append(context.printable(f"{place}: {unknown_key(key, tuple(sorted(JAVA_KEYS)))}"))
+                warnings.append(clean(f"{place}: {unknown_key(key, tuple(sorted(JAVA_KEYS)))}"))
                 continue
             found[key] = Entry(_property_text(key, value, place), place)
         return found, tuple(warnings)

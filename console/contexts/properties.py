@@ -6,26 +6,20 @@ import re
 import shlex
 import stat
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from console.contexts.config_providers import (
-    ENVIRONMENT,
-    FILE,
-    PROVIDERS,
-    Provider,
-    declared,
-    is_provider_key,
-    placeholder,
-    references,
-)
-from console.contexts.context import ContextError, Place, Surroundings, printable
+from console.contexts import config_providers
+from console.contexts.config_providers import references
+from console.contexts.context import ContextError, Place, Surroundings
 from console.contexts.secret_sources import LOCKED, Locked
 from console.model.numbers import is_natural
 from console.model.secret import Secret
 from console.safe_files import require_own
+from widgets.cells import clean
 
 # Java's ``.properties`` format, with the line of each entry (java.util.Properties#load).
 
@@ -135,7 +129,7 @@ class References(Struct):
 
     surroundings: Surroundings
     bases: tuple[Path, ...]
-    providers: Mapping[str, Provider] = field(default_factory=dict)
+    providers: Mapping[str, config_providers.Provider] = field(default_factory=dict)
     exposed: list[Path] = field(default_factory=list)
 
     def expand(self, text: str) -> str:
@@ -145,22 +139,13 @@ class References(Struct):
             ValueError: a reference can't be resolved; the message names it. Without it the rest would be sent as the
                 password.
         """
-        expanded = self._replaced(text, nested=False)
-        if placeholder(text) == "${…}":
+        expanded = self.replaced(text)
+        if config_providers.placeholder(text) == "${…}":
             raise ValueError("${…} without a colon is no reference; a variable of the environment is ${env:NAME}")
         return expanded
 
-    def expand_config(self, text: str) -> str:
-        """Expand as `expand`, for a reference to a whole login config, whose options may contain references."""
-        return self._replaced(text, nested=True)
-
-    def expand_command(self, text: str) -> str:
-        """Expand as `expand`, for a command line: other references belong to the command, as a shell's
-        ``${NAME:-default}``.
-        """
-        return self._replaced(text, nested=False, lenient=True)
-
-    def _replaced(self, text: str, *, nested: bool, lenient: bool = False) -> str:
+    def replaced(self, text: str, *, nested: bool = False, lenient: bool = False) -> str:
+        """Expand as `expand`. nested: values may contain references. lenient: other references belong to the text."""
         if "${" not in text:
             return text
         if LOCKED.search(text):
@@ -171,7 +156,7 @@ class References(Struct):
             if lenient and not self._knows(each.provider):
                 continue
             value = self._one(each.provider, each.target)
-            if not nested and placeholder(value) is not None:
+            if not nested and config_providers.placeholder(value) is not None:
                 raise ValueError(
                     f"what {text[each.start : each.end]} stands for is a reference itself, and is not looked up again; "
                     "put the value there (a value that only looks so: ${exec:…} takes it as it is)"
@@ -200,12 +185,12 @@ class References(Struct):
         if name == "env":
             return self._variable(target)
         raise ValueError(
-            f"nothing resolves {placeholder(f'${{{name}:}}')}: the file declares no provider of that name "
-            "(config.providers=NAME and config.providers.NAME.class); ${env:NAME}, ${file:PATH} and ${exec:COMMAND} "
-            "need none"
+            f"nothing resolves {config_providers.placeholder(f'${{{name}:}}')}: the file declares no provider of that "
+            "name (config.providers=NAME and config.providers.NAME.class); ${env:NAME}, ${file:PATH} and "
+            "${exec:COMMAND} need none"
         )
 
-    def _of_provider(self, provider: Provider, target: str) -> str:
+    def _of_provider(self, provider: config_providers.Provider, target: str) -> str:
         """Return a value as Kafka's own class of that name reads it."""
         if provider.kind is None:
             raise ValueError(
@@ -213,12 +198,12 @@ class References(Struct):
                 "${env:NAME}, ${file:PATH} and ${exec:COMMAND} are resolved"
             )
         path, key = provider.split(target)
-        if provider.kind == ENVIRONMENT:
+        if provider.kind == config_providers.ENVIRONMENT:
             provider.check_variable(key)
             return self._variable(key)
         provider.check_path(path)
         place = self.surroundings.path(path, self.bases)
-        if provider.kind == FILE:
+        if provider.kind == config_providers.FILE:
             return self._key(place, key)
         if not key or "/" in key or not (place / key).is_file():
             raise ValueError(f"{place} has no file {key or '(empty name)'}")
@@ -307,9 +292,11 @@ class Values:
         self.warnings: list[str] = []
         self.secrets_in: dict[Path, None] = {}
 
-    def _providers(self) -> Mapping[str, Provider]:
+    def _providers(self) -> Mapping[str, config_providers.Provider]:
         try:
-            return declared({key: entry.text for key, entry in self._entries.items() if is_provider_key(key)})
+            return config_providers.declared(
+                {key: entry.text for key, entry in self._entries.items() if config_providers.is_provider_key(key)}
+            )
         except ValueError as error:
             key, _, why = str(error).partition(": ")
             raise self.error(key, why) from None
@@ -349,7 +336,7 @@ class Values:
 
     def foreign_providers(self) -> list[str]:
         """Return the providers of the file that kac can't resolve."""
-        entry = self._entries.get(PROVIDERS)
+        entry = self._entries.get(config_providers.PROVIDERS)
         named = filter(None, map(str.strip, entry.text.split(","))) if entry else ()
         providers = self._references.providers
         return [
@@ -364,12 +351,13 @@ class Values:
         if entry is None or not whole_reference(entry.text):
             # A reference that is the whole value is the config; one inside is the value of an option, with its quotes.
             return None if entry is None else entry.text
-        return self._expanded(key, entry, self._references.expand_config)
+        return self._expanded(key, entry, partial(self._references.replaced, nested=True))
 
     def command(self, key: str) -> str | None:
-        """Return a command line, trimmed; None if the key is missing."""
+        """Return a command line, trimmed; None if the key is missing. It may have references of a shell."""
         entry = self._entries.get(key)
-        return None if entry is None else self._expanded(key, entry, self._references.expand_command).strip()
+        expand = partial(self._references.replaced, lenient=True)
+        return None if entry is None else self._expanded(key, entry, expand).strip()
 
     def raw(self, key: str) -> Entry | None:
         """Return the entry with unresolved references; None if the key is missing."""
@@ -429,7 +417,7 @@ class Values:
 
     def warn(self, key: str, text: str) -> None:
         """Add a warning about one key."""
-        self.warnings.append(printable(f"{self.place(key)}: {self._within}{key} {text}"))
+        self.warnings.append(clean(f"{self.place(key)}: {self._within}{key} {text}"))
 
     def exposure(self) -> tuple[str, ...]:
         """Return a warning for each file with secrets that others may read: the file itself, and the files that it

@@ -17,6 +17,7 @@ from console.contexts.java_client import DEFAULT_SERVICE, TOKEN_COMMAND
 from console.contexts.properties import open_to_others
 from console.model.secret import Secret
 from console.model.yaml_places import UnsafeYaml, events, expanded
+from widgets.cells import clean
 
 _SCRAM = {"plain": "PLAIN", "plaintext": "PLAIN", "scramsha256": "SCRAM-SHA-256", "scramsha512": "SCRAM-SHA-512"}
 TOKEN_LINES = (
@@ -89,7 +90,7 @@ class Part:
 
     def warn(self, text: str) -> None:
         """Add a warning about this table."""
-        self.warnings.append(context.printable(f"{self.file}: {self.name}: {text}"))
+        self.warnings.append(clean(f"{self.file}: {self.name}: {text}"))
 
     def part(self, key: str) -> Part | None:
         """Return the table at a key; None if it is missing or null."""
@@ -275,7 +276,7 @@ def gather(
     shown = f"{tool}, {origin or surroundings.shown(path)}"
     items: list[context.Context | context.BrokenContext] = []
     for written, where, value in values:
-        name = context.printable(written)
+        name = clean(written)
         part = Part(path, where, value if isinstance(value, dict) else {}, surroundings)
         try:
             if not isinstance(value, dict):

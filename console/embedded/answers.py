@@ -20,7 +20,7 @@ from console.embedded.apis import APIS, ITSELF, Items
 from console.embedded.context import RequestContext
 from console.embedded.faults import FailSome
 from console.embedded.refusals import Refusal
-from console.wire.fields import shape_of, unused
+from console.wire.fields import shape_of, structured, unused
 from console.wire.frames import EncodedBody, encode_body
 from console.wire.schemas import Messages
 from console.wire.tagged_fields import encode_varint
@@ -110,11 +110,11 @@ def _entity(
     own: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
     """Return an entity that repeats the fields of an item. own: the fields that do not come from the item."""
-    values: dict[str, Any] = {}
+    values = structured(type_, {field.name: own[field.name] for field in fields(type_) if field.name in own})
     for field in fields(type_):
-        if field.name in own:
-            values[field.name] = own[field.name]
-        elif _is_code(field):
+        if field.name in values:
+            continue
+        if _is_code(field):
             values[field.name] = code
         elif field.name == "error_message":
             values[field.name] = (message or "") if field.type is str else message

@@ -88,7 +88,7 @@ def current_leader_field(context: RequestContext, refusal: NotServed) -> dict[st
     """Return the field `current_leader` of an error response, in versions that have it (KIP-951)."""
     if refusal.leader == NO_LEADER or refusal.code not in _TELLS_LEADER or not hasattr(context.schema, "NodeEndpoint"):
         return {}
-    return {"current_leader": context.part("LeaderIdAndEpoch", leader_id=refusal.leader, leader_epoch=refusal.epoch)}
+    return {"current_leader": {"leader_id": refusal.leader, "leader_epoch": refusal.epoch}}
 
 
 def node_endpoints_field(context: RequestContext, leaders: Iterable[int]) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def node_endpoints_field(context: RequestContext, leaders: Iterable[int]) -> dic
     brokers = context.view.brokers
     return {
         "node_endpoints": tuple(
-            context.part("NodeEndpoint", node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack)
+            {"node_id": broker.id, "host": broker.host, "port": broker.port, "rack": broker.rack}
             for leader in sorted(set(leaders))
             if (broker := brokers.get(leader)) is not None
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path as FilePath
+from typing import Any
 
 from msgspec import ValidationError
 
@@ -261,26 +262,19 @@ def _acls(
     if type_ == "cluster" and name != CLUSTER_NAME:
         yield yaml_places.FileProblem(document.source, line, f"the cluster is called {CLUSTER_NAME}, not {name!r}")
         return
-    try:
-        of_type = AclResourceType.parse(type_)
-    except ValueError:
-        line = document.line((*path, "type"))
-        yield yaml_places.FileProblem(
-            document.source, line, f"no type of resource {type_!r}", f"one of {', '.join(_ACL_TYPES)}"
-        )
-        return
-    try:
-        pattern = PatternType.parse(part.pattern)
-    except ValueError:
-        line = document.line((*path, "pattern"))
-        yield yaml_places.FileProblem(document.source, line, f"no pattern {part.pattern!r}", "one of literal, prefixed")
-        return
-    try:
-        allows = Permission.parse(permission)
-    except ValueError:
-        line = document.line((*path, "permission"))
-        yield yaml_places.FileProblem(document.source, line, f"no permission {permission!r}", "write allow: or deny:")
-        return
+    words: list[Any] = []
+    for key, form, word, hint in (
+        ("type", AclResourceType, type_, f"one of {', '.join(_ACL_TYPES)}"),
+        ("pattern", PatternType, part.pattern, "one of literal, prefixed"),
+        ("permission", Permission, permission, "write allow: or deny:"),
+    ):
+        try:
+            words.append(form.parse(word))
+        except ValueError:
+            what = f"no {'type of resource' if key == 'type' else key} {word!r}"
+            yield yaml_places.FileProblem(document.source, document.line((*path, key)), what, hint)
+            return
+    of_type, pattern, allows = words
     operations = part.operations
     for operation in map(str.strip, operations.split(",") if isinstance(operations, str) else operations):
         try:
@@ -292,14 +286,6 @@ def _acls(
                 document.source, document.line((*path, "operations")), f"no operation {operation!r}", hint
             )
             continue
-        acl = Acl(
-            of_type,
-            name,
-            pattern,
-            principal,
-            part.host,
-            parsed,
-            allows,
-        )
+        acl = Acl(of_type, name, pattern, principal, part.host, parsed, allows)
         read.acls[acl] = None
         read.places[acl, ""] = (document.source, line)

@@ -25,6 +25,7 @@ RECORDED = frozenset(
         "describe_share_group_offsets",
         "describe_topic_partitions",
         "describe_transactions",
+        "describe_user_scram_credentials",
         "find_coordinator",
         "list_config_resources",
         "list_groups",
@@ -37,8 +38,8 @@ RECORDED = frozenset(
         "streams_group_describe",
     }
 )
-"""kio's names of the recorded APIs: reads whose responses contain no record's bytes, credential or token. Brokers leave
-sensitive values out of DescribeConfigs responses (ConfigHelper).
+"""kio's names of the recorded APIs: reads whose responses contain no record's bytes, password or token. Brokers leave
+sensitive values out of DescribeConfigs responses (ConfigHelper), and all but the iterations out of those about SCRAM.
 """
 
 Address = tuple[str, int]

@@ -162,10 +162,11 @@ def note_line(note: Note) -> bytes:
 
 def record(line: bytes) -> Numbered | Note:
     """Return the record in a line. Raises BadLine."""
-    return journal_lines.read_line(line, _record)
+    return journal_lines.read_line(line, record_of)
 
 
-def _record(data: journal_lines.Json) -> Numbered | Note:
+def record_of(data: journal_lines.Json) -> Numbered | Note:
+    """Return the record for the JSON of a line. Raises BadLine, KeyError, TypeError, ValueError."""
     match journal_lines.line_of(data):
         case journal_lines.IntentLine(change, at, context, who, origin, edits, requests, operation):
             return Numbered(change, Intent(at, context, who, origin, tuple(map(_entry, edits)), requests, operation))

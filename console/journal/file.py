@@ -22,30 +22,11 @@ from zlib import crc32
 from msgspec import Struct
 
 from console.journal import entries
+from console.journal import segments as journal_segments
 from console.journal.open_changes import OpenChanges, Touches, slots_of
-from console.journal.segments import (
-    SEGMENT_BYTES,
-    JournalError,
-    Line,
-    Segment,
-    Where,
-    line_at,
-    lines,
-    lines_backward,
-    segments,
-)
+from console.model import journal_lines
 from console.model.foreign_json import json_of
-from console.model.journal_lines import (
-    LONGEST_LINE,
-    BadLine,
-    CutLine,
-    Json,
-    Mended,
-    OperationLine,
-    journal_name,
-    segment_folder,
-    segment_path,
-)
+from console.model.journal_lines import LONGEST_LINE
 from console.model.numbers import json_text
 from console.safe_files import PRIVATE, open_private, private_folder, read_regular, write_whole
 
@@ -64,7 +45,7 @@ CHECKED = 4096
 """Bytes before a checkpoint's position that its checksum covers."""
 MOST_PROBLEMS = 20
 CHECKPOINT_VERSION = 1
-BEGINNING = Where(0, 0)
+BEGINNING = journal_segments.Where(0, 0)
 _CHANGE = re.compile(rb'\{"v":\s*\d+,\s*"kind":\s*"(?P<kind>\w+)",\s*"(?:change|place)":\s*\[?(?P<number>\d{1,18})')
 """The kind and the change number of a line, also of other versions, so that no number is assigned twice."""
 MEND = "kac history --mend"
@@ -90,15 +71,15 @@ class Problems:
         self.more = more
         self.cut: tuple[int, int] | None = None
 
-    def whole(self, line: Line) -> bytes:
+    def whole(self, line: journal_segments.Line) -> bytes:
         """Return the line's data. Raises BadLine for a line that was cut or is too long."""
         try:
             return line.raw.whole
-        except CutLine:
+        except journal_lines.CutLine:
             self.cut = line.segment, line.number
             raise
 
-    def add(self, line: Line, why: BadLine) -> None:
+    def add(self, line: journal_segments.Line, why: journal_lines.BadLine) -> None:
         """Add a line that is not a record."""
         place = line.segment, line.number
         if place == self.cut:
@@ -108,21 +89,23 @@ class Problems:
         else:
             self.more += 1
 
-    def mended(self, line: Line) -> None:
+    def mended(self, line: journal_segments.Line) -> None:
         """Note that this line marks the previous one as ended by hand."""
         self.found.pop((line.segment, line.number - 1), None)
 
     def told(self, first: Path) -> tuple[str, ...]:
         """Return one text for an operator for each problem. first: path of the journal's first segment."""
         said = [
-            f"line {number} of {segment_path(first, segment)} can't be read: {why}"
+            f"line {number} of {journal_lines.segment_path(first, segment)} can't be read: {why}"
             for (segment, number), why in self.found.items()
         ]
         if self.more:
             said.append(f"and {self.more:,} lines more of it can't be read")
         if self.cut is not None:
             segment, number = self.cut
-            said.append(f"line {number} of {segment_path(first, segment)} was cut short; look at it, then: {MEND}")
+            said.append(
+                f"line {number} of {journal_lines.segment_path(first, segment)} was cut short; look at it, then: {MEND}"
+            )
         return tuple(said)
 
 
@@ -130,17 +113,17 @@ class Problems:
 class Known:
     """The open changes of a journal up to a position, and the number of lines before it in its segment."""
 
-    changes: OpenChanges[Where]
+    changes: OpenChanges[journal_segments.Where]
     problems: Problems
-    through: Where
+    through: journal_segments.Where
     read: int
 
 
 def journal_path(state: Path, cluster_id: str) -> Path:
     """Return the path of a cluster's journal. Raises JournalError for an id that is not valid in a file name."""
-    name = journal_name(cluster_id)
+    name = journal_lines.journal_name(cluster_id)
     if not cluster_id or len(name) > LONGEST_NAME:
-        raise JournalError(
+        raise journal_segments.JournalError(
             "NO_JOURNAL",
             "the cluster reports no id by which a journal could be kept"
             if not cluster_id
@@ -164,16 +147,18 @@ class JournalFile:
         """Write a change before it is sent; return its number. Raises JournalError: then nothing may be sent."""
         return self._numbered(lambda number: entries.intent_line(number, intent))
 
-    def begin_operation(self, at: datetime, data: Json) -> int:
+    def begin_operation(self, at: datetime, data: journal_lines.Json) -> int:
         """Write the start of an operation; return its number. Raises JournalError."""
-        return self._numbered(lambda number: entries.note_line(OperationLine(number, "operation", at, data)))
+        return self._numbered(
+            lambda number: entries.note_line(journal_lines.OperationLine(number, "operation", at, data))
+        )
 
     def _numbered(self, line: Callable[[int], bytes]) -> int:
-        with self._writable(SEGMENT_BYTES) as (descriptor, all_), self._reading():
+        with self._writable(journal_segments.SEGMENT_BYTES) as (descriptor, all_), self._reading():
             number = self._last_number(all_) + 1
             data = line(number)
             if len(data) > LONGEST_LINE:
-                raise JournalError(
+                raise journal_segments.JournalError(
                     "JOURNAL_LINE_TOO_LONG",
                     f"its line in the journal would have {len(data) >> 20:,} MiB, more than {LONGEST_LINE >> 20}",
                     f"Apply it in parts; {NO_JOURNAL}.",
@@ -189,7 +174,7 @@ class JournalFile:
         with self._writable(None) as (descriptor, _):
             _write(self.path, descriptor, entries.note_line(note))
 
-    def mend(self, mended: Mended) -> bool:
+    def mend(self, mended: journal_lines.Mended) -> bool:
         """End a line that was cut, and record that in the journal; return False if no line was cut. Raises
         JournalError.
         """
@@ -206,13 +191,13 @@ class JournalFile:
         records: list[entries.Numbered | entries.Note] = []
         problems = Problems()
         with self._reading():
-            for line in lines(self._known_segments(), BEGINNING):
+            for line in journal_segments.lines(self._known_segments(), BEGINNING):
                 try:
                     found = entries.record(problems.whole(line))
-                except BadLine as error:
+                except journal_lines.BadLine as error:
                     problems.add(line, error)
                     continue
-                if isinstance(found, Mended):
+                if isinstance(found, journal_lines.Mended):
                     problems.mended(line)
                 records.append(found)
         return Contents(tuple(records), problems.told(self.path))
@@ -225,18 +210,18 @@ class JournalFile:
             all_ = self._known_segments()
             known = self._scan(all_)
             places = sorted(where for of_change in known.changes.open().values() for where in of_change)
-            found = [line_at(all_, where) for where in places]
+            found = [journal_segments.line_at(all_, where) for where in places]
         records = []
         for line in found:
-            with suppress(BadLine):
+            with suppress(journal_lines.BadLine):
                 records.append(entries.record(line))
         return Contents(tuple(records), known.problems.told(self.path))
 
     def latest(self) -> Iterator[entries.Numbered | entries.Note]:
         """Yield all readable records, the last one first. Raises JournalError as `read` does."""
         with self._reading():
-            for line in lines_backward(self._known_segments()):
-                with suppress(BadLine):
+            for line in journal_segments.lines_backward(self._known_segments()):
+                with suppress(journal_lines.BadLine):
                     yield entries.record(line)
 
     def around(self, number: int) -> Contents:
@@ -247,7 +232,7 @@ class JournalFile:
         found = []
         with self._reading():
             all_ = self._known_segments()
-            for line in lines(all_, Where(_segment_of(all_, number), 0)):
+            for line in journal_segments.lines(all_, journal_segments.Where(_segment_of(all_, number), 0)):
                 change = _CHANGE.match(line.raw.data)
                 if change is None:
                     continue
@@ -258,7 +243,7 @@ class JournalFile:
                     wanted.add(other)
                 elif other not in wanted:
                     continue
-                with suppress(BadLine):
+                with suppress(journal_lines.BadLine):
                     found.append(entries.record(line.raw.whole))
         return Contents(tuple(found))
 
@@ -271,17 +256,17 @@ class JournalFile:
 
     # -- the open changes ----------------------------------------------------------------------------------------------
 
-    def _scan(self, all_: Sequence[Segment]) -> Known:
+    def _scan(self, all_: Sequence[journal_segments.Segment]) -> Known:
         """Return the open changes, from the checkpoint and the lines after it; write a new checkpoint if these were
         many.
         """
         known = self._checkpoint(all_) or Known(OpenChanges(), Problems(), BEGINNING, 0)
         read = 0
-        for line in lines(all_, known.through, known.read):
+        for line in journal_segments.lines(all_, known.through, known.read):
             try:
                 if known.changes.take(known.problems.whole(line), line.where):
                     known.problems.mended(line)
-            except BadLine as error:
+            except journal_lines.BadLine as error:
                 known.problems.add(line, error)
                 # The line may have a change number, which must not be assigned twice.
                 known.changes.last = max(known.changes.last, _number(line))
@@ -295,24 +280,24 @@ class JournalFile:
 
     @property
     def _checkpoint_path(self) -> Path:
-        return segment_folder(self.path) / "open.json"
+        return journal_lines.segment_folder(self.path) / "open.json"
 
-    def _checkpoint(self, all_: Sequence[Segment]) -> Known | None:
+    def _checkpoint(self, all_: Sequence[journal_segments.Segment]) -> Known | None:
         """Return the checkpoint of the open changes; None if it does not match the journal."""
         try:
             data = json_of(read_regular(self._checkpoint_path, LARGEST_CHECKPOINT))
-            through = Where(*data["through"])
+            through = journal_segments.Where(*data["through"])
             if data["v"] != CHECKPOINT_VERSION or data["check"] != _check(all_, through):
                 return None
-            changes = OpenChanges[Where](int(data["last"]))
-            for where in sorted(Where(*each) for each in data["open"]):
-                changes.take(line_at(all_, where), where)
+            changes = OpenChanges[journal_segments.Where](int(data["last"]))
+            for where in sorted(journal_segments.Where(*each) for each in data["open"]):
+                changes.take(journal_segments.line_at(all_, where), where)
             found = {(int(segment), int(number)): str(why) for segment, number, why in data["problems"]}
             return Known(changes, Problems(found, int(data["more_problems"])), through, int(data["read"]))
         except (OSError, ValueError, KeyError, TypeError, IndexError):  # a BadLine is a ValueError
             return None
 
-    def _write_checkpoint(self, all_: Sequence[Segment], known: Known) -> None:
+    def _write_checkpoint(self, all_: Sequence[journal_segments.Segment], known: Known) -> None:
         """Write the checkpoint of the open changes, atomically. Failures are ignored: a read-only journal works without
         a checkpoint.
         """
@@ -334,11 +319,11 @@ class JournalFile:
         except OSError as error:
             log.info("the open changes are not written down: %s", error)
 
-    def _last_number(self, all_: Sequence[Segment]) -> int:
+    def _last_number(self, all_: Sequence[journal_segments.Segment]) -> int:
         """Return the highest assigned number; read only the lines since the last call."""
         if self._read_to == BEGINNING and (known := self._checkpoint(all_)) is not None:
             self._last, self._read_to = known.changes.last, known.through
-        for line in lines(all_, self._read_to):
+        for line in journal_segments.lines(all_, self._read_to):
             self._last = max(self._last, _number(line))
             if line.raw.is_ended:
                 self._read_to = line.after
@@ -346,13 +331,13 @@ class JournalFile:
 
     # -- segments and locks --------------------------------------------------------------------------------------------
 
-    def _segments(self) -> list[Segment]:
+    def _segments(self) -> list[journal_segments.Segment]:
         try:
-            return segments(self.path)
+            return journal_segments.segments(self.path)
         except OSError as error:
             raise _failed(self.path, "opened", error) from error
 
-    def _known_segments(self) -> list[Segment]:
+    def _known_segments(self) -> list[journal_segments.Segment]:
         """Return the segments as of now, listed under the lock; lines added later are not in them."""
         if not self._segments():
             return []
@@ -367,12 +352,12 @@ class JournalFile:
             raise _failed(self.path, "read", error) from error
 
     @contextmanager
-    def _writable(self, full: int | None) -> Iterator[tuple[int, list[Segment]]]:
+    def _writable(self, full: int | None) -> Iterator[tuple[int, list[journal_segments.Segment]]]:
         """Yield the last segment, locked and whole; a new one if it has `full` bytes."""
         while True:
             with self._locked(write=True) as (descriptor, all_):
                 if not _whole(descriptor):
-                    raise JournalError(
+                    raise journal_segments.JournalError(
                         "JOURNAL_CUT",
                         f"the last line of the journal {all_[-1].path} was cut short",
                         f"Look at the line, then end it with: {MEND}; {NO_JOURNAL}.",
@@ -380,10 +365,10 @@ class JournalFile:
                 if full is None or all_[-1].size < full:
                     yield descriptor, all_
                     return
-                _create(self.path, segment_path(self.path, all_[-1].number + 1))
+                _create(self.path, journal_lines.segment_path(self.path, all_[-1].number + 1))
 
     @contextmanager
-    def _locked(self, *, write: bool) -> Iterator[tuple[int, list[Segment]]]:
+    def _locked(self, *, write: bool) -> Iterator[tuple[int, list[journal_segments.Segment]]]:
         """Yield the last segment, locked, and all segments as they are then."""
         while True:
             all_ = self._segments()
@@ -453,7 +438,7 @@ def _lock(journal: Path, descriptor: int, path: Path, write: bool) -> None:
             fcntl.flock(descriptor, how)
         except BlockingIOError:
             if time.monotonic() > deadline:
-                raise JournalError(
+                raise journal_segments.JournalError(
                     "JOURNAL_LOCKED",
                     f"another process has held the journal {path} locked for {LOCK_SECONDS:g} s",
                     f"See which with: fuser {path}; {NO_JOURNAL}.",
@@ -465,8 +450,8 @@ def _lock(journal: Path, descriptor: int, path: Path, write: bool) -> None:
             return
 
 
-def _failed(journal: Path, done: str, error: OSError) -> JournalError:
-    return JournalError(
+def _failed(journal: Path, done: str, error: OSError) -> journal_segments.JournalError:
+    return journal_segments.JournalError(
         "JOURNAL_UNWRITABLE" if done != "opened" else "JOURNAL_UNAVAILABLE",
         f"the journal {journal} can't be {done}: {error.strerror or error}",
         f"Make room or set XDG_STATE_HOME to a folder that can be written; {NO_JOURNAL}.",
@@ -479,21 +464,21 @@ def _whole(descriptor: int) -> bool:
     return size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"
 
 
-def _number(line: Line) -> int:
+def _number(line: journal_segments.Line) -> int:
     """Return the change number of a line; 0 without one."""
     found = _CHANGE.match(line.raw.data)
     return int(found["number"]) if found else 0
 
 
-def _first_number(segment: Segment) -> int | None:
+def _first_number(segment: journal_segments.Segment) -> int | None:
     """Return the number of the first change that begins in a segment; None if none begins there."""
-    for line in lines([segment], Where(segment.number, 0)):
+    for line in journal_segments.lines([segment], journal_segments.Where(segment.number, 0)):
         if (found := _CHANGE.match(line.raw.data)) and found["kind"] == b"intent":
             return int(found["number"])
     return None
 
 
-def _segment_of(all_: Sequence[Segment], number: int) -> int:
+def _segment_of(all_: Sequence[journal_segments.Segment], number: int) -> int:
     """Return the segment in which a change begins; later changes begin in no earlier segment."""
     for segment in reversed(all_):
         first = _first_number(segment)
@@ -502,7 +487,7 @@ def _segment_of(all_: Sequence[Segment], number: int) -> int:
     return 0
 
 
-def _check(all_: Sequence[Segment], through: Where) -> list[int] | None:
+def _check(all_: Sequence[journal_segments.Segment], through: journal_segments.Where) -> list[int] | None:
     """Return the checksum of a position in a journal: the bytes and the count of the segments before it, and a CRC of
     the bytes right before it; None if the position does not exist.
     """

@@ -5,29 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from enum import StrEnum
+from functools import reduce
 from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from console.journal import entries as journal_entries
+from console.model import journal_lines
 from console.model.changes import Status
 from console.model.failure import Failure
-from console.model.journal_lines import (
-    FINAL,
-    UNKNOWN,
-    Closed,
-    Decided,
-    Mended,
-    OperationLine,
-    Origin,
-    Place,
-    Sending,
-    Settled,
-    Told,
-    Who,
-    final_status,
-)
+from console.model.journal_lines import UNKNOWN
 from console.plan.edits import Slot
 
 
@@ -45,7 +33,7 @@ class State(StrEnum):
 class Decision(NamedTuple):
     """An operator's decision about an edit with an unknown outcome: who, when and why."""
 
-    who: Who
+    who: journal_lines.Who
     at: datetime
     why: str
 
@@ -71,7 +59,7 @@ class Change(Struct, frozen=True):
     sent: frozenset[int] = frozenset()
     answered: frozenset[int] = frozenset()
     closed: Mapping[int, str] = field(default_factory=dict)
-    undone: Mapping[int, Place] = field(default_factory=dict)
+    undone: Mapping[int, journal_lines.Place] = field(default_factory=dict)
     alive: bool = False
     last_sent: datetime | None = None
     request_of: Mapping[int, int] = field(default_factory=dict)
@@ -80,7 +68,7 @@ class Change(Struct, frozen=True):
         """Return the state of an edit."""
         ended = self.ended.get(place)
         status = None if ended is None else ended.status
-        found = final_status(status, self.found.get(place), sent=self.request_of.get(place) in self.sent)
+        found = journal_lines.final_status(status, self.found.get(place), sent=self.request_of.get(place) in self.sent)
         if self.alive and (found is None or found == UNKNOWN):
             return State.UNDER_WAY
         return State.NOT_SENT if found is None else State(found)
@@ -108,7 +96,7 @@ class Change(Struct, frozen=True):
 class Due(NamedTuple):
     """An edit with an expiry time."""
 
-    place: Place
+    place: journal_lines.Place
     entry: journal_entries.Entry
     until: datetime
 
@@ -159,89 +147,98 @@ class History(Struct, frozen=True):
                 over = later.setdefault(slot, change.number) != change.number
                 open_ = place not in change.closed
                 if entry.until is not None and open_ and not over:
-                    found.append(Due(Place(change.number, place), entry, entry.until))
+                    found.append(Due(journal_lines.Place(change.number, place), entry, entry.until))
         return tuple(sorted(found, key=lambda due: (due.until, due.place)))
 
 
 def history(
     records: Iterable[journal_entries.Numbered | journal_entries.Note],
     problems: Iterable[str] = (),
-    at_work: Callable[[Origin], bool] = lambda _: False,
+    at_work: Callable[[journal_lines.Origin], bool] = lambda _: False,
 ) -> History:
     """Combine the records into changes. at_work: function that returns whether the process that wrote a record still
     runs.
     """
-    intents: dict[int, journal_entries.Intent] = {}
-    notes: dict[int, list[_OfChange]] = {}
+    changes: dict[int, Change] = {}
     said = list(problems)
     for each in records:
         if isinstance(each, journal_entries.Numbered):
-            if each.number in intents:
+            if each.number in changes:
                 said.append(f"change {each.number} stands in the journal twice; the first is shown")
-                continue
-            intents[each.number] = each.intent
-            notes[each.number] = []
-        elif not isinstance(each, Mended | OperationLine) and (number := _number(each)) in notes:
-            notes[number].append(each)
-    changes = {number: _change(number, intent, notes[number], at_work) for number, intent in intents.items()}
-    for number, undone in _undone(changes).items():
+            else:
+                changes[each.number] = begun(*each)
+        elif isinstance(each, journal_lines.Mended | journal_lines.OperationLine):
+            continue
+        elif (known := changes.get(change_of(each))) is not None:
+            changes[known.number] = with_note(known, each)
+    changes = {number: _at_work(change, at_work) for number, change in changes.items()}
+    for number, undone in undone_edits(changes).items():
         changes[number] = replace(changes[number], undone=undone)
     return History(changes, tuple(said))
 
 
 def latest_changes(
     records: Iterable[journal_entries.Numbered | journal_entries.Note],
-    at_work: Callable[[Origin], bool] = lambda _: False,
+    at_work: Callable[[journal_lines.Origin], bool] = lambda _: False,
 ) -> Iterator[Change]:
     """Yield the changes of a journal, the latest first, as `history` makes them. records: the last one first. Memory
     holds only the notes of changes that are still to come.
     """
     notes: dict[int, list[_OfChange]] = {}
-    undone: dict[int, dict[int, Place]] = {}
+    undone: dict[int, dict[int, journal_lines.Place]] = {}
     for each in records:
         if not isinstance(each, journal_entries.Numbered):
-            if not isinstance(each, Mended | OperationLine):
-                notes.setdefault(_number(each), []).append(each)
+            if not isinstance(each, journal_lines.Mended | journal_lines.OperationLine):
+                notes.setdefault(change_of(each), []).append(each)
             continue
-        change = _change(each.number, each.intent, reversed(notes.pop(each.number, [])), at_work)
+        change = _at_work(reduce(with_note, reversed(notes.pop(each.number, [])), begun(*each)), at_work)
         for place in reversed(change.in_state(State.APPLIED)):
             if (back := change.entries[place].staged.reverts) is not None:
-                undone.setdefault(back.change, {}).setdefault(back.edit, Place(change.number, place))
+                undone.setdefault(back.change, {}).setdefault(back.edit, journal_lines.Place(change.number, place))
         yield replace(change, undone=undone.pop(change.number, {}))
 
 
-_OfChange = Sending | journal_entries.Answered | Settled | Decided | Told | Closed
+_OfChange = (
+    journal_lines.Sending
+    | journal_entries.Answered
+    | journal_lines.Settled
+    | journal_lines.Decided
+    | journal_lines.Told
+    | journal_lines.Closed
+)
 
 
-def _number(note: _OfChange) -> int:
-    return note.place.change if isinstance(note, Closed) else note.change
+def change_of(note: _OfChange) -> int:
+    """Return the number of a note's change."""
+    return note.place.change if isinstance(note, journal_lines.Closed) else note.change
 
 
-def _change(
-    number: int, intent: journal_entries.Intent, notes: Iterable[_OfChange], at_work: Callable[[Origin], bool]
-) -> Change:
+def begun(number: int, intent: journal_entries.Intent) -> Change:
+    """Return a change of which only the intent is known."""
     places = {place: n for n, request in enumerate(intent.requests) for place in request.edits}
-    change = Change(number, intent, request_of=places)
-    for note in notes:
-        change = _with(change, note)
-    if len(change.answered) < len(intent.requests) and at_work(intent.origin):
-        change = replace(change, alive=True)
-    return change
+    return Change(number, intent, request_of=places)
 
 
-def _undone(changes: Mapping[int, Change]) -> dict[int, dict[int, Place]]:
-    found: dict[int, dict[int, Place]] = {}
+def _at_work(change: Change, at_work: Callable[[journal_lines.Origin], bool]) -> Change:
+    is_open = len(change.answered) < len(change.intent.requests)
+    return replace(change, alive=True) if is_open and at_work(change.intent.origin) else change
+
+
+def undone_edits(changes: Mapping[int, Change]) -> dict[int, dict[int, journal_lines.Place]]:
+    """Return change -> its edits that edits of other changes reverted, with these."""
+    found: dict[int, dict[int, journal_lines.Place]] = {}
     for change in changes.values():
         for place in change.in_state(State.APPLIED):
             back = change.entries[place].staged.reverts
             if back is not None and back.change in changes:
-                found.setdefault(back.change, {})[back.edit] = Place(change.number, place)
+                found.setdefault(back.change, {})[back.edit] = journal_lines.Place(change.number, place)
     return found
 
 
-def _with(change: Change, note: _OfChange) -> Change:
+def with_note(change: Change, note: _OfChange) -> Change:
+    """Return the change after a further note."""
     match note:
-        case Sending():
+        case journal_lines.Sending():
             return replace(change, sent=change.sent | {note.request}, last_sent=note.at)
         case journal_entries.Answered():
             made = {place: ended.topic_id for place, ended in note.edits.items() if ended.topic_id is not None}
@@ -251,15 +248,15 @@ def _with(change: Change, note: _OfChange) -> Change:
                 answered=change.answered | {note.request},
                 topic_ids={**change.topic_ids, **made},
             )
-        case Settled():
+        case journal_lines.Settled():
             seen = {place: Status.APPLIED for place, status in note.edits.items() if status == Status.APPLIED}
             return replace(change, found={**change.found, **seen}, topic_ids={**change.topic_ids, **note.topic_ids})
-        case Decided():
-            said = {place: Status(status) for place, status in note.edits.items() if status in FINAL}
+        case journal_lines.Decided():
+            said = {place: Status(status) for place, status in note.edits.items() if status in journal_lines.FINAL}
             decision = Decision(note.who, note.at, note.why)
             decided = {**change.decided, **dict.fromkeys(said, decision)}
             return replace(change, found={**change.found, **said}, decided=decided)
-        case Closed():
+        case journal_lines.Closed():
             return replace(change, closed={**change.closed, note.place.edit: note.why})
-        case Told():
+        case journal_lines.Told():
             return replace(change, told=True)

@@ -62,20 +62,10 @@ class Over(Struct, frozen=True):
     state: State
 
 
-def begun_json(begun: Begun) -> journal_lines.Json:
-    """Return the JSON for the line that starts an operation."""
-    return _json(begun)
-
-
 def operation_line(number: int, at: datetime, what: Step | Progress | Asked | Over) -> journal_lines.OperationLine:
     """Return a line of an operation in progress."""
     kinds = {Step: "step", Progress: "progress", Asked: "asked", Over: "ended"}
-    return journal_lines.OperationLine(number, kinds[type(what)], at, _json(what))
-
-
-def _json(value: object) -> journal_lines.Json:
-    found: journal_lines.Json = msgspec.to_builtins(value, enc_hook=None)
-    return found
+    return journal_lines.OperationLine(number, kinds[type(what)], at, msgspec.to_builtins(what))
 
 
 def operations(records: Iterable[Numbered | Note]) -> Mapping[int, Operation]:

@@ -15,8 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -28,36 +27,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import console
 from console.lake import files, plans, schema
+from console.lake import runs as lake_runs
 from console.lake import streams as lake_streams
 from console.lake.clocks import check_clocks
 from console.lake.delta_log import reading
 from console.lake.gold import Known, Renewal, compare, judge, make_usage, new_keys, news_of
 from console.lake.inputs import Inputs, UnreadableInput, owned
-from console.lake.lake import Lake
-from console.lake.runs import (
-    GOLD,
-    Listener,
-    Plan,
-    Report,
-    Steps,
-    begin_of,
-    begins,
-    begun,
-    ended,
-    ends,
-    in_words,
-    is_of_another,
-    is_undone,
-    kac_version,
-    message_of,
-    news,
-    offsets,
-    recorded,
-    rules_of,
-    settings_of,
-    unjudged,
-    versions,
-)
+from console.lake.lake import Lake, Report
+from console.lake.runs import news
 from console.lake.spark import for_few_rows, for_many_rows, session, set_properties
 from console.lake.tables import EVERY, MANY_FILES, Batch, Tables, maintain, observed, taken
 from console.lake.transforms.drift import A_PAIR
@@ -78,7 +55,7 @@ class Application:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: lake_runs.Plan,
         settings: plans.Settings,
         spark: SparkSession,
         report: Report,
@@ -93,13 +70,13 @@ class Application:
         self._made_again: dict[str, lake_streams.Identity] = {}
         self._told: Callable[[str], None] = lambda _: None
         self._again: int | None = None
-        self.tables = Tables(spark, plan.lake, plan.root, {"run": report.run_id, "kac": kac_version()})
+        self.tables = Tables(spark, plan.lake, plan.root, {"run": report.run_id, "kac": lake_runs.kac_version()})
         self._known = Known(self.tables)
         self._alone = threading.Lock()
         self._is_alone = is_alone
-        if is_of_another(plan.lake):
-            self._forget(GOLD)
-        if is_undone(plan.lake):
+        if lake_runs.is_of_another(plan.lake):
+            self._forget(lake_runs.GOLD)
+        if lake_runs.is_undone(plan.lake):
             self._forget(plans.RequestLogs.name)
         for each in lake_streams.formats():
             spark.dataSource.register(each)
@@ -134,7 +111,7 @@ class Application:
         """
         self._told = told
         trigger = {"processingTime": f"{every:g} seconds"}
-        streams = {name: self._begin(name, **trigger) for name in (*self._wanted, GOLD)}
+        streams = {name: self._begin(name, **trigger) for name in (*self._wanted, lake_runs.GOLD)}
         failed: dict[str, str] = {}
         waits: dict[str, int] = {}
         judged = time.monotonic()
@@ -149,13 +126,13 @@ class Application:
                     waits[name] = waits.get(name, 0) + 1
                     if waits[name] == 1:
                         self._check_lock()
-                        why = message_of(query.exception() or RuntimeError()) or _condition(query)
+                        why = lake_runs.message_of(query.exception() or RuntimeError()) or _condition(query)
                         if failed.get(name) != why:
                             told(f"{name}: {why.rstrip('.')}. It is tried again")
                         failed[name] = why
                     elif waits[name] * _TICK > _AGAIN:
                         waits[name] = 0
-                        if name == GOLD:
+                        if name == lake_runs.GOLD:
                             self._known = Known(self.tables)
                         streams[name] = self._begin(name, **trigger)
                 if time.monotonic() > judged + _JUDGE:
@@ -174,17 +151,17 @@ class Application:
 
     def _begin(self, name: str, **trigger: Any) -> StreamingQuery:
         do: Callable[[str, DataFrame, Batch], None] = self._put
-        if name == GOLD:
-            self._again = begun(self._lake, GOLD)
+        if name == lake_runs.GOLD:
+            self._again = lake_runs.begun(self._lake, lake_runs.GOLD)
             rows, do = new_keys(self.tables), self._make
         elif name in self._topics:
             if name in self._made_again:
                 self._forget(name)
             is_of_former = self._is_of_former(name, self._known_topic(name))
-            begin = None if is_of_former else begin_of(self._lake, name, schema.REQUEST.name)
+            begin = None if is_of_former else lake_runs.begin_of(self._lake, name, schema.REQUEST.name)
             rows = lake_streams.topic_rows(self._spark, self._topics[name], begin)
         else:
-            now = msgspec.structs.replace(self._settings, begin=begins(self._lake))
+            now = msgspec.structs.replace(self._settings, begin=lake_runs.begins(self._lake))
             settings = msgspec.json.encode(now).decode()
             rows = self._spark.readStream.format(name).option("settings", settings).load()
 
@@ -227,7 +204,7 @@ class Application:
         """Write a batch of a source into its bronze table."""
         table = schema.TABLES[plans.SOURCES[name].table] if name in plans.SOURCES else schema.REQUEST
         counts = _COUNTS[table]
-        (at,) = offsets(self._lake, name, batch.number)
+        (at,) = lake_runs.offsets(self._lake, name, batch.number)
         (for_few_rows if self._is_small(name, at, batch.number) else for_many_rows)(self.tables.spark)
         of, lost = self._of_topic(name), []
         if of is not None:
@@ -309,7 +286,7 @@ class Application:
 
     def _noted(self, name: str) -> tuple[plans.Offset | None, lake_streams.Identity | None]:
         """Return the end offsets of a topic in bronze's commits, and the topic's identity at that time."""
-        note = next(ends(self._lake, name), {})
+        note = next(lake_runs.ends(self._lake, name), {})
         return note.get("end"), msgspec.convert(note["topic"], lake_streams.Identity) if "topic" in note else None
 
     def _is_of_former(self, name: str, now: lake_streams.Identity | None) -> bool:
@@ -332,7 +309,7 @@ class Application:
         """Return whether a batch of a source has few rows. Its offsets give an upper bound; the exact count needs a
         read.
         """
-        start = offsets(self._lake, name, number - 1)[0] if number else {}
+        start = lake_runs.offsets(self._lake, name, number - 1)[0] if number else {}
         most: int | None
         if name in self._topics:
             before, after = (each.get(self._topics[name].topic, {}) for each in (start, end))
@@ -350,7 +327,7 @@ class Application:
         that its former may have had.
         """
         topic = self._topics[name]
-        start = offsets(self._lake, name, number - 1)[0] if number else self._noted(name)[0]
+        start = lake_runs.offsets(self._lake, name, number - 1)[0] if number else self._noted(name)[0]
         if start is None:
             return []
         since, upto = start.get(topic.topic, {}), end.get(topic.topic, {})
@@ -366,7 +343,7 @@ class Application:
         try:
             check_clocks(self.tables, first, last, zones)
         except UnreadableInput:
-            notes = ends(self._lake, plans.RequestLogs.name)
+            notes = lake_runs.ends(self._lake, plans.RequestLogs.name)
             former = next((note for note in notes if note["version"] <= before), None)
             end = plans.RequestLogs.beginning if former is None else former["end"]
             self.tables.undo(schema.REQUEST, before, {"stream": plans.RequestLogs.name, "end": end, "is_undone": True})
@@ -403,10 +380,10 @@ class Application:
         """Make the tables that follow from all of `history`, if it has changed since they were made. Batches may run in
         between: the version at the start is noted, so the next call covers their rows.
         """
-        new = unjudged(self._lake)
+        new = lake_runs.unjudged(self._lake)
         if new is None:
             return
-        rules = rules_of(self._lake)
+        rules = lake_runs.rules_of(self._lake)
         batch = Batch(self._report.run_id, new.version)
         there = {
             each.parts[name] for each in self._lake.table(schema.HISTORY).files.values() for name in schema.CLUSTER_PART
@@ -460,22 +437,22 @@ Session = Callable[[], AbstractContextManager[SparkSession]]
 """A function that starts Spark for a context."""
 
 
-def update(plan: Plan, session: Session, progress: Listener = lambda _: None) -> Report:
+def update(plan: lake_runs.Plan, session: Session, progress: lake_runs.Listener = lambda _: None) -> Report:
     """Process the new data once, and make everything that follows from it. Raises LakeBusy; UnreadableInput, LakeError,
     OSError.
     """
-    report = Report(files.new_run_id(), "update", files.iso_now(), versions=versions())
-    with settings_of(plan) as settings:
-        wanted = news(plan.lake, settings) or ([GOLD] if plan.topics else [])
+    report = Report(files.new_run_id(), "update", datetime.now(timezone.utc), versions=lake_runs.versions())
+    with lake_runs.settings_of(plan) as settings:
+        wanted = news(plan.lake, settings) or ([lake_runs.GOLD] if plan.topics else [])
         if not wanted:
-            return ended(report)
+            return lake_runs.ended(report)
         with plan.lake.alone(report.run_id, report.job) as lock:
             with _application(plan, settings, report, session, lock) as (app, _):
-                steps = Steps(report.job, len(wanted) + len(plan.topics) + 1, progress)
-                for name in (*wanted[:-1], *(each.stream for each in plan.topics), GOLD):
+                steps = lake_runs.Steps(report.job, len(wanted) + len(plan.topics) + 1, progress)
+                for name in (*wanted[:-1], *(each.stream for each in plan.topics), lake_runs.GOLD):
                     with steps.step(name) as read:
                         app.take(name)
-                        if name != GOLD:
+                        if name != lake_runs.GOLD:
                             read(sum(report.taken.get(name, {}).values()))
                 app.maintain()
                 with steps.step("rules"):
@@ -485,7 +462,7 @@ def update(plan: Plan, session: Session, progress: Listener = lambda _: None) ->
 
 
 def run(
-    plan: Plan,
+    plan: lake_runs.Plan,
     session: Session,
     told: Callable[[str], None],
     stop: threading.Event,
@@ -494,9 +471,9 @@ def run(
     """Run until `stop` is set. told: called with a line for each failure, and for each batch that wrote rows.
     now_and_then: called at intervals of some seconds, after the report is saved. Raises LakeBusy, LakeError.
     """
-    report = Report(files.new_run_id(), "run", files.iso_now(), versions=versions())
+    report = Report(files.new_run_id(), "run", datetime.now(timezone.utc), versions=lake_runs.versions())
     with (
-        settings_of(plan) as settings,
+        lake_runs.settings_of(plan) as settings,
         plan.lake.alone(report.run_id, report.job) as lock,
         _application(plan, settings, report, session, lock) as (app, keep),
     ):
@@ -513,12 +490,17 @@ def run(
 
 @contextmanager
 def _application(
-    plan: Plan, settings: plans.Settings, report: Report, session: Session, lock: files.Lock
+    plan: lake_runs.Plan, settings: plans.Settings, report: Report, session: Session, lock: files.Lock
 ) -> Iterator[tuple[Application, Callable[[], None]]]:
     """Yield the application in a Spark session, and a function that saves its report meanwhile."""
     if lock.former is not None:
         report.notes.append(f"took over the lock of a run that died: {lock.former}")
-    with recorded(plan.lake, report) as keep, session() as spark, in_words(), lake_streams.logged_in(spark, plan.login):
+    with (
+        lake_runs.recorded(plan.lake, report) as keep,
+        session() as spark,
+        lake_runs.in_words(),
+        lake_streams.logged_in(spark, plan.login),
+    ):
         set_properties(spark, plan.lake.files.java_properties(settings.store_file))
         yield Application(plan, settings, spark, report, lock.is_held), keep
 
@@ -573,7 +555,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             in_bucket = urlsplit(given.lake).scheme in ("s3", "s3a")
             lake = Lake.create(given.lake, files_of_s3a(spark, given.lake) if in_bucket else None)
-            plan = Plan(lake, inputs, given.max_bad_ratio, keep_days=given.keep_days)
+            plan = lake_runs.Plan(lake, inputs, given.max_bad_ratio, keep_days=given.keep_days)
             if given.job == "update":
                 report = update(plan, lambda: nullcontext(spark))
             else:
@@ -581,11 +563,11 @@ def main(argv: Sequence[str] | None = None) -> int:
                 signal.signal(signal.SIGTERM, lambda *_: stop.set())
                 report = run(plan, lambda: nullcontext(spark), _say, stop)
         except Exception as wrong:
-            if (said := message_of(wrong)) is None:
+            if (said := lake_runs.message_of(wrong)) is None:
                 raise  # an error of Spark itself, whose page shows it whole
             sys.stderr.write(f"kac_lake.py {given.job}: {said}\n")
             return 1
-    sys.stdout.write(json_text(asdict(report)) + "\n")
+    sys.stdout.write(json_text(report.data()) + "\n")
     return 0
 
 

@@ -262,7 +262,8 @@ class _Plan:
                         self._trouble(file, part.at, f"an incomplete snapshot, left out: {reason}", part.data)
                         return []
                     batches += part.batches
-                    is_complete = _is_footer(part, part.batches[-1])
+                    last = part.batches[-1]
+                    is_complete = last.is_control and part.of(last)[_FOOTER] == _SNAPSHOT_FOOTER
         except FileNotFoundError:
             return []
         if not is_complete:
@@ -605,11 +606,6 @@ def _is_plausible(head: Header) -> bool:
 _FOOTER = slice(HEADER_BYTES + 7, HEADER_BYTES + 9)
 """Position of the record type in a control batch: in the key, behind its version and five numbers of a byte each."""
 _SNAPSHOT_FOOTER = b"\0\4"
-
-
-def _is_footer(window: Window, batch: Batch) -> bool:
-    """Return whether a batch is the control batch that ends a snapshot."""
-    return batch.is_control and window.of(batch)[_FOOTER] == _SNAPSHOT_FOOTER
 
 
 # -- decoding: whole batches as Arrow batches of rows, by the schemas that Kafka ships. Each version of a record has one

@@ -19,6 +19,8 @@ import secrets
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -41,6 +43,45 @@ _BEFORE_A_LAKE = frozenset({"hmac.key", "sources.yaml", "policies.yaml", "baseli
 
 class NoLake(LakeError):
     """There is no lake at the location."""
+
+
+@dataclass
+class Report:
+    """The report of a run, as the lake keeps it.
+
+    status: done, failed, running. ended: while it runs, the time of its last report; None before that. rows: written
+    rows, by table. taken: lines or rows read, by source: counts of `good` and `bad`. lost: offsets that were deleted
+    before kac read them, by topic and partition. lag_ms: from the newest event that was written to the end. message:
+    the error. notes: remarks for the operator.
+    """
+
+    run_id: str
+    job: str
+    started: datetime
+    ended: datetime | None = None
+    status: str = "running"
+    rows: dict[str, int] = field(default_factory=dict)
+    taken: dict[str, dict[str, int]] = field(default_factory=dict)
+    lost: dict[str, int] = field(default_factory=dict)
+    bytes: int = 0
+    lag_ms: int | None = None
+    message: str | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def seconds(self) -> float | None:
+        """The duration so far; None before the first report."""
+        return None if self.ended is None else (self.ended - self.started).total_seconds()
+
+    @property
+    def quarantined(self) -> int:
+        """Count of unreadable lines or rows."""
+        return sum(counts.get("bad", 0) for counts in self.taken.values())
+
+    def data(self) -> dict[str, Any]:
+        """Return the report for JSON: times as ISO 8601."""
+        return {name: each.isoformat() if isinstance(each, datetime) else each for name, each in vars(self).items()}
 
 
 class Lake:

@@ -27,25 +27,10 @@ from console.lake.inputs import Inputs, RequestLog, UnreadableInput, folders_of,
 from console.lake.journals import journal_stats, journals_at, read_journal
 from console.lake.kraft import NoMetadataLogError, Split, Trouble, plan_log, read_splits
 from console.lake.redact import Damaged
+from console.lake.requests import log_files
 from console.lake.requests.counted import COUNTED, Whose, damaged_row
 from console.lake.requests.lines import Form, clocks
-from console.lake.requests.log_files import (
-    FEW,
-    BrokerLog,
-    CutInPlaceError,
-    LogChangedError,
-    Part,
-    Plan,
-    Progress,
-    Span,
-    form_of_part,
-    parts_of,
-    plan,
-    read_part,
-    unread_form,
-    with_zone,
-    zone_problem,
-)
+from console.lake.requests.log_files import plan
 from console.lake.schema import KRAFT_RECORD, LOST, arrow_schema
 from console.lake.transforms.change_event import tagged
 
@@ -151,7 +136,7 @@ class Source(ABC):
 
     def _judge(self, what: str, bad: int, total: int, where: str) -> None:
         """Raise TooMuchIsBad if the unreadable share is above the limit."""
-        if bad > self._settings.max_bad_ratio * total and total >= FEW:
+        if bad > self._settings.max_bad_ratio * total and total >= log_files.FEW:
             raise TooMuchIsBad(
                 f"{bad} of {total} {what} of {where} can't be read: {bad / total:.1%}, and "
                 f"{self._settings.max_bad_ratio:.1%} may be. Nothing was taken in. Look whether the files and their "
@@ -278,48 +263,48 @@ class RequestLogs(Source):
         planned = plan_request_logs(start["read"], owned(self._settings.inputs))
         if self._settings.max_bad_ratio < 1:
             self._refuse_forms(each for each in planned.logs if not start["read"].get(_whose(each)))
-        parts = parts_of(planned.logs)
+        parts = log_files.parts_of(planned.logs)
         if not parts:
             return start
         return {"read": {**start["read"], **planned.remember}, "parts": msgspec.to_builtins(parts)}
 
     @staticmethod
-    def _refuse_forms(logs: Iterable[BrokerLog]) -> None:
+    def _refuse_forms(logs: Iterable[log_files.BrokerLog]) -> None:
         """Raise UnreadableInput if logs that are read for the first time have no readable line."""
-        unread = [(each, form) for each in logs if (form := unread_form(each)) is not None]
+        unread = [(each, form) for each in logs if (form := log_files.unread_form(each)) is not None]
         if unread:
             raise UnreadableInput(
                 " ".join(_in_form(_whose(log), ", ".join(log.patterns), form) for log, form in unread)
             )
 
-    def parts(self, start: Offset, end: Offset) -> Sequence[Part]:
+    def parts(self, start: Offset, end: Offset) -> Sequence[log_files.Part]:
         """Return the parts planned with the offset, in the time zones that are configured now."""
         zones = {(log.cluster_id, log.broker_id): log.time_zone for log in owned(self._settings.inputs)}
-        parts = [] if start == end else msgspec.convert(end["parts"], list[Part])
-        return [with_zone(part, zones.get((part.cluster_id, part.broker_id), part.zone)) for part in parts]
+        parts = [] if start == end else msgspec.convert(end["parts"], list[log_files.Part])
+        return [log_files.with_zone(part, zones.get((part.cluster_id, part.broker_id), part.zone)) for part in parts]
 
     def most_rows(self, start: Offset, end: Offset) -> int:
         """Return an upper estimate: the lines if all were short."""
         return sum(part.end - part.start for part in self.parts(start, end)) // LEAST_LINE
 
-    def read(self, part: Part) -> Iterator[pa.RecordBatch]:
+    def read(self, part: log_files.Part) -> Iterator[pa.RecordBatch]:
         """Yield the part's requests by the second, its changes and its damaged lines. A part whose file is gone becomes
         one row that reports it: the file does not come back.
         """
         lines = damaged = 0
         read_any = False
         try:
-            for batch in read_part(part):
+            for batch in log_files.read_part(part):
                 read_any = True
                 lines += sum(batch.column("lines").to_pylist())
                 damaged += sum(batch.column("damaged").to_pylist())
                 yield batch
-        except LogChangedError as gone:
+        except log_files.LogChangedError as gone:
             if read_any:
                 raise
             yield _lost(part, str(gone))
-        if damaged == lines >= FEW and self._settings.max_bad_ratio < 1:
-            raise TooMuchIsBad(_in_form(_whose(part), part.path, form_of_part(part)))
+        if damaged == lines >= log_files.FEW and self._settings.max_bad_ratio < 1:
+            raise TooMuchIsBad(_in_form(_whose(part), part.path, log_files.form_of_part(part)))
         self._judge("lines", damaged, lines, part.path)
 
 
@@ -335,7 +320,7 @@ _BROKERS_ADDRESS = re.compile(rb'"connection\\{0,9}":\\{0,9}"([^"\\]{1,200}?:\d+
 class PlannedLogs(NamedTuple):
     """The logs to read, and the progress to remember after the read."""
 
-    logs: tuple[BrokerLog, ...]
+    logs: tuple[log_files.BrokerLog, ...]
     remember: Mapping[str, Any]
 
 
@@ -347,14 +332,14 @@ def plan_request_logs(inputs: Mapping[str, Any], logs: Sequence[RequestLog]) -> 
         LogChangedError: a file was deleted just now.
         OSError: a file can't be read.
     """
-    brokers: list[BrokerLog] = []
+    brokers: list[log_files.BrokerLog] = []
     remember: dict[str, Any] = {}
     owners: dict[str, str] = {}
     for log in logs:
         owner = f"{log.cluster_id}/{log.broker_id}"
         known = {**inputs.get(owner, {}), **remember.get(owner, {})}
         found = _plan(log, known, owner)
-        if problem := zone_problem(log.time_zone):
+        if problem := log_files.zone_problem(log.time_zone):
             raise UnreadableInput(f"The request log of broker {log.broker_id}: {problem}.")
         for place, path in found.places.items():
             if owners.setdefault(place, owner) != owner:
@@ -364,23 +349,23 @@ def plan_request_logs(inputs: Mapping[str, Any], logs: Sequence[RequestLog]) -> 
                 )
         remember[owner] = _still_known(found, remember.get(owner, {}))
         if found.spans:
-            brokers.append(BrokerLog(log.cluster_id, log.broker_id, found.spans, log.time_zone, log.paths))
+            brokers.append(log_files.BrokerLog(log.cluster_id, log.broker_id, found.spans, log.time_zone, log.paths))
     _refuse_two_brokers(brokers)
     return PlannedLogs(tuple(brokers), remember)
 
 
-def _plan(log: RequestLog, known: Progress, owner: str) -> Plan:
+def _plan(log: RequestLog, known: log_files.Progress, owner: str) -> log_files.Plan:
     try:
         return plan(_found(log), known, owner=owner)
     except EOFError as wrong:
         raise UnreadableInput(f"A packed request log is cut: {wrong}. Wait until it is whole.") from wrong
-    except CutInPlaceError as wrong:
+    except log_files.CutInPlaceError as wrong:
         raise UnreadableInput(f"{wrong}.") from wrong
     except FileNotFoundError as gone:
-        raise LogChangedError.of(str(gone.filename or gone), "is not there any more") from gone
+        raise log_files.LogChangedError.of(str(gone.filename or gone), "is not there any more") from gone
 
 
-def _still_known(found: Plan, before: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _still_known(found: log_files.Plan, before: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the progress of files, without those that are long gone. before: entries of the same broker's other files,
     from this run. Each entry's `seen` is the last day on which the file existed, since 1970.
     """
@@ -395,11 +380,11 @@ def _still_known(found: Plan, before: Mapping[str, Any]) -> dict[str, dict[str, 
     return {identity: each for identity, each in dated.items() if today - each["seen"] <= REMEMBERED_DAYS}
 
 
-def _refuse_two_brokers(brokers: Iterable[BrokerLog]) -> None:
+def _refuse_two_brokers(brokers: Iterable[log_files.BrokerLog]) -> None:
     """Raise UnreadableInput if two brokers wrote files that are configured as one broker's: their lines are of the same
     time, and they have no server address in common.
     """
-    files: dict[tuple[str, int], list[tuple[Span, datetime, datetime, set[bytes]]]] = defaultdict(list)
+    files: dict[tuple[str, int], list[tuple[log_files.Span, datetime, datetime, set[bytes]]]] = defaultdict(list)
     for broker in brokers:
         for span in broker.spans:
             times = [at.replace(tzinfo=None) for sample in (span.head, span.tail) for _, at in clocks(0, sample)]
@@ -429,7 +414,7 @@ def _found(log: RequestLog) -> list[str]:
     return sorted(set(found))
 
 
-def _whose(log: BrokerLog | Part) -> str:
+def _whose(log: log_files.BrokerLog | log_files.Part) -> str:
     return f"{log.cluster_id}/{log.broker_id}"
 
 
@@ -440,7 +425,7 @@ def _in_form(whose: str, where: str, form: Form) -> str:
     )
 
 
-def _lost(part: Part, why: str) -> pa.RecordBatch:
+def _lost(part: log_files.Part, why: str) -> pa.RecordBatch:
     lost = Damaged(part.start, f"{part.end - part.start:,} bytes {LOST}: {why}", "", "")
     row = damaged_row(Whose(part.cluster_id, part.broker_id, Path(part.path).name), lost, lines=0)
     return pa.RecordBatch.from_pylist([row], schema=COUNTED)

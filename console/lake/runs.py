@@ -12,14 +12,15 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
 from console.lake import delta_log, policy_files, schema
-from console.lake.files import LakeError, iso_now
+from console.lake.files import LakeError
 from console.lake.inputs import Inputs, Topic, UnreadableInput
-from console.lake.lake import Lake
+from console.lake.lake import Lake, Report
 from console.lake.plans import MAX_BAD_RATIO, SOURCES, Offset, RequestLogs, Settings
 from console.lake.spark import interrupted
 from console.model.foreign_json import json_of
@@ -27,30 +28,6 @@ from console.model.yaml_places import FileProblem
 
 GOLD = "gold"
 """The name of the stream that reads bronze."""
-
-
-@dataclass
-class Report:
-    """The report of a run, as the lake keeps it.
-
-    rows: written rows, by table. taken: lines or rows read, by source, good and bad. lag_ms: from the newest event that
-    was written to the end. lost: offsets that were deleted before kac read them, by topic and partition. notes: remarks
-    for the operator.
-    """
-
-    run_id: str
-    job: str
-    started: str
-    ended: str = ""
-    status: str = "running"
-    rows: dict[str, int] = field(default_factory=dict)
-    taken: dict[str, dict[str, int]] = field(default_factory=dict)
-    lost: dict[str, int] = field(default_factory=dict)
-    bytes: int = 0
-    lag_ms: int | None = None
-    message: str | None = None
-    versions: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
 
 
 # -- whether anything is new ------------------------------------------------------------------------------------------
@@ -232,12 +209,12 @@ def begin_of(lake: Lake, stream: str, table: str) -> Offset | None:
 def recorded(lake: Lake, report: Report) -> Iterator[Callable[[], None]]:
     """Keep the report of a run in the lake, also if the run fails. Yield a function that saves the report meanwhile."""
     counted = {table: lake.version(table) for table in schema.TABLES.values()}
-    lake.put_run(report.run_id, asdict(report))
+    lake.put_run(report.run_id, report.data())
 
     def keep() -> None:
         _count(lake, report, counted)
-        report.ended = iso_now()
-        lake.put_run(report.run_id, asdict(report))
+        report.ended = datetime.now(timezone.utc)
+        lake.put_run(report.run_id, report.data())
 
     try:
         yield keep
@@ -252,12 +229,12 @@ def recorded(lake: Lake, report: Report) -> Iterator[Callable[[], None]]:
 
 def nothing_done() -> Report:
     """Return the report of a run without new data."""
-    return ended(Report("", "update", iso_now()))
+    return ended(Report("", "update", datetime.now(timezone.utc)))
 
 
 def ended(report: Report) -> Report:
     """Return the report, ended now."""
-    report.ended = iso_now()
+    report.ended = datetime.now(timezone.utc)
     report.status = "done" if report.status == "running" else report.status
     return report
 

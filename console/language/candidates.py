@@ -81,57 +81,51 @@ _MECHANISMS = {"SCRAM-SHA-512": "", "SCRAM-SHA-256": "", "PLAIN": "", "OAUTHBEAR
 _TLS = {"TLSv1.3": "", "TLSv1.2": ""}
 _THROTTLED = {"*": "all replicas of the topic"}
 
-VALUES: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {
-        "cleanup.policy": _POLICIES,
-        "log.cleanup.policy": _POLICIES,
-        "compression.type": _COMPRESSION,
-        "message.timestamp.type": _TIMESTAMPS,
-        "log.message.timestamp.type": _TIMESTAMPS,
-        "leader.replication.throttled.replicas": _THROTTLED,
-        "follower.replication.throttled.replicas": _THROTTLED,
-        "share.auto.offset.reset": {"earliest": "", "latest": "", "by_duration:PT1H": "an hour back"},
-        "share.isolation.level": {"read_uncommitted": "", "read_committed": ""},
-        "group.consumer.migration.policy": {"bidirectional": "", "upgrade": "", "downgrade": "", "disabled": ""},
-        "ssl.client.auth": {"required": "", "requested": "", "none": ""},
-        "ssl.keystore.type": _STORES,
-        "ssl.truststore.type": _STORES,
-        "ssl.protocol": _TLS,
-        "ssl.enabled.protocols": _TLS,
-        "ssl.endpoint.identification.algorithm": {
-            "https": "host names are verified",
-            "": "host names are not verified",
-        },
-        "sasl.enabled.mechanisms": _MECHANISMS,
-        "sasl.mechanism.inter.broker.protocol": _MECHANISMS,
-    }
-)
+VALUES: Mapping[str, Mapping[str, str]] = {
+    "cleanup.policy": _POLICIES,
+    "log.cleanup.policy": _POLICIES,
+    "compression.type": _COMPRESSION,
+    "message.timestamp.type": _TIMESTAMPS,
+    "log.message.timestamp.type": _TIMESTAMPS,
+    "leader.replication.throttled.replicas": _THROTTLED,
+    "follower.replication.throttled.replicas": _THROTTLED,
+    "share.auto.offset.reset": {"earliest": "", "latest": "", "by_duration:PT1H": "an hour back"},
+    "share.isolation.level": {"read_uncommitted": "", "read_committed": ""},
+    "group.consumer.migration.policy": {"bidirectional": "", "upgrade": "", "downgrade": "", "disabled": ""},
+    "ssl.client.auth": {"required": "", "requested": "", "none": ""},
+    "ssl.keystore.type": _STORES,
+    "ssl.truststore.type": _STORES,
+    "ssl.protocol": _TLS,
+    "ssl.enabled.protocols": _TLS,
+    "ssl.endpoint.identification.algorithm": {
+        "https": "host names are verified",
+        "": "host names are not verified",
+    },
+    "sasl.enabled.mechanisms": _MECHANISMS,
+    "sasl.mechanism.inter.broker.protocol": _MECHANISMS,
+}
 """Key (without a listener's prefix) -> value -> its meaning, ``""`` if the value is self-explanatory."""
 
 LEVELS: Mapping[str, str] = MappingProxyType(dict.fromkeys(LOG_LEVELS, ""))
 
-SAMPLES: Mapping[Unit, tuple[str, ...]] = MappingProxyType(
-    {
-        Unit.MILLISECONDS: ("1d", "7d", "30d", "12h", "1h", "30min", "30s"),
-        Unit.SECONDS: ("1d", "1h", "30min", "30s"),
-        Unit.MINUTES: ("7d", "1d", "12h", "1h"),
-        Unit.HOURS: ("30d", "7d", "1d"),
-        Unit.BYTES: ("1MiB", "16MiB", "128MiB", "1GiB", "10GiB", "100GiB"),
-        Unit.BYTES_PER_SECOND: ("1MB/s", "10MB/s", "100MB/s"),
-    }
-)
+SAMPLES: Mapping[Unit, tuple[str, ...]] = {
+    Unit.MILLISECONDS: ("1d", "7d", "30d", "12h", "1h", "30min", "30s"),
+    Unit.SECONDS: ("1d", "1h", "30min", "30s"),
+    Unit.MINUTES: ("7d", "1d", "12h", "1h"),
+    Unit.HOURS: ("30d", "7d", "1d"),
+    Unit.BYTES: ("1MiB", "16MiB", "128MiB", "1GiB", "10GiB", "100GiB"),
+    Unit.BYTES_PER_SECOND: ("1MB/s", "10MB/s", "100MB/s"),
+}
 """Values to offer first, by the unit of a key."""
 
-UNITS: Mapping[Unit, tuple[str, ...]] = MappingProxyType(
-    {
-        Unit.MILLISECONDS: ("d", "h", "min", "s", "ms"),
-        Unit.SECONDS: ("d", "h", "min", "s"),
-        Unit.MINUTES: ("d", "h", "min"),
-        Unit.HOURS: ("d", "h"),
-        Unit.BYTES: ("GiB", "MiB", "KiB", "GB", "MB", "kB"),
-        Unit.BYTES_PER_SECOND: ("MB/s", "GB/s", "kB/s", "MiB/s", "GiB/s", "KiB/s"),
-    }
-)
+UNITS: Mapping[Unit, tuple[str, ...]] = {
+    Unit.MILLISECONDS: ("d", "h", "min", "s", "ms"),
+    Unit.SECONDS: ("d", "h", "min", "s"),
+    Unit.MINUTES: ("d", "h", "min"),
+    Unit.HOURS: ("d", "h"),
+    Unit.BYTES: ("GiB", "MiB", "KiB", "GB", "MB", "kB"),
+    Unit.BYTES_PER_SECOND: ("MB/s", "GB/s", "kB/s", "MiB/s", "GiB/s", "KiB/s"),
+}
 """The units to offer after a number."""
 
 # -- values to offer for a key: legal ones with their meaning, the present one, the default ----------------------------

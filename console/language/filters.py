@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from fnmatch import fnmatchcase, translate
 from operator import eq, ge, gt, le, lt, ne
-from types import MappingProxyType
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -32,9 +31,7 @@ FieldTest = Callable[[object], bool]
 """Returns whether a column's value passes."""
 
 _EQUALITY = ("=", "!=")
-_COMPARE: Mapping[str, Callable[[float, float], bool]] = MappingProxyType(
-    {"=": eq, "!=": ne, ">": gt, ">=": ge, "<": lt, "<=": le}
-)
+_COMPARE: Mapping[str, Callable[[float, float], bool]] = {"=": eq, "!=": ne, ">": gt, ">=": ge, "<": lt, "<=": le}
 _GLOB_OF_DIGITS = re.compile(r"\A(?=.*[*?\[])[-0-9.*?\[\]!]+")
 
 
@@ -287,14 +284,12 @@ def _comparable(field: FieldFilter, entry: ConfigEntry) -> object:
 
 # -- Kafka's own filters of ACLs: ANY for any code, MATCH for the patterns that match a name ---------------------------
 
-_CODES: Mapping[str, type[model_codes.Code]] = MappingProxyType(
-    {
-        "resource_type": model_codes.AclResourceType,
-        "pattern_type": model_codes.PatternType,
-        "operation": model_codes.AclOperation,
-        "permission": model_codes.Permission,
-    }
-)
+_CODES: Mapping[str, type[model_codes.Code]] = {
+    "resource_type": model_codes.AclResourceType,
+    "pattern_type": model_codes.PatternType,
+    "operation": model_codes.AclOperation,
+    "permission": model_codes.Permission,
+}
 _LITERAL, _PREFIXED = 3, 4
 
 

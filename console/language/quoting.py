@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from console.model.entity_types import ENTITY_TYPES
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 DEFAULT_NAME = "<default>"
 ENTITY_WORDS = tuple(each.word for each in sorted(ENTITY_TYPES, key=lambda each: each.at_broker))
 
-ESCAPES: Mapping[str, str] = MappingProxyType({'"': '"', "\\": "\\", "n": "\n", "t": "\t", "r": "\r"})
+ESCAPES: Mapping[str, str] = {'"': '"', "\\": "\\", "n": "\n", "t": "\t", "r": "\r"}
 """Character after a backslash in double quotes -> the character that both denote; also ``\\u{HEX}``, any code point."""
 
 # Without `@` and `?`, which begin a secret's source, and without `!`, `~`, `<` and `>`, which compare in the filters of

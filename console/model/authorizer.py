@@ -13,7 +13,6 @@ import ipaddress
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from types import MappingProxyType
 from typing import NamedTuple
 
 from console.model.acl import LITERAL as LITERAL
@@ -31,27 +30,23 @@ def _operations(*names: str) -> tuple[AclOperation, ...]:
     return tuple(map(AclOperation.parse, names))
 
 
-IMPLIED_BY: Mapping[AclOperation, frozenset[AclOperation]] = MappingProxyType(
-    {
-        AclOperation.parse("DESCRIBE"): frozenset(_operations("READ", "WRITE", "DELETE", "ALTER")),
-        AclOperation.parse("DESCRIBE_CONFIGS"): frozenset(_operations("ALTER_CONFIGS")),
-    }
-)
+IMPLIED_BY: Mapping[AclOperation, frozenset[AclOperation]] = {
+    AclOperation.parse("DESCRIBE"): frozenset(_operations("READ", "WRITE", "DELETE", "ALTER")),
+    AclOperation.parse("DESCRIBE_CONFIGS"): frozenset(_operations("ALTER_CONFIGS")),
+}
 """Operations that another allowed operation implies. A deny of that one denies no other."""
 
-OPERATIONS_OF: Mapping[AclResourceType, tuple[AclOperation, ...]] = MappingProxyType(
-    {
-        AclResourceType.parse(type_): _operations(*names.split())
-        for type_, names in {
-            "TOPIC": "READ WRITE CREATE DELETE ALTER DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS",
-            "GROUP": "READ DELETE DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS",
-            "CLUSTER": "CREATE ALTER DESCRIBE CLUSTER_ACTION DESCRIBE_CONFIGS ALTER_CONFIGS IDEMPOTENT_WRITE",
-            "TRANSACTIONAL_ID": "WRITE DESCRIBE TWO_PHASE_COMMIT",
-            "DELEGATION_TOKEN": "DESCRIBE",
-            "USER": "CREATE_TOKENS DESCRIBE_TOKENS",
-        }.items()
-    }
-)
+OPERATIONS_OF: Mapping[AclResourceType, tuple[AclOperation, ...]] = {
+    AclResourceType.parse(type_): _operations(*names.split())
+    for type_, names in {
+        "TOPIC": "READ WRITE CREATE DELETE ALTER DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS",
+        "GROUP": "READ DELETE DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS",
+        "CLUSTER": "CREATE ALTER DESCRIBE CLUSTER_ACTION DESCRIBE_CONFIGS ALTER_CONFIGS IDEMPOTENT_WRITE",
+        "TRANSACTIONAL_ID": "WRITE DESCRIBE TWO_PHASE_COMMIT",
+        "DELEGATION_TOKEN": "DESCRIBE",
+        "USER": "CREATE_TOKENS DESCRIBE_TOKENS",
+    }.items()
+}
 """The operations that brokers check on each type of resource (AclEntry.supportedOperations), without ALL."""
 
 

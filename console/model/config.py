@@ -151,10 +151,15 @@ def own_value(entry: ConfigEntry | None, resource: ConfigResource) -> Synonym | 
     return Synonym(entry.name, entry.value, entry.source)
 
 
+def entry_in(configs: Mapping[ConfigResource, ConfigSet], resource: ConfigResource, key: str) -> ConfigEntry | None:
+    """Return the entry of a key of a resource; None if it has none, or its configs were not read."""
+    found = configs.get(resource)
+    return found.get(key) if found is not None else None
+
+
 def is_tiered(configs: Mapping[ConfigResource, ConfigSet], topic: str) -> bool:
     """Return whether the brokers copy segments of a topic to remote storage, by its configs, if read (KIP-405)."""
-    entries = configs.get(topic_resource(topic))
-    entry = entries.get("remote.storage.enable") if entries else None
+    entry = entry_in(configs, topic_resource(topic), "remote.storage.enable")
     return entry is not None and entry.value == "true"
 
 
@@ -167,8 +172,7 @@ def min_isr(configs: Mapping[ConfigResource, ConfigSet], topic: str) -> int | No
         Returns:
         None if the topic's configs were not read, or the value is not a number.
     """
-    entries = configs.get(topic_resource(topic))
-    entry = entries.get("min.insync.replicas") if entries else None
+    entry = entry_in(configs, topic_resource(topic), "min.insync.replicas")
     return long_number(entry.value) if entry is not None and entry.value is not None else None
 
 

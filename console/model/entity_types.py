@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import cache
-from types import MappingProxyType
 from typing import NamedTuple
 
 from console.model.numbers import is_natural
@@ -81,13 +80,11 @@ class KnownKey(NamedTuple):
 # -- the table ---------------------------------------------------------------------------------------------------------
 
 _DEFAULT_BROKER, _STATIC_BROKER, _DEFAULT = 3, 4, 5
-SHARED_SOURCES: Mapping[int, str] = MappingProxyType(
-    {
-        _DEFAULT_BROKER: "DYNAMIC_DEFAULT_BROKER_CONFIG",
-        _STATIC_BROKER: "STATIC_BROKER_CONFIG",
-        _DEFAULT: "DEFAULT_CONFIG",
-    }
-)
+SHARED_SOURCES: Mapping[int, str] = {
+    _DEFAULT_BROKER: "DYNAMIC_DEFAULT_BROKER_CONFIG",
+    _STATIC_BROKER: "STATIC_BROKER_CONFIG",
+    _DEFAULT: "DEFAULT_CONFIG",
+}
 """Sources that several types share, by Kafka's number (DescribeConfigsResponse.ConfigSource)."""
 _OF_BROKERS = (2, _DEFAULT_BROKER, _STATIC_BROKER, _DEFAULT)
 
@@ -304,10 +301,10 @@ ENTITY_TYPES = (
 
 # -- views of the table ------------------------------------------------------------------------------------------------
 
-BY_WORD: Mapping[str, EntityType] = MappingProxyType({each.word: each for each in ENTITY_TYPES})
-BY_NUMBER: Mapping[int, EntityType] = MappingProxyType(
-    {each.number: each for each in sorted(ENTITY_TYPES, key=lambda each: each.number or 0) if each.number is not None}
-)
+BY_WORD: Mapping[str, EntityType] = {each.word: each for each in ENTITY_TYPES}
+BY_NUMBER: Mapping[int, EntityType] = {
+    each.number: each for each in sorted(ENTITY_TYPES, key=lambda each: each.number or 0) if each.number is not None
+}
 """The types with configs, by Kafka's number."""
 
 

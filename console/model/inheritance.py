@@ -113,8 +113,7 @@ class Inheritance:
         """
         if resource.type.entity.has_levels:
             return UNKNOWN  # a parent logger's level, and which parent has one is unknown
-        configs = self._snapshot.configs.get(resource)
-        entry = configs.get(key) if configs is not None else None
+        entry = config.entry_in(self._snapshot.configs, resource, key)
         if entry is not None:
             # The entry's own synonyms come first: a broker's own file may differ from others'.
             told = _told(entry, resource)
@@ -123,7 +122,7 @@ class Inheritance:
         if resource.is_cluster_default:
             return self._below_cluster_default(key)
         if resource.type == BROKER:
-            return NOTHING if configs is not None else UNKNOWN
+            return NOTHING if resource in self._snapshot.configs else UNKNOWN
         if (resource.type, key) not in self._found:
             self._found[resource.type, key] = self._search(resource.type, key)
         return self._found[resource.type, key]
@@ -134,8 +133,7 @@ class Inheritance:
         An append or a subtract starts from it if the resource has no override, and not from the inherited value
         (ConfigurationControlManager.getParts).
         """
-        configs = self._snapshot.configs.get(resource)
-        entry = configs.get(key) if configs is not None else None
+        entry = config.entry_in(self._snapshot.configs, resource, key)
         if entry is None or _default(entry) is None:
             others = self._sets(resource.type)
             entry = next((e for c in others if (e := c.get(key)) is not None and _default(e) is not None), entry)
@@ -144,8 +142,7 @@ class Inheritance:
     def described(self, resource: config.ConfigResource, key: str) -> config.ConfigEntry | None:
         """Return the entry of a key in the resource's description; for the cluster default, whose description has only
         the keys that are set, that of any broker. None if it was not read."""
-        configs = self._snapshot.configs.get(resource)
-        entry = configs.get(key) if configs is not None else None
+        entry = config.entry_in(self._snapshot.configs, resource, key)
         return entry or self.sample(resource.type, key)
 
     def sample(self, resource_type: ResourceType, key: str) -> config.ConfigEntry | None:

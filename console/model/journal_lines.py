@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, BinaryIO, NamedTuple, TypeVar, get_args
 from urllib.parse import quote, unquote
 
@@ -352,12 +351,10 @@ def time_of(text: str) -> datetime:
 
 # -- JSON ----------------------------------------------------------------------------------------------------------
 
-_FORMS: Mapping[str, type[Line]] = MappingProxyType(
-    {
-        **{str(each.__struct_config__.tag): each for each in get_args(Line) if each is not OperationLine},
-        **dict.fromkeys(OPERATION_KINDS, OperationLine),
-    }
-)
+_FORMS: Mapping[str, type[Line]] = {
+    **{str(each.__struct_config__.tag): each for each in get_args(Line) if each is not OperationLine},
+    **dict.fromkeys(OPERATION_KINDS, OperationLine),
+}
 """The class of each kind of line."""
 
 

@@ -170,7 +170,7 @@ def _with_times(trend: LagTrend, found: Mapping[model_time_lag.Spot, model_time_
     return replace(trend, written=written, behind=_behind(trend.last, trend.seen, written))
 
 
-NO_TIMES: Mapping[Place, model_time_lag.Written] = MappingProxyType({})
+NO_TIMES: Mapping[Place, model_time_lag.Written] = {}
 
 
 def _ends_seen(known: LagTrend | None, poll: Poll) -> Mapping[Place, model_time_lag.EndsSeen]:

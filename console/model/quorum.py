@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from console.model.cluster import ClusterInfo, Quorum, QuorumReplica
-from console.model.config import broker_resource
+from console.model.config import broker_resource, entry_in
 from console.model.numbers import long_number, time_of_day
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
@@ -87,8 +87,7 @@ def controllers_addresses(snapshot: Snapshot) -> tuple[str, ...]:
 
 def _configured(snapshot: Snapshot, node: int, key: str) -> tuple[str, ...]:
     """Return the items of a list in a node's configs; empty if it was not read."""
-    configs = snapshot.configs.get(broker_resource(node))
-    entry = configs.get(key) if configs is not None else None
+    entry = entry_in(snapshot.configs, broker_resource(node), key)
     items = (each.strip() for each in (entry.value or "").split(",")) if entry is not None else ()
     return tuple(filter(None, items))
 

@@ -25,7 +25,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import IntEnum
 from itertools import chain
-from types import MappingProxyType
 from typing import NamedTuple, cast
 
 USER = "user"
@@ -212,57 +211,55 @@ class QuotaKey(NamedTuple):
 _LONG_MAX, _INT_MAX = 2**63 - 1, 2**31 - 1
 _BYTE_RATES = ("1MB/s", "10MB/s", "100MB/s")
 
-BY_KEY: Mapping[str, QuotaKey] = MappingProxyType(
-    {
-        PRODUCER_BYTE_RATE: QuotaKey(
-            "B/s",
-            "/s",
-            "produce",
-            "bytes per second that may be produced to each broker",
-            _BYTE_RATES,
-            1_000.0,
-            _LONG_MAX,
-        ),
-        CONSUMER_BYTE_RATE: QuotaKey(
-            "B/s",
-            "/s",
-            "consume",
-            "bytes per second that may be fetched from each broker",
-            _BYTE_RATES,
-            1_000.0,
-            _LONG_MAX,
-        ),
-        REQUEST_PERCENTAGE: QuotaKey(
-            "%",
-            "%",
-            "request",
-            "percent of the time of one request thread, on each broker",
-            ("50%", "100%", "200%"),
-            0.1,
-            None,
-            adds_up=False,
-        ),
-        CONTROLLER_MUTATION_RATE: QuotaKey(
-            "mut/s",
-            "/s",
-            "ctrl",
-            "partitions created or deleted per second, through the controller",
-            ("5/s", "10/s", "50/s"),
-            0.1,
-            None,
-            adds_up=False,  # only the active controller applies it (ControllerApis)
-        ),
-        CONNECTION_CREATION_RATE: QuotaKey(
-            "conn/s",
-            "/s",
-            "conn",
-            "new connections per second to each broker",
-            ("10/s", "20/s", "100/s"),
-            1.0,
-            _INT_MAX,
-        ),
-    }
-)
+BY_KEY: Mapping[str, QuotaKey] = {
+    PRODUCER_BYTE_RATE: QuotaKey(
+        "B/s",
+        "/s",
+        "produce",
+        "bytes per second that may be produced to each broker",
+        _BYTE_RATES,
+        1_000.0,
+        _LONG_MAX,
+    ),
+    CONSUMER_BYTE_RATE: QuotaKey(
+        "B/s",
+        "/s",
+        "consume",
+        "bytes per second that may be fetched from each broker",
+        _BYTE_RATES,
+        1_000.0,
+        _LONG_MAX,
+    ),
+    REQUEST_PERCENTAGE: QuotaKey(
+        "%",
+        "%",
+        "request",
+        "percent of the time of one request thread, on each broker",
+        ("50%", "100%", "200%"),
+        0.1,
+        None,
+        adds_up=False,
+    ),
+    CONTROLLER_MUTATION_RATE: QuotaKey(
+        "mut/s",
+        "/s",
+        "ctrl",
+        "partitions created or deleted per second, through the controller",
+        ("5/s", "10/s", "50/s"),
+        0.1,
+        None,
+        adds_up=False,  # only the active controller applies it (ControllerApis)
+    ),
+    CONNECTION_CREATION_RATE: QuotaKey(
+        "conn/s",
+        "/s",
+        "conn",
+        "new connections per second to each broker",
+        ("10/s", "20/s", "100/s"),
+        1.0,
+        _INT_MAX,
+    ),
+}
 """The record of each of `QUOTA_KEYS`, for all rooms."""
 
 USER_LEVELS = (3, 6)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from fnmatch import fnmatchcase
 from functools import cache
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -38,14 +37,12 @@ class Anything(Enum):
 ANY = Anything.ANY
 Step = str | int | Anything
 
-_COMPARE: Mapping[str, Callable[[float, float], bool]] = MappingProxyType(
-    {
-        ">": lambda a, b: a > b,
-        ">=": lambda a, b: a >= b,
-        "<": lambda a, b: a < b,
-        "<=": lambda a, b: a <= b,
-    }
-)
+_COMPARE: Mapping[str, Callable[[float, float], bool]] = {
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+}
 
 
 class JsonCondition(Struct, frozen=True):

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cache
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -22,7 +21,7 @@ from console.model.record_filter import ANY, STEP, Anything, decoded_json, step_
 
 Aliases = Mapping[str, frozenset[str]]
 """A field's name -> other names of it in a schema: the field is masked under each of them."""
-NO_ALIASES: Aliases = MappingProxyType({})
+NO_ALIASES: Aliases = {}
 _BINARY = re.compile(b"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 MOST_TEXTS = 8
 """Maximum levels of JSON texts in JSON texts; deeper texts are hidden."""

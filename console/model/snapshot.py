@@ -646,8 +646,11 @@ def with_transactions(
 
 
 def with_replica_logs(
-    snapshot: Snapshot, asked: Iterable[TopicPartition], found: Mapping[TopicPartition, model_cluster.ReplicaLogs]
+    asked: Iterable[TopicPartition],
+    found: Mapping[TopicPartition, model_cluster.ReplicaLogs],
+    snapshot: Snapshot,
+    _at: datetime,
 ) -> Snapshot:
     """Return the snapshot with the state of the replicas of the requested partitions; partitions that were not found
-    become unknown."""
+    become unknown. For a `partial` that takes the snapshot last."""
     return replace(snapshot, replica_logs=merged(snapshot.replica_logs, found, frozenset(asked) - found.keys()))

@@ -25,8 +25,7 @@ class SystemTopic(Struct, frozen=True):
 
     owner: the system, in an operator's words. lost: the loss when the topic is deleted or emptied. grown: the problem
     with more partitions, ``""`` for none. policy: an item without which its cleanup.policy loses records that are
-    needed, ``""`` for none. keeps: whether a retention loses records that are needed. kafkas_own: whether it belongs to
-    coordinators, remote storage or controllers, without which no client works.
+    needed, ``""`` for none. keeps: whether a retention loses records that are needed.
     """
 
     owner: str
@@ -34,7 +33,6 @@ class SystemTopic(Struct, frozen=True):
     grown: str = ""
     policy: str = ""
     keeps: bool = False
-    kafkas_own: bool = False
 
 
 _KAFKAS_OWN = {
@@ -43,14 +41,12 @@ _KAFKAS_OWN = {
         "every group loses its offsets, and reads everything again or skips what it has not read",
         "groups belong to other partitions then, and once brokers restart most are without their offsets",
         COMPACT,
-        kafkas_own=True,
     ),
     TRANSACTIONS: SystemTopic(
         "Kafka's transaction coordinators",
         "transactional producers lose their ids and epochs, and open transactions can't end",
         "transactional ids belong to other partitions then, and open transactions can't end",
         COMPACT,
-        kafkas_own=True,
     ),
     SHARES: SystemTopic(
         "Kafka's share coordinators",
@@ -58,7 +54,6 @@ _KAFKAS_OWN = {
         "share groups belong to other partitions then, and are without what they have delivered",
         DELETE,
         keeps=True,
-        kafkas_own=True,
     ),
     REMOTE_LOG_METADATA: SystemTopic(
         "Kafka's remote storage",
@@ -67,11 +62,8 @@ _KAFKAS_OWN = {
         "in remote storage can be read then",
         DELETE,
         keeps=True,
-        kafkas_own=True,
     ),
-    CLUSTER_METADATA: SystemTopic(
-        "Kafka's controllers", "the cluster itself is lost", "the cluster itself is lost", kafkas_own=True
-    ),
+    CLUSTER_METADATA: SystemTopic("Kafka's controllers", "the cluster itself is lost", "the cluster itself is lost"),
 }
 
 _CONNECT_CONFIGS = SystemTopic(

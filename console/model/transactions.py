@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
-from types import MappingProxyType
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -27,9 +26,7 @@ DEFAULT_MAX_TIMEOUT_MS = 900_000
 
 UNFINISHED = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
 """The states in which a coordinator still writes markers (TransactionState)."""
-DECIDED: Mapping[str, str] = MappingProxyType(
-    {"PrepareCommit": "committed", "PrepareAbort": "aborted", "PrepareEpochFence": "aborted"}
-)
+DECIDED: Mapping[str, str] = {"PrepareCommit": "committed", "PrepareAbort": "aborted", "PrepareEpochFence": "aborted"}
 """The states in which the end of a transaction is decided, with that end: only its markers remain to be written."""
 MARKERS_MS = 60_000
 """Milliseconds after a transaction's timeout by which its end is decided and its markers are written: coordinators

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from console.model.changes import AlterConfigs, ConfigOp
 from console.model.codes import APPEND, DELETE, SET, SUBTRACT
-from console.model.config import ConfigResource
+from console.model.config import ConfigResource, entry_in
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.plan import requests
@@ -93,8 +93,7 @@ def _whole(edit: ConfigEdit, facts: requests.Facts, lists: Inheritance) -> Confi
     """Return an edit as a SET of the whole value: the legacy AlterConfigs has neither APPEND nor SUBTRACT."""
     if not isinstance(edit, AppendConfig | SubtractConfig):
         return _op(edit)
-    configs = facts.configs.get(edit.resource)
-    entry = configs.get(edit.key) if configs is not None else None
+    entry = entry_in(facts.configs, edit.resource, edit.key)
     return ConfigOp(edit.key, SET, result_of(edit, entry, lists))
 
 

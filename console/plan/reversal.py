@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 
 from console.plan.edit_kind import Reversal
 from console.plan.kinds.registry import kind_of
 from console.plan.staged import UNREAD, Staged
 
-_NONE: Mapping[str, str] = MappingProxyType({})
+_NONE: Mapping[str, str] = {}
 
 
 def reversal(staged: Staged, overrides: Mapping[str, str] = _NONE) -> Reversal:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
-from console.model.config import ConfigResource
+from console.model.config import ConfigResource, entry_in
 from console.model.snapshot import Snapshot
 from console.model.topic_readers import TopicReaders
 from console.plan.edits import Edit, Slot
@@ -181,8 +181,7 @@ class Judged(Struct, frozen=True, dict=True):
 
 
 def _value(snapshot: Snapshot, resource: ConfigResource, key: str) -> str | None:
-    configs = snapshot.configs.get(resource)
-    entry = configs.get(key) if configs is not None else None
+    entry = entry_in(snapshot.configs, resource, key)
     return None if entry is None else entry.value
 
 

@@ -15,7 +15,7 @@ from console.model import cluster
 from console.model.acl import Acl
 from console.model.changes import GroupOffsetTarget, GroupTarget, Target, TopicTarget
 from console.model.codes import TOPIC
-from console.model.config import ConfigEntry, ConfigResource, topic_resource
+from console.model.config import ConfigEntry, ConfigResource, entry_in, topic_resource
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
@@ -178,8 +178,7 @@ class Described:
 
     def entry(self, resource: ConfigResource, key: str) -> ConfigEntry | None:
         """Return the key's entry as the brokers described it for the resource."""
-        configs = self.snapshot.configs.get(resource)
-        return configs.get(key) if configs is not None else None
+        return entry_in(self.snapshot.configs, resource, key)
 
     def like(self, resource: ConfigResource, key: str) -> ConfigEntry | None:
         """Return the key's entry of the resource, else of another of its type, which is valid for type and flags but

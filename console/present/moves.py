@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from console.model.cluster import destination, original
-from console.model.config import broker_resource
+from console.model.config import broker_resource, entry_in
 from console.model.journal_lines import Origin
 from console.model.numbers import Data, commas, long_number
 from console.model.snapshot import DirCopy, ReplicaPlace, Snapshot, TopicPartition, dir_copies
@@ -162,8 +162,7 @@ def _rows_within(
 
 
 def _throttle(snapshot: Snapshot, broker: int, key: str) -> int | None:
-    configs = snapshot.configs.get(broker_resource(broker))
-    entry = configs.get(key) if configs is not None else None
+    entry = entry_in(snapshot.configs, broker_resource(broker), key)
     rate = long_number(entry.value) if entry is not None else None
     # Kafka's default is the largest long: no limit.
     return rate if rate is not None and rate < 2**63 - 1 else None

@@ -6,7 +6,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
+from functools import partial, reduce
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -17,12 +18,12 @@ from console.model.acl import Acl, filter_for
 from console.model.cluster import Partition, ScramListing, TopicListing, partition_in
 from console.model.config import ConfigResource, topic_resource
 from console.model.parts import Part
-from console.model.quota import QuotaEntity, QuotaValues, filter_for_entity
+from console.model.quota import QuotaEntity, filter_for_entity
 from console.model.snapshot import Snapshot, TopicPartition, with_scram
 from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
-from console.session.replica_reading import replica_logs_of
-from console.session.snapshot_reader import LISTED, Client, describe_same_cluster, read_listed
+from console.session import snapshot_reader
+from console.session.snapshot_reader import Client, Learned
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -74,11 +75,9 @@ async def describe_again(client: Client, context: Context, known: Snapshot, edit
     # At once: a change of another client between reading and sending goes unnoticed.
     updates = await asyncio.gather(*(READERS[type_](client, known, targets) for type_, targets in what.items()))
     # Last, so that the check also covers the reads before it.
-    cluster = await describe_same_cluster(client, context, known)
-    snapshot = refresh.with_cluster(known, cluster, datetime.now(UTC))
-    for update in updates:
-        snapshot = update(snapshot)
-    return snapshot
+    cluster = await snapshot_reader.describe_same_cluster(client, context, known)
+    at = datetime.now(UTC)
+    return reduce(lambda snapshot, update: update(snapshot, at), updates, refresh.with_cluster(known, cluster, at))
 
 
 def _marked(snapshot: Snapshot, part: str, *, read: bool, at: datetime) -> Snapshot:
@@ -98,18 +97,25 @@ async def _allowed(read: Awaitable[T]) -> T | None:
         return None
 
 
+async def _described(client: Client, describe: Callable[..., Awaitable[T]], filters: Iterable[Any]) -> list[T] | None:
+    """Return the answers of brokers about what these filters match; None if they refuse one, as an entity missing from
+    it would look deleted.
+    """
+    each = list(filters)
+    # A few requests for single entities cost less than all quotas of a cluster, which may be a million.
+    asked = [client.run(describe, one) for one in each] if len(each) <= SINGLY else [client.run(describe)]
+    parts = [part for part in await asyncio.gather(*map(_allowed, asked)) if part is not None]
+    return parts if len(parts) == len(asked) else None
+
+
 # -- readers of each type of target, before it is changed and afterwards -----------------------------------------------
 
-Update = Callable[[Snapshot], Snapshot]
-"""Enters the result of a read into a snapshot."""
-
-
-TargetReader = Callable[[Client, Snapshot, Sequence[Any]], Awaitable[Update]]
+TargetReader = Callable[[Client, Snapshot, Sequence[Any]], Awaitable[Learned]]
 """Reads targets of one type again, from a cluster with this known snapshot. Raises AdminError if the connection is
 lost. State that could not be read is missing in the updated snapshot."""
 
 
-async def _topics(client: Client, _known: Snapshot, targets: Sequence[changes.TopicTarget]) -> Update:
+async def _topics(client: Client, _known: Snapshot, targets: Sequence[changes.TopicTarget]) -> Learned:
     from console.admin.topics import describe_topics
 
     names = {target.name for target in targets}
@@ -121,14 +127,13 @@ async def _topics(client: Client, _known: Snapshot, targets: Sequence[changes.To
     # Only UNKNOWN_TOPIC… proves that a topic does not exist; any other failure leaves that open.
     denied = any(failure.name not in refresh.GONE for failure in of_these.failures.values())
 
-    def update(snapshot: Snapshot) -> Snapshot:
-        at = datetime.now(UTC)
+    def update(snapshot: Snapshot, at: datetime) -> Snapshot:
         return _marked(refresh.with_topics(snapshot, of_these, whole=False, at=at), Part.TOPICS, read=not denied, at=at)
 
     return update
 
 
-async def _homes(client: Client, _known: Snapshot, targets: Sequence[Home]) -> Update:
+async def _homes(client: Client, _known: Snapshot, targets: Sequence[Home]) -> Learned:
     """Describe topics that edits do not change; one that can't be described is left out. The configs, described by
     another broker, decide whether a topic exists."""
     from console.admin.topics import describe_topics
@@ -136,7 +141,7 @@ async def _homes(client: Client, _known: Snapshot, targets: Sequence[Home]) -> U
     names = [target.name for target in targets]
     listing = await client.run(describe_topics, names)
 
-    def update(snapshot: Snapshot) -> Snapshot:
+    def update(snapshot: Snapshot, _at: datetime) -> Snapshot:
         others = {name: topic for name, topic in snapshot.topics.items() if name not in set(names)}
         now = {name: listing.topics[name] for name in names if name in listing.topics}
         return replace(snapshot, topics={**others, **now})
@@ -144,99 +149,80 @@ async def _homes(client: Client, _known: Snapshot, targets: Sequence[Home]) -> U
     return update
 
 
-async def _configs(client: Client, _known: Snapshot, resources: Sequence[ConfigResource]) -> Update:
+async def _configs(client: Client, _known: Snapshot, resources: Sequence[ConfigResource]) -> Learned:
     from console.admin.configs import describe_configs
 
     described = await client.run(describe_configs, list(resources))
 
-    def update(snapshot: Snapshot) -> Snapshot:
+    def update(snapshot: Snapshot, at: datetime) -> Snapshot:
         touched_ = set(resources)
         # A resource that can't be described loses its old values, which would otherwise count as current.
         others = {resource: known for resource, known in snapshot.configs.items() if resource not in touched_}
         return refresh.with_configs(
-            replace(snapshot, configs=others), described, datetime.now(UTC), described_by=described.described_by
+            replace(snapshot, configs=others), described, at, described_by=described.described_by
         )
 
     return update
 
 
-async def _quotas(client: Client, _known: Snapshot, entities: Sequence[QuotaEntity]) -> Update:
+async def _quotas(client: Client, _known: Snapshot, entities: Sequence[QuotaEntity]) -> Learned:
     from console.admin.quotas import describe_quotas
 
-    # A few requests for single entities cost less than all quotas of a cluster, which may be a million.
-    if len(entities) > SINGLY:
-        quotas = await _allowed(client.run(describe_quotas))
-    else:
-        asked = (client.run(describe_quotas, filter_for_entity(entity)) for entity in entities)
-        quotas = _together(await asyncio.gather(*(_allowed(each) for each in asked)))
+    parts = await _described(client, describe_quotas, map(filter_for_entity, entities))
 
-    def update(snapshot: Snapshot) -> Snapshot:
+    def update(snapshot: Snapshot, at: datetime) -> Snapshot:
         touched_ = set(entities)
         rest = {entity: values for entity, values in snapshot.quotas.items() if entity not in touched_}
-        known = replace(snapshot, quotas={**rest, **(quotas or {})})
-        return _marked(known, Part.QUOTAS, read=quotas is not None, at=datetime.now(UTC))
+        for part in parts or ():
+            rest |= part
+        known = replace(snapshot, quotas=rest)
+        return _marked(known, Part.QUOTAS, read=parts is not None, at=at)
 
     return update
 
 
-def _together(parts: Sequence[dict[QuotaEntity, QuotaValues] | None]) -> dict[QuotaEntity, QuotaValues] | None:
-    """Return the quotas of all parts; None if any part is unknown."""
-    # If one part is refused, none counts as read: an entity missing from it would look deleted.
-    known = [part for part in parts if part is not None]
-    return {entity: values for part in known for entity, values in part.items()} if len(known) == len(parts) else None
-
-
-async def _acls(client: Client, _known: Snapshot, bindings: Sequence[Acl]) -> Update:
+async def _acls(client: Client, _known: Snapshot, bindings: Sequence[Acl]) -> Learned:
     from console.admin.acls import describe_acls
 
-    listed: tuple[Acl, ...] | None
-    if len(bindings) > SINGLY:
-        listed = await _allowed(client.run(describe_acls))
-    else:
-        asked = (client.run(describe_acls, filter_for(binding)) for binding in bindings)
-        parts = await asyncio.gather(*(_allowed(each) for each in asked))
-        known = [part for part in parts if part is not None]
-        listed = tuple(acl for part in known for acl in part) if len(known) == len(parts) else None
+    parts = await _described(client, describe_acls, map(filter_for, bindings))
 
-    def update(snapshot: Snapshot) -> Snapshot:
+    def update(snapshot: Snapshot, at: datetime) -> Snapshot:
         touched_ = set(bindings)
         others = tuple(acl for acl in snapshot.acls if acl not in touched_)
-        acls = replace(snapshot, acls=tuple(sorted({*others, *(listed or ())})))
-        return _marked(acls, Part.ACLS, read=listed is not None, at=datetime.now(UTC))
+        acls = replace(snapshot, acls=tuple(sorted({*others, *chain.from_iterable(parts or ())})))
+        return _marked(acls, Part.ACLS, read=parts is not None, at=at)
 
     return update
 
 
-async def _scram(client: Client, _known: Snapshot, targets: Sequence[changes.ScramUser]) -> Update:
+async def _scram(client: Client, _known: Snapshot, targets: Sequence[changes.ScramUser]) -> Learned:
     from console.admin.scram import describe_scram
 
     users = list(dict.fromkeys(target.user for target in targets))
     described = await _allowed(client.run(describe_scram, users))
 
-    def update(snapshot: Snapshot) -> Snapshot:
+    def update(snapshot: Snapshot, at: datetime) -> Snapshot:
         if described is None:
-            return _marked(snapshot, Part.SCRAM, read=False, at=datetime.now(UTC))
+            return _marked(snapshot, Part.SCRAM, read=False, at=at)
         others = {user: each for user, each in snapshot.scram.items() if user not in users}
         failures = {each.entity: each.failure for each in snapshot.failures if each.part == Part.SCRAM}
         unread = {user: why for user, why in failures.items() if user not in users}
         listing = ScramListing({**others, **described.users}, {**unread, **described.failures})
-        return with_scram(snapshot, listing, datetime.now(UTC))
+        return with_scram(snapshot, listing, at)
 
     return update
 
 
-async def _whole(part: Part, client: Client, _known: Snapshot, _targets: Sequence[changes.Target]) -> Update:
+async def _whole(part: Part, client: Client, _known: Snapshot, _targets: Sequence[changes.Target]) -> Learned:
     """Read a part that one operation describes; it is unread if the brokers may refuse it, and do."""
-    reading = read_listed(client, part)
-    read = await (_allowed(reading) if LISTED[part].may_be_refused else reading)
-    if read is None:
-        return lambda snapshot: _marked(snapshot, part, read=False, at=datetime.now(UTC))
-    return lambda snapshot: read(snapshot, datetime.now(UTC))
+    reading = snapshot_reader.read_listed(client, part)
+    read = await (_allowed(reading) if snapshot_reader.LISTED[part].may_be_refused else reading)
+    return read or (lambda snapshot, at: _marked(snapshot, part, read=False, at=at))
 
 
 async def _leaders(
     client: Client, known: Snapshot, targets: Sequence[changes.PartitionTarget | changes.MoveTarget]
-) -> Update:
+) -> Learned:
     """Describe topics; and for partitions without a leader, their replicas' logs, since the electable replicas may have
     changed, and with them the lost records."""
     from console.admin.topics import describe_topics
@@ -246,22 +232,22 @@ async def _leaders(
     places = [(target.topic, target.number) for target in targets if isinstance(target, changes.PartitionTarget)]
     # Only an election among replicas that are out of sync may lose records; a partition with a leader is not at risk.
     lost = [place for place in places if (found := _found(now, place)) is not None and found.leader < 0]
-    with_logs = await replica_logs_of(client.run, now, lost)
-    return lambda snapshot: with_logs(refresh.with_topics(snapshot, listing, whole=False, at=datetime.now(UTC)))
+    with_logs = await snapshot_reader.read_replica_logs(client, now, lost)
+    return lambda snapshot, at: with_logs(refresh.with_topics(snapshot, listing, whole=False, at=at), at)
 
 
 def _found(snapshot: Snapshot, place: TopicPartition) -> Partition | None:
     return partition_in(snapshot.topics.get(place[0]), place[1])
 
 
-async def _moves(client: Client, known: Snapshot, targets: Sequence[changes.MoveTarget]) -> Update:
+async def _moves(client: Client, known: Snapshot, targets: Sequence[changes.MoveTarget]) -> Learned:
     with_leaders, with_moves = await asyncio.gather(
         _leaders(client, known, targets), _whole(Part.REASSIGNMENTS, client, known, targets)
     )
-    return lambda snapshot: with_moves(with_leaders(snapshot))
+    return lambda snapshot, at: with_moves(with_leaders(snapshot, at), at)
 
 
-async def _dirs(client: Client, _known: Snapshot, targets: Sequence[changes.ReplicaTarget]) -> Update:
+async def _dirs(client: Client, _known: Snapshot, targets: Sequence[changes.ReplicaTarget]) -> Learned:
     """Describe the topics of replicas, and the log directories of their brokers."""
     from console.admin.cluster import describe_log_dirs
     from console.admin.topics import describe_topics
@@ -272,8 +258,7 @@ async def _dirs(client: Client, _known: Snapshot, targets: Sequence[changes.Repl
         client.run(describe_log_dirs, brokers),
     )
 
-    def update(snapshot: Snapshot) -> Snapshot:
-        at = datetime.now(UTC)
+    def update(snapshot: Snapshot, at: datetime) -> Snapshot:
         with_topics = refresh.with_topics(snapshot, topics, whole=False, at=at)
         asked = {f"broker {broker}" for broker in brokers}
         unread = [(f"broker {broker}", failure) for broker, failure in listing.failures.items()]
@@ -285,17 +270,17 @@ async def _dirs(client: Client, _known: Snapshot, targets: Sequence[changes.Repl
     return update
 
 
-async def _logs(client: Client, _known: Snapshot, targets: Sequence[changes.LogTarget]) -> Update:
+async def _logs(client: Client, _known: Snapshot, targets: Sequence[changes.LogTarget]) -> Learned:
     from console.admin.partitions import log_ranges
 
     asked = [(target.topic, target.number) for target in targets]
     found, _ = await client.run(log_ranges, asked)
-    return lambda snapshot: refresh.with_log_ranges(snapshot, asked, found)
+    return lambda snapshot, _at: refresh.with_log_ranges(snapshot, asked, found)
 
 
 async def _groups(
     client: Client, known: Snapshot, targets: Sequence[changes.GroupTarget | changes.GroupOffsetTarget]
-) -> Update:
+) -> Learned:
     from console.admin.groups import group_positions, poll_groups
 
     names = list(dict.fromkeys(t.name if isinstance(t, changes.GroupTarget) else t.group for t in targets))
@@ -304,8 +289,7 @@ async def _groups(
     shown = [name for name in names if name in known.lags and name in there]
     polls = await client.run(poll_groups, shown) if shown else None
 
-    def update(snapshot: Snapshot) -> Snapshot:
-        at = datetime.now(UTC)
+    def update(snapshot: Snapshot, at: datetime) -> Snapshot:
         if polls is not None:
             trends = refresh.trends_of_polls(snapshot, polls, at)
             snapshot = refresh.with_group_polls(snapshot, polls, trends, at)
@@ -314,26 +298,26 @@ async def _groups(
     return update
 
 
-async def _brokers(client: Client, _known: Snapshot, _targets: Sequence[changes.BrokerTarget]) -> Update:
+async def _brokers(client: Client, _known: Snapshot, _targets: Sequence[changes.BrokerTarget]) -> Learned:
     from console.admin.cluster import describe_cluster
 
     cluster = await client.run(describe_cluster)
-    return lambda snapshot: refresh.with_cluster(snapshot, cluster, datetime.now(UTC))
+    return lambda snapshot, at: refresh.with_cluster(snapshot, cluster, at)
 
 
-async def _transactions(client: Client, _known: Snapshot, targets: Sequence[changes.ProducerTarget]) -> Update:
+async def _transactions(client: Client, _known: Snapshot, targets: Sequence[changes.ProducerTarget]) -> Learned:
     from console.admin.transactions import poll_transactions
 
     asked = list(dict.fromkeys((target.topic, target.number) for target in targets))
     poll = await _allowed(client.run(poll_transactions, asked))
-    return lambda snapshot: refresh.with_transactions(snapshot, asked, poll, datetime.now(UTC))
+    return lambda snapshot, at: refresh.with_transactions(snapshot, asked, poll, at)
 
 
-async def _voters(client: Client, _known: Snapshot, _targets: Sequence[changes.VoterTarget]) -> Update:
+async def _voters(client: Client, _known: Snapshot, _targets: Sequence[changes.VoterTarget]) -> Learned:
     from console.admin.cluster import describe_quorum
 
     quorum = await client.run(describe_quorum)
-    return lambda snapshot: refresh.with_quorum(snapshot, quorum, datetime.now(UTC))
+    return lambda snapshot, at: refresh.with_quorum(snapshot, quorum, at)
 
 
 READERS: Mapping[type, TargetReader] = {

@@ -16,7 +16,7 @@ from console.model import codes
 from console.model.acl import Acl
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import ScramUser
-from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigPlace, ConfigResource, is_override
+from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigPlace, ConfigResource, entry_in, is_override
 from console.model.entity_types import BY_NUMBER
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
@@ -280,8 +280,7 @@ def _only_in_file(edit: plan_edits.Edit, known: Snapshot) -> str:
         return ""
     if why := only_in_file(edit.resource, edit.key, known):
         return why
-    entries = known.configs.get(edit.resource)
-    entry = entries.get(edit.key) if entries is not None else None
+    entry = entry_in(known.configs, edit.resource, edit.key)
     if entry is None or entry.source != codes.STATIC_BROKER_CONFIG:
         return ""
     return f"{clean(edit.key, 100)} of {target(edit.target)} is in its server.properties: change it there"
@@ -291,8 +290,7 @@ def _inheriting(edit: plan_edits.Edit, known: Snapshot) -> plan_edits.Edit:
     """Return the removal of the own value if the wanted one would then be inherited, else the edit."""
     if not isinstance(edit, plan_edits.SetConfig):
         return edit
-    entries = known.configs.get(edit.resource)
-    entry = entries.get(edit.key) if entries is not None else None
+    entry = entry_in(known.configs, edit.resource, edit.key)
     if entry is None or not is_override(entry, edit.resource):
         return edit
     inherited = next((each.value for each in entry.synonyms if each.source != entry.source), None)

@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
-from console.log_file import state_directory
 from console.model.foreign_json import json_as
 from console.safe_files import PRIVATE, private_folder, read_regular, write_whole
 
@@ -65,8 +64,3 @@ class MutedCauses:
             for cluster, mine in file.clusters.items()
         }
         return file
-
-
-def muted_causes(environ: Mapping[str, str]) -> MutedCauses:
-    """Return the muted causes of this user."""
-    return MutedCauses(state_directory(environ) / "muted.json")

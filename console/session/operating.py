@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Callable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from console.journal import operations as journal_operations
 from console.journal.entries import this_operator, this_process
-from console.journal.segments import JournalError
 from console.language.snapshot_parts import Needs
 from console.model.changes import Status
 from console.model.codes import BROKER, TOPIC
@@ -35,6 +35,7 @@ from console.plan.reconcile import ApplyOptions
 from console.plan.risk_rules import MOVE_UNTHROTTLED
 from console.session.apply_flow import Asks, Flags, NotApplied, Unattended, apply_flow
 from console.session.former_changes import reconcile_open
+from console.session.journal_access import in_journal
 from console.session.reading import read_needs
 from console.session.snapshot_reader import Clock, Refused
 
@@ -88,12 +89,8 @@ class Operations(NamedTuple):
 async def read_operations(session: Session, ended: int = 0) -> Operations:
     """Read the operations of the cluster from this host's journal. ended: most ended ones, the last first. Raises
     Refused, AdminError."""
-    now = session.clock.now()
-    try:
-        journal = await session.journal()
-        return await asyncio.to_thread(_read, journal, ended, now, this_process(session.front_end))
-    except JournalError as error:
-        raise Refused(error.failure) from error
+    now, mine = session.clock.now(), this_process(session.front_end)
+    return await in_journal(await session.journal(), lambda journal: _read(journal, ended, now, mine))
 
 
 def _read(journal: JournalFile, ended: int, now: datetime, mine: Origin) -> Operations:
@@ -116,9 +113,8 @@ async def begin(session: Session, goal: Goal, throttle: int | None) -> int:
         await refuse_a_second(session)  # another process may have begun one since
         by = this_operator(session.context.principal, os.environ)
         begun = journal_operations.Begun(session.context.name, by, this_process(session.front_end), goal, throttle)
-        return await work.written(
-            lambda: work.journal.begin_operation(session.clock.now(), journal_operations.begun_json(begun))
-        )
+        data = msgspec.to_builtins(begun)
+        return await in_journal(work.journal, lambda journal: journal.begin_operation(session.clock.now(), data))
 
 
 async def refuse_a_second(session: Session) -> None:
@@ -161,20 +157,14 @@ async def ask_of(
         remedy = "kac moves shows those that are open. The way back of one that ended: kac moves back NUMBER --run."
         raise Refused(Failure("NO_SUCH_OPERATION", f"no operation {number} is open", remedy))
     asked = journal_operations.Asked(this_operator(session.context.principal, os.environ), cancel, throttle, give_up)
-    try:
-        journal = await session.journal()
-        await asyncio.to_thread(journal.note, journal_operations.operation_line(number, session.clock.now(), asked))
-    except JournalError as error:
-        raise Refused(error.failure) from error
+    line = journal_operations.operation_line(number, session.clock.now(), asked)
+    await in_journal(await session.journal(), lambda journal: journal.note(line))
     return found
 
 
 async def way_back(journal: JournalFile, number: int) -> Restore:
     """Return the goal that reverts the moves of an ended operation. Raises Refused."""
-    try:
-        operation = journal_operations.operations((await asyncio.to_thread(journal.read)).records).get(number)
-    except JournalError as error:
-        raise Refused(error.failure) from error
+    operation = await in_journal(journal, lambda file: journal_operations.operations(file.read().records).get(number))
     if operation is None:
         failure = Failure("NO_SUCH_OPERATION", f"the journal has no operation {number}", "See: kac moves")
         raise Refused(failure)
@@ -413,31 +403,19 @@ class _Work:
                 )
             )
 
-    async def written(self, write: Callable[[], int]) -> int:
-        """Return the result of `write`, called in a thread. Raises Refused."""
-        try:
-            return await asyncio.to_thread(write)
-        except JournalError as error:
-            raise Refused(error.failure) from error
-
     async def note(self, number: int, what: Step | Progress | journal_operations.Over) -> None:
         """Write a line of an operation. Raises Refused."""
-        try:
-            await asyncio.to_thread(
-                self.journal.note, journal_operations.operation_line(number, self.clock.now(), what)
-            )
-        except JournalError as error:
-            raise Refused(error.failure) from error
+        line = journal_operations.operation_line(number, self.clock.now(), what)
+        await in_journal(self.journal, lambda journal: journal.note(line))
 
     async def read(self, number: int) -> Operation:
         """Return an operation as in the journal now, with new requests of operators. Raises Refused."""
-        try:
-            by_number = journal_operations.operations((await asyncio.to_thread(self.journal.open)).records)
-            if number not in by_number:
-                # The open part of a journal lacks ended operations; the whole is read only for these.
-                by_number = journal_operations.operations((await asyncio.to_thread(self.journal.read)).records)
-        except JournalError as error:
-            raise Refused(error.failure) from error
+        by_number = journal_operations.operations((await in_journal(self.journal, lambda file: file.open())).records)
+        if number not in by_number:
+            # The open part of a journal lacks ended operations; the whole is read only for these.
+            by_number = journal_operations.operations(
+                (await in_journal(self.journal, lambda file: file.read())).records
+            )
         if number not in by_number:
             failure = Failure("NO_SUCH_OPERATION", f"the journal has no operation {number}", "See: kac moves")
             raise Refused(failure)

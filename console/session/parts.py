@@ -47,7 +47,7 @@ PACES: Mapping[Part, Paces] = {
     Part.REPLICA_LOGS: Paces(triage=2.0, after=_LATER),
     Part.QUOTAS: Paces(20.0, 20.0, 30.0, after=_LATER),
     Part.ACLS: Paces(20.0, 20.0, 10.0, after=_LATER),
-    Part.SCRAM: Paces(30.0, 30.0),
+    Part.SCRAM: Paces(30.0, 30.0, 10.0, after=_LATER),
     Part.TOKENS: Paces(30.0, 30.0, 60.0, after=_LATER),
     Part.RESOURCES: Paces(events=50.0, screen=50.0),
     Part.VIEWS: Paces(triage=2.0, after=_LATER),

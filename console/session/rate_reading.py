@@ -117,8 +117,7 @@ class RateReader:
     def take_ends(self, ends: Mapping[Place, int]) -> None:
         """Keep end offsets that triage read; no turn is due for a while."""
         reader = self._reader
-        at = reader.clock.now()
-        reader.learn(lambda snapshot: refresh.with_end_offsets(snapshot, (), ends, at))
+        reader.learn(lambda snapshot, at: refresh.with_end_offsets(snapshot, (), ends, at))
         self._ends.put_off(OTHERS_EVERY.total_seconds())
 
     def _turn(self) -> Iterator[Place]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterable, Iterator
-from functools import partial
 from typing import TYPE_CHECKING
 
 from console.language.snapshot_parts import Needs, one_broker, one_topic
@@ -41,7 +40,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         AdminError: the connection to the cluster is lost.
     """
     await _read_first(session, need, sparing=sparing)
-    if any(_may_be_controller(session.snapshot, each) for each in _named_brokers(need)):
+    if not all(is_broker(session.snapshot, each) for each in _named_brokers(need)):  # others may be controllers
         await session.read_quorum()
     # Groups are chosen by patterns, so the list of groups has to be read first.
     await session.poll_groups(_lagging(session.snapshot, need), times=TIMES if need.lag_times else 0)
@@ -59,8 +58,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         reads.append(session.keep(snapshot_reader.read_log_ranges(session.client, sorted(places))))
     await asyncio.gather(*reads)
     if groups and (held := await held_offsets(session.client, sorted(groups))):
-        with_topic = partial(refresh.with_topics, listing=held.topic, whole=False, at=session.clock.now())
-        session.learn(with_topic)
+        session.learn(lambda known, at: refresh.with_topics(known, held.topic, whole=False, at=at))
         if held.places:
             await session.keep(snapshot_reader.read_transactions(session.client, held.places))
     for topic in sorted(need.tiered):
@@ -140,11 +138,6 @@ def _named_brokers(need: Needs) -> Iterator[str]:
     """Yield the ids of the named brokers, as digits."""
     yield from map(str, need.nodes)
     yield from (each.name for each in need.resources if each.type.entity.at_broker and each.name.isdecimal())
-
-
-def _may_be_controller(snapshot: Snapshot, name: str) -> bool:
-    """Return whether no running broker has this id, so that a controller may have it."""
-    return not is_broker(snapshot, name)
 
 
 def _in_trouble(snapshot: Snapshot, topics: Iterable[str]) -> list[TopicPartition]:

@@ -24,12 +24,7 @@ from console.model.config import ConfigResource
 from console.model.foreign_json import json_as
 from console.model.observed_logs import LogOffsets, Place
 from console.model.parts import Part
-from console.session.slow_polls import (
-    CERTIFICATES_AGAIN,
-    STANDS,
-    UNREACHED_AGAIN,
-    SlowPolls,
-)
+from console.session import slow_polls
 from console.session.triage_polls import Poller
 from console.wire.answer_parts import asked_parts
 
@@ -68,7 +63,7 @@ def offsets_asked(asked: Asked) -> OffsetsAsked | None:
     return OffsetsAsked(asked.node, *kinds.pop(), tuple(places)) if len(kinds) == 1 else None
 
 
-class RecordedSlowPolls(SlowPolls):
+class RecordedSlowPolls(slow_polls.SlowPolls):
     """The reads outside the snapshot, as the recorded console made them."""
 
     def __init__(self, session: Session, tape: flight_tape.Tape) -> None:
@@ -142,7 +137,7 @@ class RecordedSlowPolls(SlowPolls):
     async def _read_transactions(self) -> None:
         """Read the transactions of partitions whose last stable offset stands still, once that was answered."""
         read_ms = round(self.facts.logs.at * 1000)
-        if self.facts.logs.standing(STANDS) and not self._tape.answered_since(LIST_TRANSACTIONS, read_ms):
+        if self.facts.logs.standing(slow_polls.STANDS) and not self._tape.answered_since(LIST_TRANSACTIONS, read_ms):
             return
         await super()._read_transactions()
 
@@ -155,7 +150,7 @@ class RecordedSlowPolls(SlowPolls):
         if not arrived:
             return
         # A listener not seen for longer than a live poll waits is gone, or was no longer read.
-        oldest = self._tape.at_ms - round((CERTIFICATES_AGAIN + UNREACHED_AGAIN) * 1000)
+        oldest = self._tape.at_ms - round((slow_polls.CERTIFICATES_AGAIN + slow_polls.UNREACHED_AGAIN) * 1000)
         shown = [each for each in self._tape.handshakes() if each.node in nodes and each.at_ms > oldest]
         read = [_certificate(each) for each in shown if each.problem is None]
         certificates = tuple(each for each in read if each is not None)
@@ -239,7 +234,7 @@ class RecordedPoller(Poller):
                 flight_tape.USED.reset(token)
             if flight_tape.LATER in used.keys:
                 # It was under way, and its result is not known yet.
-                self._session.learn(lambda _, known=before[0]: known)  # type: ignore[misc]
+                self._session.learn(lambda *_, known=before[0]: known)
                 _, self._slow.facts, self._turns, self.problems = before
             self._parts_seen[part.name] = _Seen(used, self._times(used), self._arrived(used), self._tape.at_ms)
         await self._compare_views()

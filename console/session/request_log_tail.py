@@ -27,19 +27,16 @@ CURRENT_SECONDS = 120.0
 """Seconds without a write after which a log is out of date."""
 
 
-def clients_requests(text: bytes) -> Iterator[Logged]:
-    """Yield the requests of clients in whole lines of a log, without requests of replicas and forwarded ones."""
-    return _client_requests(_requests(text))
-
-
-def _requests(text: bytes) -> Iterator[Line]:
+def requests_in(text: bytes) -> Iterator[Line]:
+    """Yield the requests in whole lines of a log."""
     from console.lake.requests.lines import Line, one_line
 
     lines = (one_line(0, line) for line in text.split(b"\n"))
     return (line for line in lines if isinstance(line, Line))
 
 
-def _client_requests(lines: Iterable[Line]) -> Iterator[Logged]:
+def clients_requests(lines: Iterable[Line]) -> Iterator[Logged]:
+    """Yield the requests of clients, without requests of replicas and forwarded ones."""
     from console.lake.requests.lines import is_clients
 
     for found in lines:
@@ -90,11 +87,11 @@ class _Tail:
     def _take(self, lines: bytes) -> None:
         from console.lake.requests.lines import MESSAGE, form_of
 
-        requests = _requests(lines)
+        requests = requests_in(lines)
         first = next(requests, None)
         if first is not None:
             self._has_requests, self.form = True, None
-            self.known = self.known.after(_client_requests(chain([first], requests)))
+            self.known = self.known.after(clients_requests(chain([first], requests)))
         elif MESSAGE in lines or (lines.strip() and not self._has_requests):
             # Other loggers' lines between requests don't count as a form.
             self.form = form_of(lines)

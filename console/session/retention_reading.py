@@ -11,17 +11,8 @@ from console.model.config import ConfigResource, topic_resource
 from console.model.failure import Failure
 from console.model.parts import Part
 from console.model.snapshot import Snapshot, TopicPartition
+from console.plan import retention
 from console.plan.edits import Slot, TrimLog
-from console.plan.retention import (
-    SEGMENT_BYTES,
-    Deletion,
-    RetentionCut,
-    by_slot,
-    bytes_freed,
-    deleted_bytes,
-    retention_cuts,
-    shortens_default,
-)
 from console.plan.staged import Staged
 from console.plan.topic_risks import config_number
 from console.session.session import RetentionReading, Session
@@ -35,20 +26,20 @@ MOST = 2_000
 
 def deletions_so_far(
     known: RetentionReading | None, staged: tuple[Staged, ...], snapshot: Snapshot
-) -> dict[Slot, Deletion]:
+) -> dict[Slot, retention.Deletion]:
     """Return the known deletion of each of these edits. Pure."""
     if known is None:
         return {}
-    cuts = tuple(known.found) if known.staged is staged else retention_cuts(staged, snapshot)
+    cuts = tuple(known.found) if known.staged is staged else retention.retention_cuts(staged, snapshot)
     records = {edit.slot: known.records[edit] for edit in _trims(staged) if edit in known.records}
-    return {**by_slot(cuts, known.found), **records}
+    return {**retention.by_slot(cuts, known.found), **records}
 
 
 def _trims(staged: Iterable[Staged]) -> list[TrimLog]:
     return [each.edit for each in staged if isinstance(each.edit, TrimLog)]
 
 
-async def read_deletions(session: Session) -> dict[Slot, Deletion]:
+async def read_deletions(session: Session) -> dict[Slot, retention.Deletion]:
     """Return the deletions by edits of the plan that shorten retention or delete records; read them unless that was
     done some seconds ago.
 
@@ -59,12 +50,12 @@ async def read_deletions(session: Session) -> dict[Slot, Deletion]:
     staged = session.plan.staged
     trims = _trims(staged)
     try:
-        if shortens_default(staged):
+        if retention.shortens_default(staged):
             # A default cuts only topics without a value of their own, and only their configs show which these are.
             if Part.TOPICS not in session.snapshot.read_at:
                 await session.read_topics()
             await session.read_configs(_inheriting(session.snapshot))
-        cuts = await asyncio.to_thread(retention_cuts, staged, session.snapshot)
+        cuts = await asyncio.to_thread(retention.retention_cuts, staged, session.snapshot)
         if not _is_known(session.retention, cuts, trims):
             if unread := [cut.topic for cut in cuts if cut.topic not in session.snapshot.topics]:
                 await session.read_topics(unread)
@@ -80,13 +71,13 @@ async def read_deletions(session: Session) -> dict[Slot, Deletion]:
             session.retention = RetentionReading(staged, deletions, time.monotonic(), records)
     except AdminError as error:
         # Shown as unknown, and kept for a while: a cluster that does not answer gets no request at each keystroke.
-        unknown = Deletion(unknown=1, why=error.failure)
-        deletions = dict.fromkeys(retention_cuts(staged, session.snapshot), unknown)
+        unknown = retention.Deletion(unknown=1, why=error.failure)
+        deletions = dict.fromkeys(retention.retention_cuts(staged, session.snapshot), unknown)
         session.retention = RetentionReading(staged, deletions, time.monotonic(), dict.fromkeys(trims, unknown))
     return deletions_so_far(session.retention, session.plan.staged, session.snapshot)
 
 
-def _is_known(known: RetentionReading | None, cuts: Sequence[RetentionCut], trims: Sequence[TrimLog]) -> bool:
+def _is_known(known: RetentionReading | None, cuts: Sequence[retention.RetentionCut], trims: Sequence[TrimLog]) -> bool:
     """Return whether no read is needed: undo and redo bring back edits whose deletions were read."""
     if known is None or time.monotonic() - known.at >= GOOD_FOR:
         return not cuts and not trims
@@ -105,7 +96,7 @@ def _inheriting(snapshot: Snapshot) -> list[ConfigResource]:
     return missing
 
 
-async def _freed(client: Client, snapshot: Snapshot, trims: Sequence[TrimLog]) -> dict[TrimLog, Deletion]:
+async def _freed(client: Client, snapshot: Snapshot, trims: Sequence[TrimLog]) -> dict[TrimLog, retention.Deletion]:
     """Return the bytes that each deletion of records frees; partitions beyond `MOST` are not read."""
     from console.admin.cluster import describe_log_dirs
 
@@ -119,25 +110,33 @@ async def _freed(client: Client, snapshot: Snapshot, trims: Sequence[TrimLog]) -
     sizes = listing.replica_sizes()
     problems = [each.failure for each in snapshot.failures if each.part == Part.LOG_RANGES]
     why = next(iter((*listing.failures.values(), *problems)), None)
-    deletions = dict.fromkeys(trims, Deletion(unknown=1, why=why))
+    deletions = dict.fromkeys(trims, retention.Deletion(unknown=1, why=why))
     for edit in asked:
         place = edit.topic, edit.partition
         if place in sizes and place in snapshot.log_ranges:
             configs = snapshot.configs.get(topic_resource(edit.topic))
-            segment = SEGMENT_BYTES if configs is None else config_number(configs, "segment.bytes", SEGMENT_BYTES)
-            freed = bytes_freed(edit.before, snapshot.log_ranges[place], sizes[place], segment)
-            deletions[edit] = Deletion(*freed, partitions=1)
+            segment = (
+                retention.SEGMENT_BYTES
+                if configs is None
+                else config_number(configs, "segment.bytes", retention.SEGMENT_BYTES)
+            )
+            freed = retention.bytes_freed(edit.before, snapshot.log_ranges[place], sizes[place], segment)
+            deletions[edit] = retention.Deletion(*freed, partitions=1)
     return deletions
 
 
-async def _deletions(client: Client, snapshot: Snapshot, cuts: Sequence[RetentionCut]) -> dict[RetentionCut, Deletion]:
+async def _deletions(
+    client: Client, snapshot: Snapshot, cuts: Sequence[retention.RetentionCut]
+) -> dict[retention.RetentionCut, retention.Deletion]:
     """Read the deletion of each cut; partitions beyond `MOST` are not read."""
     from console.admin.cluster import describe_log_dirs
     from console.admin.partitions import log_spans
 
     wanted = _wanted(cuts, snapshot)
     if not wanted:  # deleted, or not visible to this principal
-        return {cut: Deletion(unknown=1, why=Failure("UNKNOWN_TOPIC_OR_PARTITION", cut.topic)) for cut in cuts}
+        return {
+            cut: retention.Deletion(unknown=1, why=Failure("UNKNOWN_TOPIC_OR_PARTITION", cut.topic)) for cut in cuts
+        }
     named: dict[str, list[int]] = {}
     for topic, number in wanted:
         named.setdefault(topic, []).append(number)
@@ -152,16 +151,16 @@ async def _deletions(client: Client, snapshot: Snapshot, cuts: Sequence[Retentio
     spans, problems = await client.run(log_spans, ages, began)
     sizes = listing.replica_sizes()
     why = next(iter((*listing.failures.values(), *problems)), None)
-    deletions = {cut: Deletion() for cut in cuts}
+    deletions = {cut: retention.Deletion() for cut in cuts}
     for place, cut in wanted.items():
         if place in spans and place in sizes:
-            deletions[cut] += Deletion(*deleted_bytes(spans[place], sizes[place], cut), 1)
+            deletions[cut] += retention.Deletion(*retention.deleted_bytes(spans[place], sizes[place], cut), 1)
     return {cut: _with_unknown(each, cut, snapshot, why) for cut, each in deletions.items()}
 
 
-def _wanted(cuts: Sequence[RetentionCut], snapshot: Snapshot) -> dict[TopicPartition, RetentionCut]:
+def _wanted(cuts: Sequence[retention.RetentionCut], snapshot: Snapshot) -> dict[TopicPartition, retention.RetentionCut]:
     """Return the partitions to read, each with the cut of its topic."""
-    places: dict[TopicPartition, RetentionCut] = {}
+    places: dict[TopicPartition, retention.RetentionCut] = {}
     for cut in cuts:
         topic = snapshot.topics.get(cut.topic)
         for partition in topic.partitions if topic is not None else ():
@@ -171,7 +170,9 @@ def _wanted(cuts: Sequence[RetentionCut], snapshot: Snapshot) -> dict[TopicParti
     return places
 
 
-def _with_unknown(deletion: Deletion, cut: RetentionCut, snapshot: Snapshot, why: Failure | None) -> Deletion:
+def _with_unknown(
+    deletion: retention.Deletion, cut: retention.RetentionCut, snapshot: Snapshot, why: Failure | None
+) -> retention.Deletion:
     topic = snapshot.topics.get(cut.topic)
     unknown = max(1, len(topic.partitions) if topic is not None else 1) - deletion.partitions
     return deletion._replace(unknown=unknown, why=why if unknown else None)

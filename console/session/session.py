@@ -257,23 +257,16 @@ class Session(snapshot_reader.SnapshotReader):
         return report
 
     def undo(self) -> bool:
-        """Undo the last change of the plan; the cluster is not touched.
-
-        Returns:
-            False if there is nothing to undo.
-        """
-        before = self.plan
-        self.replan(planning.undo(self.plan))
-        return self.plan is not before
+        """Undo the last change of the plan; the cluster is not touched. Return whether there was one."""
+        return self._stepped(planning.undo(self.plan))
 
     def redo(self) -> bool:
-        """Redo the last undone change of the plan.
+        """Redo the last undone change of the plan. Return whether there was one."""
+        return self._stepped(planning.redo(self.plan))
 
-        Returns:
-            False if there is nothing to redo.
-        """
+    def _stepped(self, plan: Plan) -> bool:
         before = self.plan
-        self.replan(planning.redo(self.plan))
+        self.replan(plan)
         return self.plan is not before
 
     def discard(self, target: Target | None = None, key: str | None = None) -> int:

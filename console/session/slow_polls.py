@@ -8,6 +8,7 @@ import logging
 from bisect import bisect_left, bisect_right
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from console.admin.errors import AdminError, BrokerError
+from console.admin.errors import AdminError, BrokerError, Unsupported
 from console.model.certificates import Listener, advertised_with_tls, speaks_tls
 from console.model.cluster import Topic, is_gone, partition_in
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
@@ -82,7 +83,7 @@ class SlowPolls:
         self._stood_at = 0.0
         self._newest_at: dict[Place, float] = {}
         self._next_broker = 0
-        self._without_tokens = not self._may_ask_for_tokens()
+        self._refused = set() if self._may_ask_for_tokens() else {Part.TOKENS}
         self._next_topic = ""
         self._known: Mapping[str, Topic] = {}
         self._changed_at: dict[str, float] = {}
@@ -96,7 +97,8 @@ class SlowPolls:
             Part.REPLICA_LOGS: self._read_leaderless,
             Part.QUOTAS: session.poll_quotas,
             Part.ACLS: self._read_acls,
-            Part.TOKENS: self._read_tokens,
+            Part.TOKENS: partial(self._read_quietly, Part.TOKENS),
+            Part.SCRAM: partial(self._read_quietly, Part.SCRAM),
             Part.VIEWS: self._read_views,
             Part.AUTHORS: self._read_authors,
         }
@@ -124,16 +126,17 @@ class SlowPolls:
             return "tokenauth" not in settings.sasl.options
         return settings.tls is not None and settings.tls.key_store is not None
 
-    async def _read_tokens(self) -> None:
-        """Read the visible delegation tokens. A refusal stops further reads: most clusters have none, and views of
-        tokens show it."""
-        if self._without_tokens:
+    async def _read_quietly(self, part: Part) -> None:
+        """Read a part that most clusters have nothing of, as far as it is visible. A refusal stops further reads: the
+        part's own view shows it."""
+        if part in self._refused:
             return
         try:
-            await self._session.keep(read_listed(self._session.client, Part.TOKENS))
+            await self._session.keep(read_listed(self._session.client, part))
         except AdminError as error:
-            log.info("delegation tokens: %s", error.failure)
-            self._without_tokens = isinstance(error, BrokerError)
+            log.info("%s: %s", part, error.failure)
+            if isinstance(error, BrokerError | Unsupported):
+                self._refused.add(part)
 
     async def _read_authors(self) -> None:
         """Search the journal for the authors of changes that clients made."""

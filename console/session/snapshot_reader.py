@@ -23,7 +23,7 @@ from console.admin.errors import AdminError, BrokerError, Unsupported
 from console.model import quota
 from console.model import snapshot as refresh
 from console.model.acl import Acl, AclFilter
-from console.model.cluster import ClusterInfo, LogRange, Topic, TopicListing
+from console.model.cluster import ClusterInfo, LogRange, Topic, TopicListing, partition_in
 from console.model.config import ConfigListing, ConfigResource, broker_resource, is_tiered, topic_resource
 from console.model.coordinators import unlisted
 from console.model.failure import Failure
@@ -176,18 +176,17 @@ class SnapshotReader:
         for listener in tuple(self._listeners):
             listener(event)
 
-    def learn(self, update: Callable[[Snapshot], Snapshot]) -> None:
+    def learn(self, update: Learned) -> None:
         """Keep the result of a read, and notify listeners if it changes the snapshot.
 
         Args:
             update: enters the result into the current snapshot, which other reads may have replaced meanwhile.
         """
-        self._learn(update(self.snapshot))
+        self._learn(update(self.snapshot, self.clock.now()))
 
     async def keep(self, read: Awaitable[Learned]) -> None:
         """Wait for one of the module's reads, and keep its result."""
-        update = await read
-        self._learn(update(self.snapshot, self.clock.now()))
+        self.learn(await read)
 
     def _learn(self, snapshot: Snapshot) -> None:
         # Updates return the same object if nothing changed, so that an unchanged cluster causes no redraw.
@@ -697,10 +696,14 @@ async def read_replica_logs(client: Client, snapshot: Snapshot, places: Iterable
         snapshot: has the partitions' replicas.
         places: (topic, partition) each.
     """
-    from console.session.replica_reading import replica_logs_of
+    from console.admin.replicas import replica_logs
 
-    update = await replica_logs_of(client.run, snapshot, places)
-    return lambda known, _at: update(known)
+    replicas: dict[TopicPartition, tuple[int, ...]] = {}
+    for topic, number in places:
+        partition = partition_in(snapshot.topics.get(topic), number)
+        replicas[topic, number] = partition.replicas if partition is not None else ()
+    logs = await client.run(replica_logs, replicas) if replicas else {}
+    return partial(refresh.with_replica_logs, replicas, logs)
 
 
 async def read_transactions(client: Client, places: Sequence[TopicPartition]) -> Learned:

@@ -118,13 +118,6 @@ class Claim(Struct, frozen=True, kw_only=True):
     idle: bool = False
     latest: datetime | None = None
 
-    def predicts(self, symptom: Symptom) -> bool:
-        """Return whether it explains a symptom."""
-        for each in self.predicted:  # noqa: SIM110 - called for 40,000 symptoms
-            if each.fits(symptom):
-                return True
-        return False
-
 
 class CauseRule(NamedTuple):
     """A cause of the vocabulary. Its functions are pure, and called with each poll.

@@ -26,6 +26,7 @@ LEAVES = timedelta(seconds=3)
 FEWEST_JUMPS = 2
 """Number of elections of the quorum within the observations that is more than a restart."""
 MOST_INTERVALS = 64
+_ABSENCES = (symptoms.BROKER_GONE, symptoms.BROKER_SILENT)
 
 
 class Interval(Struct, frozen=True):
@@ -67,6 +68,18 @@ class Observations(Struct, frozen=True):
         """
         intervals = self.intervals.get((symptom.name, symptom.subject))
         return intervals[-1].began if intervals and intervals[-1].began > self.began else None
+
+    def lasts(self, name: str, subject: symptoms.Subject, long: timedelta) -> bool:
+        """Return whether the last poll has a symptom that began at least so long ago, or before the first poll."""
+        symptom = self.seen.get((name, subject))
+        return symptom is not None and (self.since(symptom) or self.began) <= self.last.at - long
+
+    def came_back(self, broker: int, lately: timedelta) -> datetime | None:
+        """Return when a broker came back, if that was not longer ago; else None."""
+        mine = (self.intervals.get((name, symptoms.Subject(broker=broker)), ()) for name in _ABSENCES)
+        ended = [each[-1].ended for each in mine if each]
+        last = max((each for each in ended if each is not None), default=None)
+        return last if last is not None and last > self.last.at - lately else None
 
     def of(self, name: str) -> Sequence[symptoms.Symptom]:
         """Return the symptoms of the last poll with this name."""
@@ -135,7 +148,7 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
 
 def _is_settled(intervals: Mapping[symptoms.Key, tuple[Interval, ...]], began: datetime, at: datetime) -> bool:
     """Return whether no broker went or came recently."""
-    last = [mine[-1] for (name, _), mine in intervals.items() if name in (symptoms.BROKER_GONE, symptoms.BROKER_SILENT)]
+    last = [mine[-1] for (name, _), mine in intervals.items() if name in _ABSENCES]
     moments = [interval.ended or interval.began for interval in last]
     # A broker that was away at the first poll left before: clients have settled.
     return all(moment <= max(began, at - SETTLES) for moment in moments)
@@ -183,7 +196,7 @@ def without_restarts(observations: Observations, announced: Collection[symptoms.
     intervals = [
         interval
         for (name, subject), mine in observations.intervals.items()
-        if name in (symptoms.BROKER_GONE, symptoms.BROKER_SILENT) and subject in announced
+        if name in _ABSENCES and subject in announced
         for interval in mine
     ]
     if not intervals or (symptoms.EPOCH_JUMPS, symptoms.CLUSTER) not in observations.seen:
@@ -239,7 +252,9 @@ def _handed_over(observations: Observations, poll: symptoms.Poll) -> Mapping[int
     known = observations.handed_over
     # Polls that are further apart do not show that the broker was up when its leaders moved.
     if old is not new and poll.at - observations.last.at <= LEAVES:
-        for broker in sorted(_leaders_with_followers(old) - _in_sync_with_others(new)):
+        # A process that ends in order refuses connections then; one that hangs keeps them.
+        hanging = poll.silent - poll.refusing
+        for broker in sorted(_leaders_with_followers(old) - _in_sync_with_others(new) - hanging):
             silent = observations.intervals.get((symptoms.BROKER_SILENT, symptoms.Subject(broker=broker)), ())
             fell_silent = silent[-1].began if silent and silent[-1].ended is None else poll.at
             if poll.at - fell_silent <= LEAVES:

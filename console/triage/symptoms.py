@@ -56,6 +56,9 @@ NO_BROKER = "no-broker"
 VOTER_FORMATTED = "voter-formatted"
 COMPACTED_GROWS = "compacted-grows"
 
+OF_REPLICAS = (UNDER_REPLICATED, UNDER_MIN_ISR, LEADERLESS)
+"""Symptoms of partitions whose replicas are away."""
+
 WORK = frozenset({MOVING, REBALANCING, COMMITS_LATER})
 """Symptoms that are only a problem if a cause claims them: moves run, and members join, leave and commit later."""
 

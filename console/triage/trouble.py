@@ -12,13 +12,7 @@ from console.model.config import ConfigPlace, ConfigResource, topic_resource
 from console.model.drift_rules import is_of_each_broker
 from console.model.snapshot import Snapshot
 from console.plan.stale_throttles import stale_throttles
-from console.triage.symptoms import (
-    COMMITS_LATER,
-    LEADERLESS,
-    MOVING,
-    Poll,
-    symptoms,
-)
+from console.triage import symptoms
 
 PartitionPlace = tuple[str, int]
 FEWEST_PEERS = 3
@@ -44,7 +38,7 @@ class Troubles(Struct, frozen=True):
         return (topic, number) in self.partitions or topic in self.whole_topics
 
 
-def troubles(poll: Poll) -> Troubles:
+def troubles(poll: symptoms.Poll) -> Troubles:
     """Return the entities with a symptom, by the rows of panes."""
     brokers: set[int] = set()
     topics: set[str] = set()
@@ -52,9 +46,9 @@ def troubles(poll: Poll) -> Troubles:
     whole: set[str] = set()
     groups: set[str] = set()
     of_groups: set[tuple[str, str, int]] = set()
-    for each in symptoms(poll):
+    for each in symptoms.symptoms(poll):
         subject = each.subject
-        if each.name in (MOVING, COMMITS_LATER):
+        if each.name in (symptoms.MOVING, symptoms.COMMITS_LATER):
             continue  # that is work, not a problem
         # A lagging group marks no topic and no broker: the partitions themselves are well.
         if subject.group is not None:
@@ -64,7 +58,7 @@ def troubles(poll: Poll) -> Troubles:
             continue
         if subject.broker is not None:
             brokers.add(subject.broker)
-        elif each.name != LEADERLESS:  # it points to all replicas
+        elif each.name != symptoms.LEADERLESS:  # it points to all replicas
             brokers.update(each.brokers)
         if subject.topic is not None:
             topics.add(subject.topic)
@@ -83,7 +77,7 @@ def troubles(poll: Poll) -> Troubles:
     )
 
 
-def _odd_configs(poll: Poll, impossible: Iterable[str]) -> dict[ConfigResource, frozenset[str]]:
+def _odd_configs(poll: symptoms.Poll, impossible: Iterable[str]) -> dict[ConfigResource, frozenset[str]]:
     """Return entity -> its odd keys, without throttles of this host's operations. impossible: topics whose min ISR is
     above their replication.
     """

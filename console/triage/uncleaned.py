@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from console.model.cluster import LogDir, Topic
-from console.model.config import ConfigResource, ConfigSet, topic_resource
+from console.model.config import ConfigResource, ConfigSet, entry_in, topic_resource
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.triage.remembered import remembered
@@ -60,10 +60,9 @@ def _compacted(topics: Mapping[str, Topic], configs: Mapping[ConfigResource, Con
     """Return topic -> its segment.bytes, for the compacted topics."""
     found: dict[str, int] = {}
     for topic in topics:
-        own = configs.get(topic_resource(topic))
-        policy = own.get("cleanup.policy") if own is not None else None
-        if own is not None and policy is not None and "compact" in (policy.value or ""):
-            segment = own.get("segment.bytes")
+        policy = entry_in(configs, topic_resource(topic), "cleanup.policy")
+        if policy is not None and "compact" in (policy.value or ""):
+            segment = entry_in(configs, topic_resource(topic), "segment.bytes")
             found[topic] = (long_number(segment.value) if segment is not None else None) or 2**30
     return found
 

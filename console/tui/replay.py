@@ -324,7 +324,7 @@ class ReplayConsole(Console):
             self._played_ms = moment.at_ms
         self._events.record = moment.events
         snapshot = moment.observations.last.snapshot if moment.observations is not None else Snapshot()
-        self.session.learn(lambda _: snapshot)
+        self.session.learn(lambda *_: snapshot)
         self._half_hour.take(moment)
         self.triage.take(moment)
         self.reading.tick()

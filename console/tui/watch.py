@@ -132,9 +132,10 @@ class Watch:
         return self._session.snapshot.cluster.cluster_id or ""
 
     def _kept(self) -> MutedCauses:
-        from console.session.muted_causes import muted_causes
+        from console.log_file import state_directory
+        from console.session.muted_causes import MutedCauses
 
-        return muted_causes(os.environ)
+        return MutedCauses(state_directory(os.environ) / "muted.json")
 
     def _show(self) -> None:
         self._write_tabs()

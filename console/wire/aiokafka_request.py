@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from console.wire.fields import Asked, payload
 from console.wire.frames import (
     decode_request,
     encode_header,
@@ -17,9 +17,6 @@ from console.wire.schemas import api_name, request_module
 
 if TYPE_CHECKING:
     from kio.static.protocol import RequestPayload
-
-Build = Callable[[ModuleType], Any]
-"""Function that builds the request payload from kio's module of one version."""
 
 
 THROTTLE_FIRST = {
@@ -81,14 +78,14 @@ class AiokafkaRequest:
     """An encoded request at one version. `sent` turns True right before its bytes are written.
 
     It replaces aiokafka's ``Request`` and ``RequestStruct``. Its text is only the API, since aiokafka logs requests.
-    The constructor raises the errors of `build`, and Unencodable.
+    The constructor raises the errors of a function in `asked`, and Unencodable.
     """
 
     def __init__(
         self,
         api: str,
         version: int,
-        build: Build,
+        asked: Asked,
         record: Callable[[Exchange], None] | None = None,
         encode: Callable[[RequestPayload], bytes] = encode_payload,
     ) -> None:
@@ -96,7 +93,7 @@ class AiokafkaRequest:
         self.api = api
         self.version = version
         self.sent = False
-        self._payload = build(request_module(api, version))
+        self._payload = payload(request_module(api, version), api, asked)
         self._is_flexible = has_flexible_response_header(api, self._payload)
         self._body = encode(self._payload)
         self._header = b""

@@ -10,7 +10,6 @@ import struct
 import zlib
 from collections.abc import Callable, Mapping
 from enum import IntEnum
-from types import MappingProxyType
 
 Bytes = bytes | memoryview
 
@@ -150,9 +149,12 @@ def _into(codec: str) -> Callable[[Bytes, int], bytes]:
     return unpack
 
 
-_CODECS: Mapping[int, Callable[[Bytes, int], bytes]] = MappingProxyType(
-    {Codec.GZIP: _gzip, Codec.SNAPPY: _snappy, Codec.LZ4: _into("lz4"), Codec.ZSTD: _into("zstd")}
-)
+_CODECS: Mapping[int, Callable[[Bytes, int], bytes]] = {
+    Codec.GZIP: _gzip,
+    Codec.SNAPPY: _snappy,
+    Codec.LZ4: _into("lz4"),
+    Codec.ZSTD: _into("zstd"),
+}
 
 
 def _size(limit: int) -> str:

@@ -18,8 +18,9 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from console.model.identity import Node
-from console.wire.aiokafka_request import AiokafkaRequest, Build, Exchange, RawResponse
+from console.wire.aiokafka_request import AiokafkaRequest, Exchange, RawResponse
 from console.wire.bounds_check import MalformedFrame
+from console.wire.fields import Asked
 from console.wire.frames import decode_body
 from console.wire.partial_imports import import_aiokafka_conn
 from console.wire.proposals.formats import HIGHEST, LOWEST
@@ -212,9 +213,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
     async def _ask_versions_of(self, meant: Node) -> None:
         """Request the versions of this node and no other. Raises AnotherNode and _TellsNoNode."""
         means = {**_SOFTWARE, "cluster_id": meant.cluster_id, "node_id": meant.id}
-        raw = await super().send(
-            AiokafkaRequest("api_versions", TELLS_NODES, lambda kio: kio.ApiVersionsRequest(**means))
-        )
+        raw = await super().send(AiokafkaRequest("api_versions", TELLS_NODES, means))
         code = int.from_bytes(raw.body[:2], "big", signed=True)
         if code == ErrorCode.rebootstrap_required:
             raise AnotherNode(meant)
@@ -250,7 +249,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
 
     async def _ask_versions(self, version: int, **fields: str) -> None:
         """Request the versions with this version of ApiVersions. fields: of the request."""
-        raw = await super().send(AiokafkaRequest("api_versions", version, lambda kio: kio.ApiVersionsRequest(**fields)))
+        raw = await super().send(AiokafkaRequest("api_versions", version, fields))
         response = decode_body(response_type(raw.api, raw.version), raw.body)
         self._versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
 
@@ -518,9 +517,9 @@ class Connection:
         lowest, highest = self.versions.get(api_key(api), (0, -1))
         return lowest <= version <= highest and any(LOWEST <= key <= HIGHEST for key in self.versions)
 
-    def prepare(self, api: str, version: int, build: Build) -> AiokafkaRequest:
-        """Return an encoded request of this version. Raises the errors of `build`, and Unencodable."""
-        return AiokafkaRequest(api, version, build, self._record)
+    def prepare(self, api: str, version: int, asked: Asked) -> AiokafkaRequest:
+        """Return an encoded request of this version. Raises the errors of a function in `asked`, and Unencodable."""
+        return AiokafkaRequest(api, version, asked, self._record)
 
     def send(self, request: AiokafkaRequest) -> Awaitable[RawResponse]:
         """Write the request at once. Await the result for the response.

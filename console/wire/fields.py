@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import timedelta
 from functools import cache
-from types import NoneType, UnionType
+from types import ModuleType, NoneType, UnionType
 from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 
 E = TypeVar("E")
+Fields = Mapping[str, Any]
+"""A message as plain data: the names of its fields and their values. A structure in it is again such a mapping."""
+Asked = Fields | Callable[[ModuleType], Any]
+"""The fields of a request, of which a version lacks some, or a function that makes it from kio's module of a version.
+"""
 
 SIZES = {
     "bool": 1, "int8": 1, "uint8": 1,
@@ -65,17 +71,50 @@ def _unused_fields(entity: Any) -> dict[str, Any]:
     return {field.name: unused(field) for field in fields(entity)}
 
 
+@cache
+def _structures(entity: Any) -> dict[str, Any]:
+    """Return the class of the structures in each field that has some."""
+    return {field.name: found for field in fields(entity) if (found := shape_of(field).entity) is not None}
+
+
 def filled(entity: type[E], /, **given: object) -> E:
     """Return the entity with the given fields that its version has; the other fields are unused."""
     known: Any = entity
-    return entity(**{name: given.get(name, nothing) for name, nothing in _unused_fields(known).items()})
+    return entity(**structured(known, {name: given.get(name, no) for name, no in _unused_fields(known).items()}))
 
 
-def for_version(entity: type[E], **wanted: object) -> E:
+def structured(entity: Any, values: Fields, make: Callable[..., Any] = filled) -> dict[str, Any]:
+    """Return the values of an entity's fields, with the structures in them made by a function: `filled` or
+    `for_version`.
+    """
+    structures = _structures(entity)
+    return {
+        name: _made(structures[name], value, make) if name in structures else value for name, value in values.items()
+    }
+
+
+def _made(entity: Any, value: Any, make: Callable[..., Any]) -> Any:
+    """Return a structure, or an array of them, from its fields; those that are made already stay as they are."""
+    if isinstance(value, dict):
+        return make(entity, **value)
+    if value is None or is_dataclass(value):
+        return value
+    return tuple(make(entity, **each) if isinstance(each, dict) else each for each in value)
+
+
+def for_version(entity: type[E], /, **wanted: object) -> E:
     """Return the entity with the given fields that its version has; the others are left out.
 
     For fields that older versions can do without (whether to include synonyms). For a required field, check the version
     with `Link.require` before.
     """
-    known = entity.__dataclass_fields__  # type: ignore[attr-defined]
-    return entity(**{name: value for name, value in wanted.items() if name in known})
+    known: Any = entity
+    values = {name: value for name, value in wanted.items() if name in known.__dataclass_fields__}
+    return entity(**structured(known, values, for_version))
+
+
+def payload(kio: ModuleType, api: str, asked: Asked) -> Any:
+    """Return a request. kio: the module of its version."""
+    if callable(asked):
+        return asked(kio)
+    return for_version(getattr(kio, f"{api.title().replace('_', '')}Request"), **asked)

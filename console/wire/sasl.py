@@ -87,11 +87,11 @@ Send = Callable[[AiokafkaRequest], Awaitable[RawResponse]]
 
 def handshake(login: Login) -> AiokafkaRequest:
     """Return the request that names the mechanism: version 1, which all brokers have since Kafka 1.0."""
-    return AiokafkaRequest("sasl_handshake", 1, lambda kio: kio.SaslHandshakeRequest(mechanism=login.mechanism))
+    return AiokafkaRequest("sasl_handshake", 1, {"mechanism": login.mechanism})
 
 
 def _authenticate(version: int, step: bytes) -> AiokafkaRequest:
-    return AiokafkaRequest("sasl_authenticate", version, lambda kio: kio.SaslAuthenticateRequest(auth_bytes=step))
+    return AiokafkaRequest("sasl_authenticate", version, {"auth_bytes": step})
 
 
 async def log_in(

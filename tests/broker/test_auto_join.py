@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from console.cli.main import run
 from tests.support.kafka_jars import KAFKA_4_3
 from tests.support.quorum_cluster import QuorumCluster
-from tests.support.real_clusters import running
+from tests.support.real_clusters import lent
 
 pytestmark = [pytest.mark.slow, pytest.mark.takes(60)]
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[QuorumCluster]:
-    yield from running(lambda: QuorumCluster(KAFKA_4_3, brokers=1, auto_join=True))
+cluster = lent(lambda: QuorumCluster(KAFKA_4_3, brokers=1, auto_join=True))
 
 
 @pytest.mark.parametrize("by_controllers", [True, False])

@@ -5,7 +5,7 @@ resources of a cluster with odd names differ in nothing."""
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import ACLS, CONFIGS, KafkaCommands
 from tests.support.kafka_jars import KAFKA_3_9
-from tests.support.real_clusters import running
+from tests.support.real_clusters import lent
 
 pytestmark = pytest.mark.slow
 
@@ -35,10 +35,8 @@ def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
     return cluster
 
 
-@pytest.fixture(scope="module")
-def commands() -> Iterator[KafkaCommands]:
-    """Kafka's own tools of 4.3, in one process: 4.4.0 was published without its tools."""
-    yield from running(KafkaCommands)
+commands = lent(KafkaCommands)
+"""Kafka's own tools of 4.3, in one process: 4.4.0 was published without its tools."""
 
 
 @pytest.fixture

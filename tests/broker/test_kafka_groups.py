@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -18,13 +17,13 @@ from console.admin.link import Link, broker, until_settled
 from console.admin.topics import describe_topics
 from console.model.cluster import Group
 from console.model.identity import uuid_of
-from console.wire.fields import for_version
 from tests.broker.test_read_groups import joining
 from tests.support import kafka_tool_comparison, worlds
 from tests.support.changing import make_topic
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import GROUPS, KafkaCommands
-from tests.support.real_clusters import running
+from tests.support.kafka_messages import with_fields
+from tests.support.real_clusters import lent
 
 pytestmark = pytest.mark.slow
 
@@ -32,10 +31,8 @@ START_MS = 1_700_000_000_000
 """When the first record was made: 2023-11-14T22:13:20Z."""
 
 
-@pytest.fixture(scope="module")
-def commands() -> Iterator[KafkaCommands]:
-    """Kafka's own tools of 4.3, in one process."""
-    yield from running(KafkaCommands)
+commands = lent(KafkaCommands)
+"""Kafka's own tools of 4.3, in one process."""
 
 
 @pytest.fixture
@@ -325,24 +322,8 @@ async def commit_as_member(link: Link, group: str, coordinator: int, epoch: int)
     topic_id = (await describe_topics(link, [group])).topics[group].topic_id
     assert topic_id is not None
 
-    def build(kio: ModuleType) -> Any:
-        partition = for_version(
-            kio.OffsetCommitRequestPartition,
-            partition_index=0,
-            committed_offset=0,
-            committed_leader_epoch=0,
-            committed_metadata="",
-        )
-        topic = for_version(
-            kio.OffsetCommitRequestTopic, name=group, topic_id=uuid_of(topic_id), partitions=(partition,)
-        )
-        return for_version(
-            kio.OffsetCommitRequest,
-            group_id=group,
-            generation_id_or_member_epoch=epoch,
-            member_id=f"{group}-member",
-            topics=(topic,),
-        )
-
-    response = await link.call("offset_commit", build, to=broker(coordinator), change=True)
+    topic = {"name": group, "topic_id": uuid_of(topic_id), "partitions": [(0, 0, 0, "")]}
+    member = {"generation_id_or_member_epoch": epoch, "member_id": f"{group}-member"}
+    asked = with_fields(group_id=group, **member, topics=[topic])
+    response = await link.call("offset_commit", asked, to=broker(coordinator), change=True)
     assert response.topics[0].partitions[0].error_code == 0, response

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from types import ModuleType
@@ -23,15 +23,13 @@ from tests.support import kafka_tool_comparison, worlds
 from tests.support.changing import applied, make_topic, outcomes
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import SHARE_GROUPS, STREAMS_GROUPS, KafkaCommands
-from tests.support.real_clusters import running
+from tests.support.real_clusters import lent
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def commands() -> Iterator[KafkaCommands]:
-    """Kafka's own tools of 4.3, in one process."""
-    yield from running(KafkaCommands)
+commands = lent(KafkaCommands)
+"""Kafka's own tools of 4.3, in one process."""
 
 
 link = worlds.link("plain_cluster")

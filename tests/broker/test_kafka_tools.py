@@ -33,7 +33,7 @@ from tests.support.changing import applied, make_topic
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
 from tests.support.kafka_tool_comparison import counted, kac, kac_data, picked, rows, tabbed, theirs_run
-from tests.support.real_clusters import running
+from tests.support.real_clusters import lent, running
 from tests.support.transactional_client import TransactionalClient
 
 pytestmark = pytest.mark.slow
@@ -41,10 +41,8 @@ pytestmark = pytest.mark.slow
 LONG_AGO_MS = 20 * 60 * 1000
 
 
-@pytest.fixture(scope="module")
-def commands() -> Iterator[kafka_commands.KafkaCommands]:
-    """Kafka's own tools of 4.3, in one process."""
-    yield from running(kafka_commands.KafkaCommands)
+commands = lent(kafka_commands.KafkaCommands)
+"""Kafka's own tools of 4.3, in one process."""
 
 
 # -- features and the cluster ------------------------------------------------------------------------------------------

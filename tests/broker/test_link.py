@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,17 +16,16 @@ from console.admin.client import AdminClient
 from console.admin.link import ANY, CONTROLLER, Link, broker
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.model.secret import Secret
-from console.wire.fields import for_version
 from console.wire.schemas import version_range
 from tests.support.certificates import Authority
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_messages import with_fields
 from tests.support.worlds import linked
 
 NOBODY = ("127.0.0.1", 1)
 
 
-def all_topics(kio: ModuleType) -> Any:
-    return for_version(kio.MetadataRequest, topics=None, include_topic_authorized_operations=False)
+all_topics = with_fields(topics=None, include_topic_authorized_operations=False)
 
 
 def broker_configs(broker_id: int) -> Any:
@@ -89,8 +87,7 @@ async def test_each_broker_is_asked_itself(plain_cluster: KafkaCluster) -> None:
             await link.call("describe_configs", broker_configs(9), to=broker(9))
 
 
-def no_reassignments(kio: ModuleType) -> Any:
-    return for_version(kio.ListPartitionReassignmentsRequest, topics=None, timeout=timedelta(seconds=5))
+no_reassignments = with_fields(topics=None, timeout=5)
 
 
 async def test_any_broker_takes_what_is_for_the_controller(plain_cluster: KafkaCluster) -> None:

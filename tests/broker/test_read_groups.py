@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from datetime import timedelta
-from types import ModuleType
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -14,10 +12,10 @@ from console.admin import groups
 from console.admin.groups import find_coordinators
 from console.admin.link import Link, broker, until_settled
 from console.model.cluster import PartitionLag, Subtopology
-from console.wire.fields import for_version
 from tests.support import worlds
 from tests.support.changing import make_topic
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_messages import Build, with_fields
 from tests.support.lags import group_lag
 
 
@@ -64,64 +62,36 @@ async def test_groups(kafka: KafkaCluster, link: Link, consumed: str) -> None:
     assert polls.lag_failures["no-such-group"].name == "GROUP_ID_NOT_FOUND"
 
 
-def joining(protocol: str, group: str, topic: str = "") -> Callable[[ModuleType], Any]:
+def joining(protocol: str, group: str, topic: str = "") -> Build:
     """The first heartbeat of a member of a group of one of the newer protocols. topic: the group's name without one."""
     topic = topic or group
-    member = {"group_id": group, "member_id": f"{group}-member", "member_epoch": 0, "client_id": "x"}
-
-    def ask(kio: ModuleType) -> Any:
-        if protocol == "share":
-            return for_version(kio.ShareGroupHeartbeatRequest, **member, subscribed_topic_names=(topic,))
-        if protocol == "consumer":
-            return for_version(
-                kio.ConsumerGroupHeartbeatRequest,
-                **member,
-                rebalance_timeout=timedelta(seconds=60),
-                subscribed_topic_names=(topic,),
-                topic_partitions=(),
-            )
-        first, second = (f"{group}-by-card-repartition", f"{group}-scores-changelog")
-        part = {"copartition_groups": (), "source_topic_regex": ()}
-        topics = {
-            name: kio.TopicInfo(name=name, partitions=partitions, replication_factor=1, topic_configs=())
-            for name, partitions in ((first, 2), (second, 0))
-        }
-        parts = (
-            for_version(
-                kio.Subtopology,
-                **part,
-                subtopology_id="0",
-                source_topics=(topic,),
-                state_changelog_topics=(),
-                repartition_sink_topics=(first,),
-                repartition_source_topics=(),
-            ),
-            for_version(
-                kio.Subtopology,
-                **part,
-                subtopology_id="1",
-                source_topics=(),
-                state_changelog_topics=(topics[second],),
-                repartition_sink_topics=(),
-                repartition_source_topics=(topics[first],),
-            ),
-        )
-        return for_version(
-            kio.StreamsGroupHeartbeatRequest,
-            **member,
-            endpoint_information_epoch=0,
-            rebalance_timeout=timedelta(seconds=60),
-            topology=kio.Topology(epoch=1, subtopologies=parts),
-            active_tasks=(),
-            standby_tasks=(),
-            warmup_tasks=(),
-            process_id="p",
-            client_tags=(),
-            task_offsets=None,
-            task_end_offsets=None,
-        )
-
-    return ask
+    member: dict[str, Any] = {"group_id": group, "member_id": f"{group}-member", "member_epoch": 0, "client_id": "x"}
+    if protocol == "share":
+        return with_fields(**member, subscribed_topic_names=[topic])
+    member["rebalance_timeout"] = 60
+    if protocol == "consumer":
+        return with_fields(**member, subscribed_topic_names=[topic], topic_partitions=[])
+    first, second = (f"{group}-by-card-repartition", f"{group}-scores-changelog")
+    lists = ("source_topics", "source_topic_regex", "state_changelog_topics", "repartition_sink_topics")
+    empty = dict.fromkeys((*lists, "repartition_source_topics", "copartition_groups"), ())
+    writing = {"subtopology_id": "0", "source_topics": [topic], "repartition_sink_topics": [first]}
+    reading = {
+        "subtopology_id": "1",
+        "state_changelog_topics": [(second, 0, 1, [])],
+        "repartition_source_topics": [(first, 2, 1, [])],
+    }
+    return with_fields(
+        **member,
+        endpoint_information_epoch=0,
+        topology=(1, [empty | writing, empty | reading]),
+        active_tasks=[],
+        standby_tasks=[],
+        warmup_tasks=[],
+        process_id="p",
+        client_tags=[],
+        task_offsets=None,
+        task_end_offsets=None,
+    )
 
 
 @pytest.mark.parametrize("protocol", ["consumer", "share", "streams"])

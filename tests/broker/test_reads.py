@@ -11,7 +11,7 @@ import pytest
 from console.admin import acls, cluster, configs, groups, partitions, quotas, scram, tokens, topics
 from console.admin import cluster as log_dirs
 from console.admin.errors import BrokerError
-from console.admin.link import Link, metadata_of_no_topic
+from console.admin.link import Link, metadata
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.model import changes
 from console.model.acl import Acl, AclFilter
@@ -55,7 +55,7 @@ async def test_the_cluster(kafka: KafkaCluster, link: Link) -> None:
     )
     assert info.operations is not None
     assert {"ALTER_CONFIGS", "DESCRIBE", "CREATE"} <= info.operations
-    from_metadata = cluster.cluster_from_metadata(await link.call("metadata", metadata_of_no_topic))
+    from_metadata = cluster.cluster_from_metadata(await link.call("metadata", metadata()))
     assert (from_metadata.cluster_id, from_metadata.brokers) == (info.cluster_id, info.brokers)
 
 

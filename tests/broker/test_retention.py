@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
@@ -28,7 +27,7 @@ from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import PATIENCE
-from tests.support.real_clusters import running
+from tests.support.real_clusters import lent
 
 SEGMENT = 2**20
 RECORDS, RECORD = 160, 50_000
@@ -40,15 +39,9 @@ EDITS = {
     "everything": ("retention.ms", str(HOUR // 4)),
 }
 CONFIGS = {"retention.ms": "-1", "segment.bytes": str(SEGMENT)}
-
-
-@pytest.fixture(scope="module")
-def quick_cluster() -> Iterator[KafkaCluster]:
-    """One broker of 4.3 that looks for what is too old twice a second."""
-    properties = {"log.retention.check.interval.ms": "500", "log.initial.task.delay.ms": "500"}
-    yield from running(lambda: KafkaCluster(brokers=1, properties=properties))
-
-
+_PROPERTIES = {"log.retention.check.interval.ms": "500", "log.initial.task.delay.ms": "500"}
+quick_cluster = lent(lambda: KafkaCluster(brokers=1, properties=_PROPERTIES))
+"""One broker of 4.3 that looks for what is too old twice a second."""
 client = worlds.client("quick_cluster")
 
 

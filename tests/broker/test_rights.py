@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from datetime import timedelta
-from functools import partial
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -25,9 +23,10 @@ from tests.support import worlds
 from tests.support.acl_filters import EVERY_ACL
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import RELEASES
+from tests.support.kafka_messages import with_fields
 from tests.support.patience import PATIENCE
-from tests.support.real_clusters import running
-from tests.support.rights_table import CASES, GROUP, SECRET, errors_of
+from tests.support.real_clusters import lent
+from tests.support.rights_table import GROUP, SECRET, cases, errors_of
 
 ALICE = "User:CN=alice"
 HOST = "127.0.0.1"
@@ -41,10 +40,8 @@ class CertifiedClient(RawClient):
         super().__init__((host, int(port)), tls=cluster.authority.client_context(cluster.identity(name)))
 
 
-@pytest.fixture(scope="module")
-def secured() -> Iterator[KafkaCluster]:
-    """As `secure_cluster`, of the release that the embedded cluster is like."""
-    yield from running(lambda: KafkaCluster(RELEASES[ClusterSpec().versions], brokers=3, security="secure"))
+secured = lent(lambda: KafkaCluster(RELEASES[ClusterSpec().versions], brokers=3, security="secure"))
+"""As `secure_cluster`, of the release that the embedded cluster is like."""
 
 
 @pytest.fixture
@@ -65,12 +62,12 @@ async def create(admin: RawClient, *names: str) -> None:
     answer = await admin.ask(
         "create_topics",
         7,
-        lambda m: m.CreateTopicsRequest(
-            topics=tuple(
-                m.CreatableTopic(name=name, num_partitions=1, replication_factor=1, assignments=(), configs=())
+        with_fields(
+            topics=[
+                {"name": name, "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
                 for name in names
-            ),
-            timeout=timedelta(seconds=20),
+            ],
+            timeout=20,
             validate_only=False,
         ),
     )
@@ -78,17 +75,15 @@ async def create(admin: RawClient, *names: str) -> None:
 
 
 async def delete(admin: RawClient, *names: str) -> None:
-    await admin.ask(
-        "delete_topics", 5, lambda m: m.DeleteTopicsRequest(topic_names=names, timeout=timedelta(seconds=20))
-    )
+    await admin.ask("delete_topics", 5, with_fields(topic_names=names, timeout=20))
 
 
 async def metadata(client: RawClient, names: Sequence[str], *, operations: bool) -> list[Any]:
     answer = await client.ask(
         "metadata",
         12,
-        lambda m: m.MetadataRequest(
-            topics=tuple(m.MetadataRequestTopic(name=name, topic_id=None) for name in names),
+        with_fields(
+            topics=[(None, name) for name in names],
             allow_auto_topic_creation=False,
             include_topic_authorized_operations=operations,
         ),
@@ -110,11 +105,12 @@ async def test_nothing_may_be_done(admin: RawClient, alice: RawClient) -> None:
     told = {}
     await create(admin, SECRET)
     (topic_id,) = await seen(admin, SECRET)
-    for number, case in enumerate(CASES):
-        answer = await alice.ask(case.api, case.version, partial(case.build, topic_id=topic_id))
+    table = cases(topic_id)
+    for number, case in enumerate(table):
+        answer = await alice.ask(case.api, case.version, case.build)
         told[case.api, number] = list(errors_of(answer))
     await delete(admin, SECRET)
-    assert told == {(case.api, number): list(case.errors) for number, case in enumerate(CASES)}
+    assert told == {(case.api, number): list(case.errors) for number, case in enumerate(table)}
 
 
 TOPICS = ("a", "ab", "abc", "b", "x.y")
@@ -160,37 +156,29 @@ def decided(acls: Sequence[Acl]) -> dict[str, int]:
 
 async def change_acls(admin: RawClient, acls: Sequence[Acl]) -> None:
     """These and no others."""
-    await admin.ask(
-        "delete_acls",
-        3,
-        lambda m: m.DeleteAclsRequest(filters=(m.DeleteAclsFilter(**EVERY_ACL),)),
-    )
+    await admin.ask("delete_acls", 3, with_fields(filters=[EVERY_ACL]))
     await admin.ask(
         "create_acls",
         3,
-        lambda m: m.CreateAclsRequest(
-            creations=tuple(
-                m.AclCreation(
-                    resource_type=acl.resource_type,
-                    resource_name=acl.resource_name,
-                    resource_pattern_type=acl.pattern_type,
-                    principal=acl.principal,
-                    host=acl.host,
-                    operation=acl.operation,
-                    permission_type=acl.permission,
-                )
+        with_fields(
+            creations=[
+                {
+                    "resource_type": acl.resource_type,
+                    "resource_name": acl.resource_name,
+                    "resource_pattern_type": acl.pattern_type,
+                    "principal": acl.principal,
+                    "host": acl.host,
+                    "operation": acl.operation,
+                    "permission_type": acl.permission,
+                }
                 for acl in acls
-            )
+            ]
         ),
     )
 
 
 async def knows(admin: RawClient, acls: Sequence[Acl]) -> bool:
-    answer = await admin.ask(
-        "describe_acls",
-        3,
-        lambda m: m.DescribeAclsRequest(**EVERY_ACL),
-    )
+    answer = await admin.ask("describe_acls", 3, with_fields(**EVERY_ACL))
     return set(acls) == {
         (
             on.resource_type,
@@ -252,10 +240,10 @@ def rights(principal: str, *wanted: tuple[str, str, str]) -> list[Acl]:
 async def refusals(client: RawClient, topic_id: UUID) -> dict[tuple[str, int], set[tuple[str, int]]]:
     """For each request of the table where it is refused, and where it is let through (0)."""
     told = {}
-    for number, case in enumerate(CASES):
+    for number, case in enumerate(cases(topic_id)):
         if case.api in WRITING:
             continue
-        errors = list(errors_of(await client.ask(case.api, case.version, partial(case.build, topic_id=topic_id))))
+        errors = list(errors_of(await client.ask(case.api, case.version, case.build)))
         if not any(code in NO_COORDINATOR for _, code, _ in errors):
             told[case.api, number] = {(path, code if code in REFUSALS else 0) for path, code, _ in errors}
     return told

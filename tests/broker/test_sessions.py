@@ -34,29 +34,26 @@ from console.model.config import topic_resource
 from console.model.identity import uuid_of
 from console.model.secret import Secret
 from console.wire.connection import connect
-from console.wire.fields import for_version
+from tests.embedded.record_batches import fetch_request
 from tests.support import worlds
 from tests.support.changing import applied, overrides
 from tests.support.free_ports import LOOPBACK
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import KafkaCommands, Ran
 from tests.support.kafka_jars import RELEASES
-from tests.support.real_clusters import KAFKA_3_9, running
+from tests.support.kafka_messages import with_fields
+from tests.support.real_clusters import KAFKA_3_9, lent, running
 from tests.support.terminal import Terminal
 
 ROOT = Path(__file__).resolve().parents[2]
 SESSION_MS = 5000
-
-
-@pytest.fixture(scope="module")
-def short_sessions() -> Iterator[KafkaCluster]:
-    """Kafka 4.3, one broker, SASL_SSL: after five seconds a client has to log in again."""
-    properties = {
-        "connections.max.reauth.ms": str(SESSION_MS),
-        "delegation.token.secret.key": secrets.token_hex(16),
-        "delegation.token.expiry.check.interval.ms": "1000",
-    }
-    yield from running(lambda: KafkaCluster(brokers=1, security="secure", request_log=True, properties=properties))
+_PROPERTIES = {
+    "connections.max.reauth.ms": str(SESSION_MS),
+    "delegation.token.secret.key": secrets.token_hex(16),
+    "delegation.token.expiry.check.interval.ms": "1000",
+}
+short_sessions = lent(lambda: KafkaCluster(brokers=1, security="secure", request_log=True, properties=_PROPERTIES))
+"""Kafka 4.3, one broker, SASL_SSL: after five seconds a client has to log in again."""
 
 
 def settings(cluster: KafkaCluster, sasl: SaslSettings, client_id: str = "kac") -> ConnectionSettings:
@@ -76,16 +73,7 @@ def admin(cluster: KafkaCluster, mechanism: str) -> SaslSettings:
 async def wait_for_records(link: Link, topic: str) -> None:
     """A request that the broker answers a third of a second later, as the topic is empty."""
     identity = (await describe_topics(link, [topic])).topics[topic].topic_id or ""
-
-    def build(kio: ModuleType) -> Any:
-        partition = for_version(kio.FetchPartition, partition=0, fetch_offset=0, partition_max_bytes=1000)
-        wanted = kio.FetchTopic(topic_id=uuid_of(identity), partitions=(partition,))
-        return for_version(
-            kio.FetchRequest, max_wait=timedelta(seconds=0.3), min_bytes=1, max_bytes=1000, topics=(wanted,),
-            isolation_level=0, forgotten_topics_data=(),
-        )  # fmt: skip
-
-    await link.call("fetch", build)
+    await link.call("fetch", fetch_request(0, topic=uuid_of(identity), wait=0.3, most=1000))
 
 
 async def work(cluster: KafkaCluster, mechanism: str, seconds: float) -> tuple[str, int]:
@@ -159,7 +147,7 @@ async def test_the_broker_does_close_what_is_not_renewed(short_sessions: KafkaCl
 
     async def keep_asking() -> None:
         while True:
-            request = connection.prepare("list_groups", 4, lambda kio: for_version(kio.ListGroupsRequest))
+            request = connection.prepare("list_groups", 4, with_fields())
             await connection.send(request)
 
     with pytest.raises(Exception, match="closed"):
@@ -235,18 +223,10 @@ async def test_a_token_for_another_user(short_sessions: KafkaCluster, tmp_path: 
 
 async def delegated(cluster: KafkaCluster, life_ms: int = -1) -> SaslSettings:
     """A login by a new delegation token of admin's (KIP-48)."""
-
-    def build(kio: ModuleType) -> Any:
-        return for_version(
-            kio.CreateDelegationTokenRequest,
-            owner_principal_type=None,
-            owner_principal_name=None,
-            renewers=(),
-            max_lifetime=timedelta(milliseconds=life_ms),
-        )
-
+    nobody = {"owner_principal_type": None, "owner_principal_name": None}
+    wanted = with_fields(**nobody, renewers=[], max_lifetime=life_ms / 1000)
     async with linked(cluster, admin(cluster, "SCRAM-SHA-256")) as link:
-        made = await link.call("create_delegation_token", build, change=True)
+        made = await link.call("create_delegation_token", wanted, change=True)
     assert made.error_code == 0
     hmac = base64.b64encode(made.hmac).decode()
     return SaslSettings("SCRAM-SHA-256", made.token_id, Secret(hmac), options={"tokenauth": "true"})
@@ -345,10 +325,8 @@ def with_tokens(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     yield from running(lambda: KafkaCluster(version, brokers=1, security="secure", properties=KEYED))
 
 
-@pytest.fixture(scope="module")
-def commands() -> Iterator[KafkaCommands]:
-    """Kafka's own tools of 4.3, in one process."""
-    yield from running(KafkaCommands)
+commands = lent(KafkaCommands)
+"""Kafka's own tools of 4.3, in one process."""
 
 
 def test_tokens_are_those_that_kafkas_own_tool_sees(

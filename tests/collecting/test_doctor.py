@@ -22,7 +22,7 @@ from tests.support.delta_lake import arrow_rows, put
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the cache has no jars, one would be fetched to try the way."""
-    monkeypatch.setattr(doctor, "fetched_to_try", lambda *_: "")
+    monkeypatch.setattr("console.collecting.java.fetched_to_try", lambda *_: "")
 
 
 def found(environ: dict[str, str], lake: str | None = None) -> dict[str, Check]:
@@ -63,7 +63,7 @@ def test_a_java_that_was_passed_over_is_said(tmp_path: Path) -> None:
 
 
 def test_jars_and_the_archive_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "fetched_to_try", fetched_to_try)
+    monkeypatch.setattr("console.collecting.java.fetched_to_try", fetched_to_try)
     environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), FOLDER: str(tmp_path / "nothing")}
     seen = found(environ, "s3://bucket/lake")
     assert [seen[f"jars for {what}"].health for what in ("tables", "lakes in S3")] == [Health.BAD, Health.BAD]

@@ -37,7 +37,7 @@ def ran(lake: Lake, number: int, job: str = "update", outcome: str = "done", **m
         "message": None if outcome == "done" else "the disk is full",
         "bytes": 5,
         "lag_ms": 1500,
-        "versions": {"history": number},
+        "versions": {"kac": f"{number}"},
         **more,
     }
     lake.put_run(run_id, about)

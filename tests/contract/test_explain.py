@@ -39,8 +39,8 @@ def nothing_is_left(target: Target) -> Iterator[None]:
 
 def refused(target: Target, topic: str) -> dict[str, bool]:
     """Operation -> whether a request that needs it is refused; each is made."""
-    wrote = target.ask("produce", 9, lambda m: produce_request(m, batch(b"a"), topic, 0, -1), broker=1, user=ALICE)
-    read = target.ask("fetch", 12, lambda m: fetch_request(m, 0, topic=topic), broker=1, user=ALICE)
+    wrote = target.ask("produce", 9, produce_request(batch(b"a"), topic, 0, -1), broker=1, user=ALICE)
+    read = target.ask("fetch", 12, fetch_request(0, topic=topic), broker=1, user=ALICE)
     seen = metadata(target, [topic], rights=False, user=ALICE)
     (configs,) = describe(target, [(TOPIC, topic)], user=ALICE)
     asked = with_fields(topics=[(f"{topic}-new", 1, 1, [], [])], timeout=20, validate_only=True)

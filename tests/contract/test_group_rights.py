@@ -47,8 +47,8 @@ def test_records(target: Target, topic: str) -> None:
     data = batch(b"a", times=[START])
     offsets = with_fields(replica_id=-1, isolation_level=0, topics=[(topic, [{"partition_index": 0, "timestamp": -1}])])
     for api, version, asked, where in (
-        ("produce", 9, lambda m: produce_request(m, data, topic, 0, -1), "responses.partition_responses"),
-        ("fetch", 12, lambda m: fetch_request(m, 0, topic=topic), "responses.partitions"),
+        ("produce", 9, produce_request(data, topic, 0, -1), "responses.partition_responses"),
+        ("fetch", 12, fetch_request(0, topic=topic), "responses.partitions"),
         ("list_offsets", 5, offsets, "topics.partitions"),
     ):
         assert told(target, api, version, asked, f"{where}.error_code") == NO_TOPIC

@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,9 +25,7 @@ def produce(
     target: Target, topic: str, data: bytes, partition: int = 0, *, acks: int = -1, version: int = 9, **to: Any
 ) -> dict[str, Any]:
     """The partition's answer."""
-    answer = target.ask(
-        "produce", version, lambda m: produce_request(m, data, topic, partition, acks), **{"broker": 1, **to}
-    )
+    answer = target.ask("produce", version, produce_request(data, topic, partition, acks), **{"broker": 1, **to})
     (part,) = answer["responses"][0]["partition_responses"]
     return dict(part)
 
@@ -36,7 +33,7 @@ def produce(
 def fetch(target: Target, topic: str, offset: int, version: int = 12, **wanted: Any) -> dict[str, Any]:
     """The partition's answer."""
     to = {"broker": wanted.pop("broker", 1)}
-    answer = target.ask("fetch", version, lambda m: fetch_request(m, offset, topic=topic, **wanted), **to)
+    answer = target.ask("fetch", version, fetch_request(offset, topic=topic, **wanted), **to)
     (part,) = answer["responses"][0]["partitions"]
     return dict(part)
 
@@ -125,7 +122,7 @@ def refused_alike(target: Target, topic: str, data: bytes) -> tuple[str, list[in
     """The error, and the places of the records at fault: the same everywhere, in words that tell each broker's time."""
     told = []
     for server in target.servers:
-        answer = server.ask("produce", 9, lambda m: produce_request(m, data, topic, 0, -1), 1, ADMIN)
+        answer = server.ask("produce", 9, produce_request(data, topic, 0, -1), 1, ADMIN)
         (part,) = answer["responses"][0]["partition_responses"]
         words = [re.sub(r"-?\d{9,}", "N", each["batch_index_error_message"]) for each in part["record_errors"]]
         places = [each["batch_index"] for each in part["record_errors"]]
@@ -216,9 +213,7 @@ def test_places_in_a_log(target: Target, name: str) -> None:
 def test_log_append_time(target: Target, name: str) -> None:
     with topic_with(target, name, message_timestamp_type="LogAppendTime"):
         for server in target.servers:
-            answer = server.ask(
-                "produce", 9, lambda m: produce_request(m, batch(b"a", times=[5]), name, 0, -1), 1, "admin"
-            )
+            answer = server.ask("produce", 9, produce_request(batch(b"a", times=[5]), name, 0, -1), 1, "admin")
             assert answer["responses"][0]["partition_responses"][0]["log_append_time"] is not None
 
 
@@ -247,7 +242,7 @@ def test_records_of_a_topic_that_was_deleted_are_gone(target: Target, name: str)
 
 def test_no_fetch_sessions(target: Target, topic: str) -> None:
     with target.differing("no fetch sessions") as real:
-        answer = target.ask("fetch", 12, lambda m: replace(fetch_request(m, 0, topic=topic), session_epoch=0), broker=1)
+        answer = target.ask("fetch", 12, fetch_request(0, topic=topic, session_epoch=0), broker=1)
         assert bool(answer["session_id"]) is real
 
 

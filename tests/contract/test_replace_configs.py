@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Any
-
 import pytest
 
 from tests.contract import verbs
@@ -73,18 +70,8 @@ def test_a_broker(target: Target) -> None:
 
 def test_a_resource_twice_is_never_answered(target: Target, topic: str) -> None:
     """§2: so the console refuses it before sending."""
-
-    def twice(m: ModuleType) -> Any:
-        each = (
-            m.AlterConfigsResource(
-                resource_type=verbs.TOPIC,
-                resource_name=topic,
-                configs=(m.AlterableConfig(name="retention.ms", value=value),),
-            )
-            for value in ("1000", "2000")
-        )
-        return m.AlterConfigsRequest(resources=tuple(each), validate_only=False)
-
+    each = [(verbs.TOPIC, topic, [("retention.ms", value)]) for value in ("1000", "2000")]
+    twice = with_fields(resources=each, validate_only=False)
     for server in target.servers:
         with pytest.raises(NoAnswer):
             server.ask_once("alter_configs", 2, twice, patience=0.5)

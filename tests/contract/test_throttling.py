@@ -47,7 +47,7 @@ def test_a_producer(target: Target, topic: str) -> None:
     data = batch(b"x" * SIZE, times=[START])
 
     def produce(alice: Client) -> Any:
-        return alice.ask("produce", 9, lambda m: produce_request(m, data, topic, 0, -1))
+        return alice.ask("produce", 9, produce_request(data, topic, 0, -1))
 
     with limited(target, topic, "producer_byte_rate"):
         told = waits(target, topic, produce)
@@ -63,7 +63,7 @@ def test_a_consumer(target: Target, kept_topic: str) -> None:
         answers: list[Any] = []
 
         def fetch(alice: Client) -> Any:
-            answers.append(alice.ask("fetch", 12, lambda m: fetch_request(m, 0, topic=topic)))
+            answers.append(alice.ask("fetch", 12, fetch_request(0, topic=topic)))
             return answers[-1]
 
         assert_about_the_same(waits(target, topic, fetch))
@@ -73,9 +73,9 @@ def test_a_consumer(target: Target, kept_topic: str) -> None:
 
 def _write(server: Server, topic: str, data: bytes) -> None:
     client = Client(server.addresses[1], (ALICE, server.users[ALICE]))
-    answer = client.ask("produce", 9, lambda m: produce_request(m, data, topic, 0, 1))
+    answer = client.ask("produce", 9, produce_request(data, topic, 0, 1))
     while answer.responses[0].partition_responses[0].error_code:
-        answer = client.ask("produce", 9, lambda m: produce_request(m, data, topic, 0, 1))
+        answer = client.ask("produce", 9, produce_request(data, topic, 0, 1))
     client.close()
 
 

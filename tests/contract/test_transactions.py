@@ -5,7 +5,6 @@ itself, since producers' ids differ; what is the same for all clusters is compar
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -58,10 +57,7 @@ def stable(server: Server, topic: str, isolation: int = COMMITTED) -> int:
 
 
 def fetched(server: Server, topic: str, offset: int, isolation: int) -> Facts:
-    def build(m: Any) -> Any:
-        return replace(fetch_request(m, offset, topic=topic), isolation_level=isolation)
-
-    answer = server.ask("fetch", 11, build, 1, ADMIN)
+    answer = server.ask("fetch", 11, fetch_request(offset, topic=topic, isolation_level=isolation), 1, ADMIN)
     part = answer["responses"][0]["partitions"][0]
     aborted = part["aborted_transactions"]
     return {

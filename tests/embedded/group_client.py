@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self
 
@@ -12,6 +11,7 @@ from console.embedded.group_coordinator import coordinator_of
 from console.wire.frames import decode_body, split_response
 from console.wire.schemas import response_type
 from tests.embedded.raw_client import RawClient
+from tests.support.kafka_messages import with_fields
 
 JOIN, SYNC = 7, 5
 
@@ -43,16 +43,14 @@ class GroupClient:
         self.raw.request(
             "join_group",
             version,
-            lambda m: m.JoinGroupRequest(
+            with_fields(
                 group_id=self.group,
-                session_timeout=timedelta(seconds=self.session),
-                rebalance_timeout=timedelta(seconds=2 * self.session),
+                session_timeout=self.session,
+                rebalance_timeout=2 * self.session,
                 member_id=self.member_id,
                 group_instance_id=self.instance_id,
                 protocol_type=type_,
-                protocols=tuple(
-                    m.JoinGroupRequestProtocol(name=name, metadata=name.encode()) for name in protocols or ("range",)
-                ),
+                protocols=[{"name": name, "metadata": name.encode()} for name in protocols or ("range",)],
             ),
         )
 
@@ -80,17 +78,14 @@ class GroupClient:
         self.raw.request(
             "sync_group",
             SYNC,
-            lambda m: m.SyncGroupRequest(
+            with_fields(
                 group_id=self.group,
                 generation_id=self.generation,
                 member_id=self.member_id,
                 group_instance_id=self.instance_id,
                 protocol_type="consumer",
                 protocol_name="range",
-                assignments=tuple(
-                    m.SyncGroupRequestAssignment(member_id=member, assignment=data)
-                    for member, data in (assignments or {}).items()
-                ),
+                assignments=[{"member_id": member, "assignment": data} for member, data in (assignments or {}).items()],
             ),
         )
 
@@ -103,7 +98,7 @@ class GroupClient:
         answer = await self.raw.ask(
             "heartbeat",
             4,
-            lambda m: m.HeartbeatRequest(
+            with_fields(
                 group_id=self.group,
                 generation_id=self.generation,
                 member_id=self.member_id,
@@ -116,12 +111,7 @@ class GroupClient:
     async def leave(self) -> tuple[int, list[int]]:
         """The error codes: the request's and its members'."""
         answer = await self.raw.ask(
-            "leave_group",
-            5,
-            lambda m: m.LeaveGroupRequest(
-                group_id=self.group,
-                members=(m.MemberIdentity(member_id=self.member_id, group_instance_id=self.instance_id),),
-            ),
+            "leave_group", 5, with_fields(group_id=self.group, members=[(self.member_id, self.instance_id)])
         )
         return answer.error_code, [member.error_code for member in answer.members]
 
@@ -130,20 +120,16 @@ class GroupClient:
         answer = await self.raw.ask(
             "offset_commit",
             version,
-            lambda m: m.OffsetCommitRequest(
+            with_fields(
                 group_id=self.group,
                 generation_id_or_member_epoch=self.generation if generation is None else generation,
                 member_id=self.member_id,
-                topics=(
-                    m.OffsetCommitRequestTopic(
-                        name=topic,
-                        partitions=(
-                            m.OffsetCommitRequestPartition(
-                                partition_index=0, committed_offset=offset, committed_metadata="m"
-                            ),
-                        ),
-                    ),
-                ),
+                topics=[
+                    {
+                        "name": topic,
+                        "partitions": [{"partition_index": 0, "committed_offset": offset, "committed_metadata": "m"}],
+                    }
+                ],
             ),
         )
         code: int = answer.topics[0].partitions[0].error_code

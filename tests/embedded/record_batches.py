@@ -7,8 +7,8 @@ from typing import Any
 
 from aiokafka.record.default_records import DefaultRecordBatchBuilder  # type: ignore[import-untyped]
 
-from console.wire.fields import for_version
 from tests.embedded.raw_client import RawClient
+from tests.support.kafka_messages import Build, with_fields
 
 NOBODY = (-1, -1, -1)
 START = 1_700_000_000_000
@@ -44,25 +44,16 @@ async def produce(
     client: RawClient, data: bytes, topic: str = "orders", partition: int = 0, *, acks: int = -1, version: int = 9
 ) -> Any:
     """Produce one batch; the partition's answer."""
-    answer = await client.ask("produce", version, lambda m: produce_request(m, data, topic, partition, acks))
+    answer = await client.ask("produce", version, produce_request(data, topic, partition, acks))
     return answer.responses[0].partition_responses[0]
 
 
-def produce_request(m: Any, data: bytes, topic: str, partition: int, acks: int) -> Any:
-    """A request of any version that has names."""
-    from datetime import timedelta
-
-    return m.ProduceRequest(
-        acks=acks,
-        timeout=timedelta(seconds=1),
-        topic_data=(
-            m.TopicProduceData(name=topic, partition_data=(m.PartitionProduceData(index=partition, records=data),)),
-        ),
-    )
+def produce_request(data: bytes, topic: Any, partition: int, acks: int) -> Build:
+    """A request for a topic that is named or, from version 13 on, has an id."""
+    return with_fields(acks=acks, timeout=1, topic_data=[(topic, [(partition, data)])])
 
 
 def fetch_request(
-    m: Any,
     offset: int,
     *,
     wait: float = 0.0,
@@ -70,38 +61,24 @@ def fetch_request(
     most: int = 2**20,
     topic: Any = "orders",
     epoch: int = -1,
-) -> Any:
+    **more: Any,
+) -> Build:
     """A request of version 9 or more for partition 0 of a topic, which is named or, from version 13 on, has an id."""
-    from datetime import timedelta
-
-    named = {"topic": topic} if isinstance(topic, str) else {"topic_id": topic}
-    return for_version(
-        m.FetchRequest,
+    wanted = {"partition": 0, "fetch_offset": offset, "partition_max_bytes": most, "current_leader_epoch": epoch}
+    return with_fields(
         replica_id=-1,
-        max_wait=timedelta(seconds=wait),
+        max_wait=wait,
         min_bytes=min_bytes,
         max_bytes=most,
-        topics=(
-            m.FetchTopic(
-                **named,
-                partitions=(
-                    for_version(
-                        m.FetchPartition,
-                        partition=0,
-                        fetch_offset=offset,
-                        partition_max_bytes=most,
-                        current_leader_epoch=epoch,
-                    ),
-                ),
-            ),
-        ),
-        forgotten_topics_data=(),
+        topics=[(topic, [wanted])],
+        forgotten_topics_data=[],
+        **more,
     )
 
 
 async def fetch(client: RawClient, offset: int, *, version: int = 12, **wanted: Any) -> Any:
     """Fetch from partition 0; the partition's answer."""
-    answer = await client.ask("fetch", version, lambda m: fetch_request(m, offset, **wanted))
+    answer = await client.ask("fetch", version, fetch_request(offset, **wanted))
     return answer.responses[0].partitions[0]
 
 

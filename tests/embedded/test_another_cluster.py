@@ -16,7 +16,7 @@ from console.admin.client import AdminClient
 from console.admin.cluster import describe_cluster
 from console.admin.errors import WrongCluster
 from console.contexts.context import Context
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.faults import Fault, Meanwhile
 from console.embedded.spec import ClusterSpec
 from console.embedded.state import ClusterState
@@ -57,12 +57,7 @@ def swap(state: ClusterState) -> None:
     state.cluster_id = B
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=2, cluster_id=A)) as started:
-        put = partial(put_topic, "orders")
-        started.call(put)
-        yield started
+running = worlds.cluster(ClusterSpec(brokers=2, cluster_id=A), partial(put_topic, "orders"), scope="module")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ import pytest
 from textual.pilot import Pilot
 
 from console.cli import main as cli
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.faults import Cut, Fail
 from console.embedded.scenarios.seed import seed_records
 from console.embedded.spec import ClusterSpec
@@ -67,13 +67,12 @@ ALLOWED = worlds.acl("User:ops", "ALTER", "CLUSTER", CLUSTER_NAME)
 CHANGES_UNCLEAN = of_topic(RISK, UNCLEAN, "true")
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[ThreadedCluster]:
-    spec = ClusterSpec(brokers=2, static_configs={"allow.everyone.if.no.acl.found": "true"})
-    with run_in_thread(spec) as started:
-        for name in ("orders", "others"):
-            started.call(partial(put_topic, name))
-        yield started
+running = worlds.cluster(
+    ClusterSpec(brokers=2, static_configs={"allow.everyone.if.no.acl.found": "true"}),
+    partial(put_topic, "orders"),
+    partial(put_topic, "others"),
+    scope="module",
+)
 
 
 @pytest.fixture

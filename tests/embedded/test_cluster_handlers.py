@@ -11,6 +11,7 @@ from console.embedded.brokers import EmbeddedCluster
 from console.embedded.spec import ClusterSpec
 from console.embedded.tables import Topic
 from tests.embedded.raw_client import RawClient
+from tests.support.kafka_messages import with_fields
 from tests.support.older_brokers import known_release, like
 from tests.support.requests_of_kafka import readable_versions
 
@@ -94,7 +95,7 @@ async def test_a_feature_is_updated_unless_it_is_only_to_be_validated(cluster: E
             assert [(result.error_code, result.error_message) for result in answer.results] == [(0, "NONE")]
             assert ("share.version" in cluster.state.features) is dry
         versions = await client.ask(
-            "api_versions", 4, lambda m: m.ApiVersionsRequest(client_software_name="x", client_software_version="1")
+            "api_versions", 4, with_fields(client_software_name="x", client_software_version="1")
         )
         assert "share.version" not in {feature.name for feature in versions.finalized_features}
         assert versions.finalized_features_epoch == cluster.state.log.end
@@ -167,9 +168,7 @@ async def test_the_names_of_what_has_configs() -> None:
     async with EmbeddedCluster(ClusterSpec(scenario="quiet")) as cluster, RawClient(cluster) as client:
 
         async def names(*types: int) -> tuple[int, list[tuple[int, str]]]:
-            answer = await client.ask(
-                "list_config_resources", 1, lambda m: m.ListConfigResourcesRequest(resource_types=types)
-            )
+            answer = await client.ask("list_config_resources", 1, with_fields(resource_types=types))
             return answer.error_code, [(each.resource_type, each.resource_name) for each in answer.config_resources]
 
         brokers = [(type_, str(broker)) for type_ in (8, 4) for broker in (1, 2, 3)]
@@ -177,7 +176,7 @@ async def test_the_names_of_what_has_configs() -> None:
         assert await names(4, 8, 16, 32) == (0, own + brokers)
         assert await names() == (0, own + brokers + [(2, name) for name in cluster.state.topics])
         assert await names(16, 1) == (35, [])
-        answer = await client.ask("list_config_resources", 0, lambda m: m.ListConfigResourcesRequest())
+        answer = await client.ask("list_config_resources", 0, with_fields())
         assert [each.resource_name for each in answer.config_resources] == ["producers"]
 
 
@@ -212,18 +211,16 @@ async def test_brokers_with_those_that_are_down(cluster: EmbeddedCluster) -> Non
 async def test_the_coordinator_leads_the_groups_partition(cluster: EmbeddedCluster) -> None:
     async with RawClient(cluster) as client:
         answer = await client.ask(
-            "find_coordinator",
-            4,
-            lambda m: m.FindCoordinatorRequest(key_type=0, coordinator_keys=("billing", "my-group")),
+            "find_coordinator", 4, with_fields(key_type=0, coordinator_keys=["billing", "my-group"])
         )
         topic: Topic = cluster.state.topics["__consumer_offsets"]
         assert [found.node_id for found in answer.coordinators] == [topic.partitions[n].leader for n in (9, 12)]
         assert [found.port for found in answer.coordinators] == [
             cluster.addresses[found.node_id][1] for found in answer.coordinators
         ]
-        old = await client.ask("find_coordinator", 3, lambda m: m.FindCoordinatorRequest(key="billing", key_type=0))
+        old = await client.ask("find_coordinator", 3, with_fields(key="billing", key_type=0))
         assert (old.node_id, old.error_message) == (answer.coordinators[0].node_id, "NONE")
-        wrong = await client.ask("find_coordinator", 3, lambda m: m.FindCoordinatorRequest(key="billing", key_type=7))
+        wrong = await client.ask("find_coordinator", 3, with_fields(key="billing", key_type=7))
         assert (wrong.error_code, wrong.node_id, wrong.port) == (42, -1, -1)
         assert wrong.error_message.startswith("This most likely occurs because of a request being malformed")
 
@@ -257,7 +254,7 @@ async def test_topics_by_name_and_by_id(cluster: EmbeddedCluster) -> None:
 @pytest.mark.parametrize(("versions", "quorum_there"), [("2.8", False), ("3.9", True), ("4.4", True)])
 async def test_what_a_release_advertises_is_in_its_bounds(versions: str, quorum_there: bool) -> None:
     async with EmbeddedCluster(like(versions, proposals=False)) as cluster, RawClient(cluster) as client:
-        answer = await client.ask("api_versions", 0, lambda m: m.ApiVersionsRequest())
+        answer = await client.ask("api_versions", 0, with_fields())
         told = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
         assert {3, 10, 18, 60} <= set(told)
         assert (55 in told) is quorum_there

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -18,6 +16,7 @@ from console.wire.proposals import kip133_configs as kip133
 from tests.embedded.proposals_client import Rights, ask
 from tests.embedded.raw_client import RawClient
 from tests.embedded.test_configs_describe import Brokers, address, describe, told
+from tests.support.kafka_messages import with_fields
 
 T = topic_resource("t")
 Ops = Sequence[tuple[str, codes.AlterOp, str | None]]
@@ -32,20 +31,9 @@ async def alter(
 
 
 async def altered(client: RawClient, *wanted: tuple[ConfigResource, Ops], validate_only: bool = False) -> Told:
-    def build(kio: ModuleType) -> Any:
-        return kio.IncrementalAlterConfigsRequest(
-            resources=tuple(
-                kio.AlterConfigsResource(
-                    resource_type=resource.type,
-                    resource_name=resource.name,
-                    configs=tuple(kio.AlterableConfig(name=k, config_operation=op, value=v) for k, op, v in ops),
-                )
-                for resource, ops in wanted
-            ),
-            validate_only=validate_only,
-        )
-
-    response = await client.ask("incremental_alter_configs", 1, build)
+    resources = [(resource.type, resource.name, ops) for resource, ops in wanted]
+    asked = with_fields(resources=resources, validate_only=validate_only)
+    response = await client.ask("incremental_alter_configs", 1, asked)
     told = {
         (each.resource_type, each.resource_name): (each.error_code, each.error_message) for each in response.responses
     }
@@ -56,21 +44,9 @@ async def altered(client: RawClient, *wanted: tuple[ConfigResource, Ops], valida
 async def replace(
     cluster: EmbeddedCluster, *wanted: tuple[ConfigResource, dict[str, str | None]], broker: int = 1
 ) -> Told:
-    def build(kio: ModuleType) -> Any:
-        return kio.AlterConfigsRequest(
-            resources=tuple(
-                kio.AlterConfigsResource(
-                    resource_type=resource.type,
-                    resource_name=resource.name,
-                    configs=tuple(kio.AlterableConfig(name=k, value=v) for k, v in configs.items()),
-                )
-                for resource, configs in wanted
-            ),
-            validate_only=False,
-        )
-
+    resources = [(resource.type, resource.name, [*configs.items()]) for resource, configs in wanted]
     async with RawClient(address(cluster, broker)) as client:
-        response = await client.ask("alter_configs", 2, build)
+        response = await client.ask("alter_configs", 2, with_fields(resources=resources, validate_only=False))
     return [(each.error_code, each.error_message) for each in response.responses]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -14,9 +13,9 @@ from console.embedded.replicas import new_topic
 from console.embedded.spec import RELEASE_NAMES, ClusterSpec
 from console.model.codes import BROKER, BROKER_LOGGER, GROUP, TOPIC, ResourceType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
-from console.wire.fields import for_version
 from tests.embedded.proposals_client import Rights, WatchedClock
 from tests.embedded.raw_client import RawClient
+from tests.support.kafka_messages import with_fields
 
 T = topic_resource("t")
 KEYS = ("retention.ms", "cleanup.policy", "segment.ms")
@@ -39,19 +38,10 @@ async def describe(
     synonyms: bool = True,
     documentation: bool = False,
 ) -> list[Any]:
-    def build(kio: ModuleType) -> Any:
-        return for_version(
-            kio.DescribeConfigsRequest,
-            resources=tuple(
-                kio.DescribeConfigsResource(resource_type=each.type, resource_name=each.name, configuration_keys=keys)
-                for each in resources
-            ),
-            include_synonyms=synonyms,
-            include_documentation=documentation,
-        )
-
+    asked = [(each.type, each.name, keys) for each in resources]
+    request = with_fields(resources=asked, include_synonyms=synonyms, include_documentation=documentation)
     async with RawClient(address(cluster, broker)) as client:
-        return list((await client.ask("describe_configs", version, build)).results)
+        return list((await client.ask("describe_configs", version, request)).results)
 
 
 def told(result: Any) -> dict[str, tuple[str | None, int]]:

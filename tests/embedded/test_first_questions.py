@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,19 +11,15 @@ from console.cli import main as cli
 from console.cli.demo import context_of
 from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.scenarios.incident import BEHIND, LOADED
 from console.embedded.spec import ClusterSpec, clusters_of
 from console.session.session import Session
 from console.tui.app import Console
 from screenshots.take import NO_TICKS, seen, shown
+from tests.support import worlds
 
-
-@pytest.fixture(scope="module")
-def demo() -> Iterator[ThreadedCluster]:
-    (spec,) = clusters_of("incident", ClusterSpec()).values()
-    with run_in_thread(spec) as running:
-        yield running
+demo = worlds.cluster(clusters_of("incident", ClusterSpec())["incident"], scope="module")
 
 
 def asked(demo: ThreadedCluster, statement: str, capsys: pytest.CaptureFixture[str]) -> list[str]:

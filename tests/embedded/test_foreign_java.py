@@ -12,7 +12,7 @@ from console.embedded.spec import RELEASE_NAMES, ClusterSpec
 from tests.support.kafka_commands import ACLS, CONFIGS, TOPICS, KafkaCommands, Ran
 from tests.support.kafka_jars import KAFKA_4_3, jars, java
 from tests.support.patience import PATIENCE
-from tests.support.real_clusters import running
+from tests.support.real_clusters import lent
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -25,9 +25,7 @@ RECORDS = 50
 Run = Callable[..., str]
 
 
-@pytest.fixture(scope="module")
-def commands() -> Iterator[KafkaCommands]:
-    yield from running(KafkaCommands)
+commands = lent(KafkaCommands)
 
 
 @pytest.fixture(params=RELEASE_NAMES, scope="module")

@@ -19,6 +19,7 @@ from console.embedded.spec import ClusterSpec, release
 from console.wire.frames import is_flexible
 from console.wire.schemas import messages
 from tests.embedded.raw_client import RawClient, framed, header
+from tests.support.kafka_messages import with_fields
 from tests.wire.samples import sample, written
 
 
@@ -107,7 +108,7 @@ def test_the_others_live_on() -> None:
                     data = framed(frame)
                     client.send(data[: max(len(data) - cut, 1)])
                     client.writer.write_eof()
-            assert await other.ask("metadata", 1, lambda m: m.MetadataRequest(topics=()))
+            assert await other.ask("metadata", 1, with_fields(topics=[]))
 
     with asyncio.Runner() as runner:
         cluster = EmbeddedCluster()

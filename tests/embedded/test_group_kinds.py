@@ -16,6 +16,7 @@ from console.embedded.scenarios.quiet import GROUPS
 from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec
 from console.model.cluster import StreamsTasks, Subtopology
+from console.wire.fields import Asked, payload
 from tests.support import worlds
 from tests.support.lags import group_lag
 
@@ -92,9 +93,9 @@ async def test_many_groups_are_few_requests_and_none_is_without_bounds(cluster: 
     asked: dict[str, int] = {}
 
     def watched(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        async def watching(api: str, build: Callable[[ModuleType], Any], **options: Any) -> Any:
+        async def watching(api: str, fields: Asked, **options: Any) -> Any:
             def counted(kio: ModuleType) -> Any:
-                request = build(kio)
+                request = payload(kio, api, fields)
                 asked[api] = asked.get(api, 0) + 1
                 largest[api] = max(largest.get(api, 0), _items(api, request))
                 return request

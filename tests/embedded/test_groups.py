@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
-from typing import Any
 
 import pytest
 
@@ -15,6 +14,7 @@ from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
 from tests.embedded.group_client import GroupClient
 from tests.embedded.raw_client import RawClient
+from tests.support.kafka_messages import with_fields
 from tests.support.manual_clock import ManualClock
 
 NO_DELAY = {"group.initial.rebalance.delay.ms": "0"}
@@ -156,7 +156,7 @@ async def _once(cluster: EmbeddedCluster, holds: Callable[[], bool]) -> None:
     """Wait until something holds, while other requests come and go."""
     async with RawClient(cluster) as other:
         while not holds():
-            await other.ask("heartbeat", 4, lambda m: m.HeartbeatRequest(group_id="x", generation_id=0, member_id=""))
+            await other.ask("heartbeat", 4, with_fields(group_id="x", generation_id=0, member_id=""))
 
 
 async def test_a_group_that_nobody_came_to_never_was(cluster: EmbeddedCluster, clock: ManualClock) -> None:
@@ -254,21 +254,10 @@ async def test_another_broker_is_not_the_coordinator(cluster: EmbeddedCluster) -
 
 async def offsets(client: GroupClient, version: int = 8, topics: tuple[str, ...] | None = None) -> dict[str, int]:
     """What the group committed for partition 0 of its topics."""
-
-    def build(m: Any) -> Any:
-        if version < 8:
-            asked = None if topics is None else tuple(_topic(m.OffsetFetchRequestTopic, name) for name in topics)
-            return m.OffsetFetchRequest(group_id=client.group, topics=asked)
-        asked = None if topics is None else tuple(_topic(m.OffsetFetchRequestTopics, name) for name in topics)
-        return m.OffsetFetchRequest(groups=(m.OffsetFetchRequestGroup(group_id=client.group, topics=asked),))
-
-    answer = await client.raw.ask("offset_fetch", version, build)
+    wanted = {"group_id": client.group, "topics": None if topics is None else [(name, [0]) for name in topics]}
+    answer = await client.raw.ask("offset_fetch", version, with_fields(**wanted, groups=[wanted]))
     told = answer.topics if version < 8 else answer.groups[0].topics
     return {topic.name: topic.partitions[0].committed_offset for topic in told}
-
-
-def _topic(of: Any, name: str) -> Any:
-    return of(name=name, partition_indexes=(0,))
 
 
 async def test_offsets_are_kept_until_their_topic_goes(cluster: EmbeddedCluster) -> None:
@@ -294,28 +283,17 @@ async def test_offsets_by_topic_id(cluster: EmbeddedCluster) -> None:
         committed = await client.raw.ask(
             "offset_commit",
             10,
-            lambda m: m.OffsetCommitRequest(
+            with_fields(
                 group_id="g",
                 member_id="",
-                topics=tuple(
-                    m.OffsetCommitRequestTopic(
-                        topic_id=each,
-                        partitions=(
-                            m.OffsetCommitRequestPartition(
-                                partition_index=0, committed_offset=7, committed_metadata=None
-                            ),
-                        ),
-                    )
+                topics=[
+                    (each, [{"partition_index": 0, "committed_offset": 7, "committed_metadata": None}])
                     for each in (topic_id, type(topic_id)(int=9))
-                ),
+                ],
             ),
         )
         assert [topic.partitions[0].error_code for topic in committed.topics] == [0, 100]
-        told = await client.raw.ask(
-            "offset_fetch",
-            10,
-            lambda m: m.OffsetFetchRequest(groups=(m.OffsetFetchRequestGroup(group_id="g", topics=None),)),
-        )
+        told = await client.raw.ask("offset_fetch", 10, with_fields(groups=[{"group_id": "g", "topics": None}]))
         (topic,) = told.groups[0].topics
         assert (topic.topic_id, topic.partitions[0].committed_offset) == (topic_id, 7)
 
@@ -323,16 +301,14 @@ async def test_offsets_by_topic_id(cluster: EmbeddedCluster) -> None:
 async def test_groups_are_listed_and_described_by_their_coordinator(cluster: EmbeddedCluster) -> None:
     async with GroupClient(cluster) as client:
         await alone(client)
-        listed = await client.raw.ask("list_groups", 5, lambda m: m.ListGroupsRequest())
+        listed = await client.raw.ask("list_groups", 5, with_fields())
         assert [(g.group_id, g.group_state, g.group_type, g.protocol_type) for g in listed.groups] == [
             ("g", "Stable", "classic", "consumer")
         ]
-        empty = await client.raw.ask("list_groups", 5, lambda m: m.ListGroupsRequest(states_filter=("empty",)))
+        empty = await client.raw.ask("list_groups", 5, with_fields(states_filter=["empty"]))
         assert empty.groups == ()
         described = await client.raw.ask(
-            "describe_groups",
-            6,
-            lambda m: m.DescribeGroupsRequest(groups=("g", "none"), include_authorized_operations=True),
+            "describe_groups", 6, with_fields(groups=["g", "none"], include_authorized_operations=True)
         )
         found, missing = described.groups
         if found.group_id != "g":
@@ -347,9 +323,7 @@ async def test_groups_are_listed_and_described_by_their_coordinator(cluster: Emb
         else:
             assert missing.error_code == 16
         newer = await client.raw.ask(
-            "consumer_group_describe",
-            1,
-            lambda m: m.ConsumerGroupDescribeRequest(group_ids=("g",), include_authorized_operations=False),
+            "consumer_group_describe", 1, with_fields(group_ids=["g"], include_authorized_operations=False)
         )
         assert (newer.groups[0].error_code, newer.groups[0].error_message) == (
             69,
@@ -358,7 +332,7 @@ async def test_groups_are_listed_and_described_by_their_coordinator(cluster: Emb
 
 
 async def delete(client: GroupClient) -> int:
-    answer = await client.raw.ask("delete_groups", 2, lambda m: m.DeleteGroupsRequest(groups_names=(client.group,)))
+    answer = await client.raw.ask("delete_groups", 2, with_fields(groups_names=[client.group]))
     code: int = answer.results[0].error_code
     return code
 
@@ -376,18 +350,7 @@ async def test_an_empty_group_can_be_deleted(cluster: EmbeddedCluster) -> None:
 
 async def test_offsets_of_topics_that_nobody_reads_can_be_deleted(cluster: EmbeddedCluster) -> None:
     async def delete_offset() -> tuple[int, int]:
-        answer = await client.raw.ask(
-            "offset_delete",
-            0,
-            lambda m: m.OffsetDeleteRequest(
-                group_id="g",
-                topics=(
-                    m.OffsetDeleteRequestTopic(
-                        name="orders", partitions=(m.OffsetDeleteRequestPartition(partition_index=0),)
-                    ),
-                ),
-            ),
-        )
+        answer = await client.raw.ask("offset_delete", 0, with_fields(group_id="g", topics=[("orders", [0])]))
         return answer.error_code, answer.topics[0].partitions[0].error_code if answer.topics else -1
 
     async with GroupClient(cluster) as client:

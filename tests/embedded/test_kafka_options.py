@@ -6,28 +6,26 @@ import asyncio
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
 from console.cli import main as cli
-from console.embedded.brokers import ThreadedCluster, run_in_thread
-from console.embedded.replicas import new_topic, striped
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from tests.support import worlds
 
 Kac = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    """Two brokers, a topic of two partitions with ten records in the first, and a group at its offset 3."""
-    with run_in_thread(ClusterSpec(brokers=2)) as running:
-        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2], 2, 1), [1, 2])))
-        asyncio.run(consume(running.bootstrap))
-        yield running
+cluster = worlds.cluster(
+    ClusterSpec(brokers=2),
+    worlds.topic("orders", 2, brokers=(1, 2)),
+    after=lambda cluster: asyncio.run(consume(cluster.bootstrap)),
+)
+"""Two brokers, a topic of two partitions with ten records in the first, and a group at its offset 3."""
 
 
 async def consume(bootstrap: str) -> None:

@@ -6,26 +6,24 @@ import asyncio
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
-from console.embedded.brokers import ThreadedCluster, run_in_thread
-from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from tests.support import worlds
 
 Kac = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ThreadedCluster]:
-    """A group 7 records behind, and one that has read everything."""
-    with run_in_thread(ClusterSpec(brokers=1)) as running:
-        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1], 2, 1), [1])))
-        asyncio.run(consume(running.bootstrap, {"behind": 3, "caught-up": 10}))
-        yield running
+cluster = worlds.cluster(
+    ClusterSpec(brokers=1),
+    worlds.topic("orders", 2, brokers=[1]),
+    after=lambda cluster: asyncio.run(consume(cluster.bootstrap, {"behind": 3, "caught-up": 10})),
+    scope="module",
+)
+"""A group 7 records behind, and one that has read everything."""
 
 
 async def consume(bootstrap: str, committed: dict[str, int]) -> None:

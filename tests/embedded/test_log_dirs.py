@@ -16,16 +16,13 @@ from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
 from tests.embedded.proposals_client import Rights
 from tests.embedded.raw_client import RawClient
+from tests.support.kafka_messages import with_fields
 
 ALIVE = (1, 2, 3)
 
 
 def directories(topics: Mapping[str, Sequence[int]] | None) -> Any:
-    return lambda m: m.DescribeLogDirsRequest(
-        topics=None
-        if topics is None
-        else tuple(m.DescribableLogDirTopic(topic=name, partitions=tuple(parts)) for name, parts in topics.items())
-    )
+    return with_fields(topics=None if topics is None else [*topics.items()])
 
 
 def shown(result: Any) -> dict[str, list[tuple[int, int]]]:
@@ -89,7 +86,7 @@ async def test_others_are_served_while_300_000_replicas_are_told() -> None:
         client.request("describe_log_dirs", 4, directories(None))
         large = asyncio.ensure_future(client.frame())
         for _ in range(3):
-            assert await other.ask("metadata", 1, lambda m: m.MetadataRequest(topics=()))
+            assert await other.ask("metadata", 1, with_fields(topics=[]))
             assert not large.done()
         assert len(await large) > 300_000 * 22
         name = next(iter(cluster.state.topics))

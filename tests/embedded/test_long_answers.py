@@ -19,6 +19,7 @@ from console.wire.frames import decode_body, encode_body
 from console.wire.schemas import response_type
 from tests.embedded.raw_client import RawClient
 from tests.support.acl_filters import EVERY_ACL
+from tests.support.kafka_messages import with_fields
 
 names = st.none() | st.text(st.characters(codec="utf-8"), max_size=8) | st.just("x" * 200)
 entities = st.one_of(
@@ -59,16 +60,12 @@ def many(monkeypatch: pytest.MonkeyPatch) -> int:
     return large.QUOTA_ENTITIES
 
 
-def all_quotas(m: Any) -> Any:
-    return m.DescribeClientQuotasRequest(components=(), strict=False)
-
-
-def all_acls(m: Any) -> Any:
-    return m.DescribeAclsRequest(**EVERY_ACL)
+ALL_QUOTAS = with_fields(components=[], strict=False)
+ALL_ACLS = with_fields(**EVERY_ACL)
 
 
 @pytest.mark.parametrize(
-    ("api", "version", "build"), [("describe_client_quotas", 1, all_quotas), ("describe_acls", 3, all_acls)]
+    ("api", "version", "build"), [("describe_client_quotas", 1, ALL_QUOTAS), ("describe_acls", 3, ALL_ACLS)]
 )
 async def test_others_are_answered_meanwhile(many: int, api: str, version: int, build: Any) -> None:
     async with (
@@ -80,7 +77,7 @@ async def test_others_are_answered_meanwhile(many: int, api: str, version: int, 
         answer = asyncio.ensure_future(client.frame())
         answered = 0
         while not answer.done():
-            await other.ask("list_groups", 4, lambda m: m.ListGroupsRequest(states_filter=()))
+            await other.ask("list_groups", 4, with_fields(states_filter=[]))
             answered += 1
         assert answered > 3
         told = decode_body(response_type(api, version), (await answer)[5:])
@@ -107,7 +104,7 @@ async def test_what_changes_meanwhile_harms_nobody(many: int) -> None:
         EmbeddedCluster(ClusterSpec(scenario="large")) as cluster,
         RawClient(cluster, client_id="long") as client,
     ):
-        client.request("describe_client_quotas", 1, all_quotas)
+        client.request("describe_client_quotas", 1, ALL_QUOTAS)
         answer = asyncio.ensure_future(client.frame())
         number = 0
         while not answer.done():

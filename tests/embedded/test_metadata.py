@@ -10,6 +10,7 @@ from console.embedded.brokers import EmbeddedCluster
 from console.embedded.scenarios import large
 from console.embedded.spec import ClusterSpec
 from tests.embedded.raw_client import RawClient
+from tests.support.kafka_messages import with_fields
 
 
 @pytest.mark.parametrize("version", range(14))
@@ -45,7 +46,7 @@ async def test_the_large_cluster_has_what_it_says(monkeypatch: pytest.MonkeyPatc
         assert len(state.quotas) == large.QUOTA_ENTITIES + 2
         assert len(state.acls) == large.ACLS
         everything = await client.ask(
-            "metadata", 12, lambda m: m.MetadataRequest(topics=None, include_topic_authorized_operations=False)
+            "metadata", 12, with_fields(topics=None, include_topic_authorized_operations=False)
         )
         assert len(everything.topics) == len({topic.name for topic in everything.topics}) == large.TOPICS + 1
         assert all(len(topic.partitions) == 3 for topic in everything.topics if not topic.is_internal)

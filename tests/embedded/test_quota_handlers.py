@@ -11,6 +11,7 @@ from console.embedded.brokers import EmbeddedCluster
 from console.embedded.java import sized_hash_order
 from console.model.quota import CLIENT_ID, USER, QuotaEntity
 from tests.embedded.raw_client import RawClient
+from tests.support.kafka_messages import with_fields
 
 RATE, PERCENTAGE = "producer_byte_rate", "request_percentage"
 Entry = tuple[Mapping[str, str | None], Mapping[str, float | None]]
@@ -33,16 +34,11 @@ def test_brokers_go_through_names_in_an_order_of_their_own(names: tuple[str, ...
 
 
 def altered(entries: Iterable[Entry], *, dry: bool = False) -> Any:
-    return lambda m: m.AlterClientQuotasRequest(
-        entries=tuple(
-            m.EntryData(
-                entity=tuple(m.EntityData(entity_type=type_, entity_name=name) for type_, name in entity.items()),
-                ops=tuple(m.OpData(key=key, value=value or 0.0, remove=value is None) for key, value in values.items()),
-            )
-            for entity, values in entries
-        ),
-        validate_only=dry,
-    )
+    rows = [
+        ([*entity.items()], [(key, value or 0.0, value is None) for key, value in values.items()])
+        for entity, values in entries
+    ]
+    return with_fields(entries=rows, validate_only=dry)
 
 
 async def test_what_stays_as_it_is_counts_for_nothing(cluster: EmbeddedCluster) -> None:

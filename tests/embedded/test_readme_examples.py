@@ -8,13 +8,13 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec, clusters_of
+from tests.support import worlds
 from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,11 +55,7 @@ def examples(page: str) -> list[str]:
     return [each for each in found if each.split()[1] not in ELSEWHERE and not each.startswith("source")]
 
 
-@pytest.fixture(scope="module")
-def demo() -> Iterator[ThreadedCluster]:
-    (spec,) = clusters_of("incident", ClusterSpec()).values()
-    with run_in_thread(spec) as made:
-        yield made
+demo = worlds.cluster(clusters_of("incident", ClusterSpec())["incident"], scope="module")
 
 
 @pytest.mark.parametrize("line", dict.fromkeys(line for page in PAGES for line in examples(page)))

@@ -15,6 +15,7 @@ from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
 from tests.embedded import record_batches
 from tests.embedded.raw_client import RawClient, framed
+from tests.support.kafka_messages import with_fields
 from tests.support.manual_clock import ManualClock
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -69,13 +70,8 @@ async def test_what_is_produced_is_fetched_with_its_offset(client: RawClient, ve
 async def test_topics_by_id(cluster: EmbeddedCluster, client: RawClient, clock: ManualClock) -> None:
     topic_id = cluster.state.topics["orders"].id
 
-    def build(m: Any) -> Any:
-        part = m.PartitionProduceData(index=0, records=record_batches.batch(b"a", times=[now(clock)]))
-        request = record_batches.produce_request(_named(m), b"", "orders", 0, -1)
-        topic = m.TopicProduceData(topic_id=topic_id, partition_data=(part,))
-        return m.ProduceRequest(acks=-1, timeout=request.timeout, topic_data=(topic,))
-
-    answer = await client.ask("produce", 13, build)
+    data = record_batches.batch(b"a", times=[now(clock)])
+    answer = await client.ask("produce", 13, record_batches.produce_request(data, topic_id, 0, -1))
     assert (answer.responses[0].topic_id, answer.responses[0].partition_responses[0].error_code) == (topic_id, 0)
     for version in range(TOPIC_ID_FROM, 19):
         assert record_batches.values(
@@ -83,12 +79,6 @@ async def test_topics_by_id(cluster: EmbeddedCluster, client: RawClient, clock: 
         ) == [b"a"]
     unknown = await record_batches.fetch(client, 0, version=18, topic=type(topic_id)(int=5))
     assert unknown.error_code == 100
-
-
-def _named(_m: Any) -> Any:
-    from console.wire.schemas import request_module
-
-    return request_module("produce", 12)
 
 
 async def test_a_batch_that_changed_on_its_way_is_refused(client: RawClient) -> None:
@@ -126,13 +116,13 @@ async def test_a_compacted_topic_takes_no_records_without_a_key(cluster: Embedde
 async def test_who_does_not_lead_says_who_does(cluster: EmbeddedCluster) -> None:
     async with RawClient(cluster, broker=2) as other:
         answer = await other.ask(
-            "produce", 12, lambda m: record_batches.produce_request(m, record_batches.batch(b"a"), "orders", 0, -1)
+            "produce", 12, record_batches.produce_request(record_batches.batch(b"a"), "orders", 0, -1)
         )
         (part,) = answer.responses[0].partition_responses
         assert (part.error_code, part.current_leader.leader_id) == (6, 1)
         assert [(node.node_id, node.port) for node in answer.node_endpoints] == [(1, cluster.addresses[1][1])]
         topic_id = cluster.state.topics["orders"].id
-        answer = await other.ask("fetch", 17, lambda m: record_batches.fetch_request(m, 0, topic=topic_id))
+        answer = await other.ask("fetch", 17, record_batches.fetch_request(0, topic=topic_id))
         (part,) = answer.responses[0].partitions
         assert (part.error_code, part.current_leader.leader_id, len(answer.node_endpoints)) == (6, 1, 1)
         assert (await record_batches.produce(other, record_batches.batch(b"a"), "nothing")).error_code == 3
@@ -150,13 +140,9 @@ async def test_an_old_leader_epoch_is_fenced(cluster: EmbeddedCluster, client: R
 
 
 async def test_nobody_waits_for_acks_of_0(cluster: EmbeddedCluster, client: RawClient) -> None:
-    client.request(
-        "produce", 9, lambda m: record_batches.produce_request(m, record_batches.batch(b"a"), "orders", 0, 0)
-    )
+    client.request("produce", 9, record_batches.produce_request(record_batches.batch(b"a"), "orders", 0, 0))
     assert (await record_batches.fetch(client, 0)).high_watermark == 1
-    client.request(
-        "produce", 9, lambda m: record_batches.produce_request(m, record_batches.batch(b"a"), "nothing", 0, 0)
-    )
+    client.request("produce", 9, record_batches.produce_request(record_batches.batch(b"a"), "nothing", 0, 0))
     assert await client.rest() == b""
 
 
@@ -174,13 +160,13 @@ async def test_a_repeated_batch_is_known_and_a_gap_is_not(client: RawClient) -> 
 async def test_a_fetch_waits_for_records_and_no_longer(
     cluster: EmbeddedCluster, client: RawClient, clock: ManualClock
 ) -> None:
-    client.request("fetch", 12, lambda m: record_batches.fetch_request(m, 0, wait=30, min_bytes=1))
+    client.request("fetch", 12, record_batches.fetch_request(0, wait=30, min_bytes=1))
     await clock.asleep()
     async with RawClient(cluster) as writer:
         await record_batches.produce(writer, record_batches.batch(b"a", times=[now(clock)]))
         assert (await record_batches.fetch(writer, 0)).high_watermark == 1
     assert b"\x00\x00\x00\x01" in await client.frame()
-    client.request("fetch", 12, lambda m: record_batches.fetch_request(m, 1, wait=30, min_bytes=1))
+    client.request("fetch", 12, record_batches.fetch_request(1, wait=30, min_bytes=1))
     await clock.asleep()
     clock.advance(31)
     assert await client.frame()
@@ -189,7 +175,7 @@ async def test_a_fetch_waits_for_records_and_no_longer(
 async def test_a_fetch_that_waits_hears_of_another_leader(
     cluster: EmbeddedCluster, client: RawClient, clock: ManualClock
 ) -> None:
-    client.request("fetch", 12, lambda m: record_batches.fetch_request(m, 0, wait=30))
+    client.request("fetch", 12, record_batches.fetch_request(0, wait=30))
     await clock.asleep()
     topic = cluster.state.topics["orders"]
     moved = topic.partitions[0]._replace(leader=2, leader_epoch=5)
@@ -210,9 +196,7 @@ async def test_offsets_out_of_range(client: RawClient) -> None:
 
 
 async def test_an_incremental_fetch_session_is_not_known(client: RawClient) -> None:
-    answer = await client.ask(
-        "fetch", 12, lambda m: replace(record_batches.fetch_request(m, 0), session_id=4, session_epoch=2)
-    )
+    answer = await client.ask("fetch", 12, record_batches.fetch_request(0, session_id=4, session_epoch=2))
     assert (answer.error_code, answer.session_id) == (70, 0)
 
 
@@ -220,14 +204,10 @@ async def offset_at(client: RawClient, timestamp: int, version: int = 8) -> tupl
     answer = await client.ask(
         "list_offsets",
         version,
-        lambda m: m.ListOffsetsRequest(
+        with_fields(
             replica_id=-1,
             isolation_level=0,
-            topics=(
-                m.ListOffsetsTopic(
-                    name="orders", partitions=(m.ListOffsetsPartition(partition_index=0, timestamp=timestamp),)
-                ),
-            ),
+            topics=[{"name": "orders", "partitions": [{"partition_index": 0, "timestamp": timestamp}]}],
         ),
     )
     part = answer.topics[0].partitions[0]
@@ -305,15 +285,7 @@ async def test_a_deleted_topic_takes_its_records_along(cluster: EmbeddedCluster,
 
 async def end_of_epoch(client: RawClient, epoch: int) -> tuple[int, int]:
     answer = await client.ask(
-        "offset_for_leader_epoch",
-        4,
-        lambda m: m.OffsetForLeaderEpochRequest(
-            topics=(
-                m.OffsetForLeaderTopic(
-                    topic="orders", partitions=(m.OffsetForLeaderPartition(partition=0, leader_epoch=epoch),)
-                ),
-            )
-        ),
+        "offset_for_leader_epoch", 4, with_fields(topics=[("orders", [{"partition": 0, "leader_epoch": epoch}])])
     )
     part = answer.topics[0].partitions[0]
     return part.leader_epoch, part.end_offset
@@ -331,15 +303,9 @@ async def test_where_leader_epochs_ended(cluster: EmbeddedCluster, client: RawCl
 
 
 async def test_producer_ids(cluster: EmbeddedCluster, client: RawClient) -> None:
-    from datetime import timedelta
-
     async def ask(transactional_id: str | None) -> Any:
         return await client.ask(
-            "init_producer_id",
-            4,
-            lambda m: m.InitProducerIdRequest(
-                transactional_id=transactional_id, transaction_timeout=timedelta(seconds=1)
-            ),
+            "init_producer_id", 4, with_fields(transactional_id=transactional_id, transaction_timeout=1)
         )
 
     first, second = await ask(None), await ask(None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from typing import Any
 
 import pytest
 
@@ -16,37 +15,22 @@ from console.model.acl import Acl
 from tests.embedded.raw_client import RawClient
 from tests.support import worlds
 from tests.support.acl_filters import EVERY_ACL
+from tests.support.kafka_messages import Build, with_fields
 
 
 def binding(name: str, principal: str = "User:a") -> Acl:
     return worlds.acl(principal, "READ", "TOPIC", name)
 
 
-def everything(m: Any) -> Any:
-    return m.DescribeAclsRequest(**EVERY_ACL)
+EVERYTHING = with_fields(**EVERY_ACL)
 
 
-def created(*names: str) -> Any:
-    return lambda m: m.CreateAclsRequest(
-        creations=tuple(
-            m.AclCreation(
-                resource_type=2,
-                resource_name=name,
-                resource_pattern_type=3,
-                principal="User:a",
-                host="*",
-                operation=3,
-                permission_type=3,
-            )
-            for name in names
-        )
-    )
+def created(*names: str) -> Build:
+    return with_fields(creations=[*map(binding, names)])
 
 
-def deleted(*principals: str) -> Any:
-    return lambda m: m.DeleteAclsRequest(
-        filters=tuple(m.DeleteAclsFilter(**{**EVERY_ACL, "principal_filter": principal}) for principal in principals)
-    )
+def deleted(*principals: str) -> Build:
+    return with_fields(filters=[{**EVERY_ACL, "principal_filter": principal} for principal in principals])
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -55,7 +39,7 @@ async def test_acls_grouped_by_what_they_are_on(cluster: EmbeddedCluster, versio
         for principal in ("User:a", "User:b"):
             cluster.state.add_acl(binding(name, principal))
     async with RawClient(cluster) as client:
-        answer = await client.ask("describe_acls", version, everything)
+        answer = await client.ask("describe_acls", version, EVERYTHING)
     assert (answer.error_code, answer.error_message) == (0, "")
     assert {on.resource_name: {acl.principal for acl in on.acls} for on in answer.resources} == {
         "one": {"User:a", "User:b"},
@@ -65,7 +49,7 @@ async def test_acls_grouped_by_what_they_are_on(cluster: EmbeddedCluster, versio
 
 async def test_without_an_authorizer_there_are_no_acls() -> None:
     async with EmbeddedCluster(ClusterSpec(brokers=1, authorizer=False)) as cluster, RawClient(cluster) as client:
-        told = await client.ask("describe_acls", 2, everything)
+        told = await client.ask("describe_acls", 2, EVERYTHING)
         assert (told.error_code, told.error_message) == (54, "No Authorizer is configured on the broker")
         told = await client.ask("create_acls", 2, created("a", "b"))
         disabled = (54, "No Authorizer is configured.")
@@ -95,17 +79,10 @@ async def test_a_controller_takes_so_many_acls_in_one_change(versions: str) -> N
         assert len(cluster.state.acls) == len(names)
 
 
-def altered(*upsertions: tuple[str, int], deletions: tuple[tuple[str, int], ...] = ()) -> Any:
+def altered(*upsertions: tuple[str, int], deletions: tuple[tuple[str, int], ...] = ()) -> Build:
     salted = {1: hashlib.pbkdf2_hmac("sha256", b"pw", b"salt", 4096), 2: b"x" * 64}
-    return lambda m: m.AlterUserScramCredentialsRequest(
-        deletions=tuple(m.ScramCredentialDeletion(name=user, mechanism=mechanism) for user, mechanism in deletions),
-        upsertions=tuple(
-            m.ScramCredentialUpsertion(
-                name=user, mechanism=mechanism, iterations=4096, salt=b"salt", salted_password=salted[mechanism]
-            )
-            for user, mechanism in upsertions
-        ),
-    )
+    rows = [(user, mechanism, 4096, b"salt", salted[mechanism]) for user, mechanism in upsertions]
+    return with_fields(deletions=deletions, upsertions=rows)
 
 
 async def test_a_credential_is_that_of_the_password(cluster: EmbeddedCluster) -> None:
@@ -136,12 +113,10 @@ async def test_credentials_need_a_metadata_version(cluster: EmbeddedCluster) -> 
 async def test_all_credentials_are_never_told_to_who_may_not_know() -> None:
     spec = ClusterSpec(brokers=1, super_users=frozenset())
     async with EmbeddedCluster(spec) as cluster, RawClient(cluster) as client, RawClient(cluster) as other:
-        client.request(
-            "describe_user_scram_credentials", 0, lambda m: m.DescribeUserScramCredentialsRequest(users=None)
-        )
-        await other.ask("list_groups", 4, lambda m: m.ListGroupsRequest(states_filter=()))
+        client.request("describe_user_scram_credentials", 0, with_fields(users=None))
+        await other.ask("list_groups", 4, with_fields(states_filter=[]))
         answered = asyncio.ensure_future(client.frame())
         for _ in range(3):  # others are answered meanwhile
-            await other.ask("list_groups", 4, lambda m: m.ListGroupsRequest(states_filter=()))
+            await other.ask("list_groups", 4, with_fields(states_filter=[]))
         assert not answered.done()
         answered.cancel()

@@ -13,6 +13,7 @@ from console.embedded.spec import ClusterSpec, SaslSpec
 from console.embedded.tables import ScramKey
 from console.model.secret import Secret
 from tests.embedded.raw_client import RawClient, framed, header
+from tests.support.kafka_messages import with_fields
 
 SASL = SaslSpec(plain={"alice": Secret("alice-secret")}, scram={"bob": Secret("bob,s=secret")})
 
@@ -44,12 +45,12 @@ async def test_a_client_logs_in(mechanism: str, user: str, password: str) -> Non
 
 
 async def handshake(client: RawClient, mechanism: str) -> tuple[int, tuple[str, ...]]:
-    answer = await client.ask("sasl_handshake", 1, lambda m: m.SaslHandshakeRequest(mechanism=mechanism))
+    answer = await client.ask("sasl_handshake", 1, with_fields(mechanism=mechanism))
     return answer.error_code, answer.mechanisms
 
 
 async def authenticate(client: RawClient, token: bytes) -> tuple[int, str | None]:
-    answer = await client.ask("sasl_authenticate", 2, lambda m: m.SaslAuthenticateRequest(auth_bytes=token))
+    answer = await client.ask("sasl_authenticate", 2, with_fields(auth_bytes=token))
     return answer.error_code, answer.error_message
 
 
@@ -88,9 +89,7 @@ async def test_scram_tells_nothing_of_why(token: bytes) -> None:
 async def test_a_wrong_scram_proof() -> None:
     async with EmbeddedCluster(ClusterSpec(sasl=SASL)) as cluster, RawClient(cluster) as client:
         await handshake(client, "SCRAM-SHA-256")
-        answer = await client.ask(
-            "sasl_authenticate", 2, lambda m: m.SaslAuthenticateRequest(auth_bytes=b"n,,n=bob,r=abc")
-        )
+        answer = await client.ask("sasl_authenticate", 2, with_fields(auth_bytes=b"n,,n=bob,r=abc"))
         nonce = answer.auth_bytes.split(b",")[0]
         assert nonce.startswith(b"r=abc")
         proof = b"c=biws," + nonce + b",p=" + b"A" * 43 + b"="
@@ -110,18 +109,18 @@ async def test_before_authentication_nothing_else_is_answered() -> None:
         async with RawClient(cluster) as client:
             client.send(framed(header(18, 0)))
             assert await client.frame()
-            client.request("metadata", 1, lambda m: m.MetadataRequest(topics=None))
+            client.request("metadata", 1, with_fields(topics=None))
             assert await client.rest() == b""
         async with RawClient(cluster) as client:
             await handshake(client, "PLAIN")
-            answer = await client.ask("update_features", 1, lambda m: m.UpdateFeaturesRequest(feature_updates=()))
+            answer = await client.ask("update_features", 1, with_fields(feature_updates=[]))
             assert answer.error_code == 34
             assert await client.rest() == b""
 
 
 async def test_tokens_without_headers_after_version_0_of_the_handshake() -> None:
     async with EmbeddedCluster(ClusterSpec(sasl=SASL)) as cluster, RawClient(cluster) as client:
-        answer = await client.ask("sasl_handshake", 0, lambda m: m.SaslHandshakeRequest(mechanism="PLAIN"))
+        answer = await client.ask("sasl_handshake", 0, with_fields(mechanism="PLAIN"))
         assert answer.error_code == 0
         client.send(framed(b"\x00alice\x00alice-secret"))
         assert await client.frame() == b""

@@ -18,6 +18,7 @@ from console.embedded.scenarios.quiet import GROUPS
 from console.embedded.spec import ClusterSpec
 from tests.embedded.raw_client import RawClient
 from tests.embedded.record_batches import batch, fetch, produce, values
+from tests.support.kafka_messages import with_fields
 from tests.support.lags import group_lag
 from tests.support.manual_clock import ManualClock
 from tests.support.patience import PATIENCE
@@ -61,7 +62,7 @@ async def test_a_client_is_held_back_while_a_group_falls_behind() -> None:
         async with RawClient(cluster) as client:
             while clock.time() < begun + 60:
                 clock.advance(0.25)
-                await client.ask("api_versions", 0, lambda m: m.ApiVersionsRequest())
+                await client.ask("api_versions", 0, with_fields())
         sent = cluster.counters.total("produce", client=THROTTLED).bytes_in
         assert 65_536 * 20 < sent < 65_536 * 75
         assert log.end - group.offsets[LOADED, 0].offset > lag
@@ -106,7 +107,7 @@ async def test_what_was_produced_is_written_soon(tmp_path: Path) -> None:
             await produce(client, batch(b"a", times=[int(cluster.clock.time() * 1000)]), LOADED)
             async with asyncio.timeout(PATIENCE):
                 while path.stat().st_mtime_ns == before:
-                    await client.ask("api_versions", 0, lambda m: m.ApiVersionsRequest())
+                    await client.ask("api_versions", 0, with_fields())
 
 
 @pytest.mark.parametrize("scenario", ["quiet", "incident"])
@@ -124,7 +125,7 @@ async def test_most_topics_are_written_to_and_read(scenario: str) -> None:
         async with RawClient(cluster) as client:
             while clock.time() < begun + 20:
                 clock.advance(0.25)
-                await client.ask("api_versions", 0, lambda m: m.ApiVersionsRequest())
+                await client.ask("api_versions", 0, with_fields())
         after = ends()
         busy = [name for name in topics if after[name] > before[name]]
         assert len(busy) > len(topics) / 2

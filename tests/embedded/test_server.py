@@ -12,6 +12,7 @@ from console.embedded.brokers import EmbeddedCluster
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from tests.embedded.raw_client import RawClient, framed, header
+from tests.support.kafka_messages import with_fields
 from tests.support.older_brokers import like
 
 METADATA_OF_NONE = header(3, 1) + struct.pack(">i", 0)
@@ -35,7 +36,7 @@ async def test_a_version_of_api_versions_that_an_older_release_lacks_is_answered
 async def test_produce_is_told_from_version_0_but_ends_the_connection_there(cluster: EmbeddedCluster) -> None:
     async with RawClient(cluster) as client:
         versions = await client.ask(
-            "api_versions", 4, lambda m: m.ApiVersionsRequest(client_software_name="a", client_software_version="b")
+            "api_versions", 4, with_fields(client_software_name="a", client_software_version="b")
         )
         assert [(each.min_version, each.max_version) for each in versions.api_keys if each.api_key == 0] == [(0, 13)]
         client.send(framed(header(0, 2) + struct.pack(">hii", 1, 1000, 0)))
@@ -133,9 +134,7 @@ async def test_a_broker_that_is_down_refuses_and_comes_back_at_its_port(cluster:
         assert await lost.rest() == b""
         with pytest.raises(OSError, match="onnect"):
             await asyncio.open_connection(*cluster.addresses[1])
-        answer = await client.ask(
-            "metadata", 12, lambda m: m.MetadataRequest(topics=None, include_topic_authorized_operations=False)
-        )
+        answer = await client.ask("metadata", 12, with_fields(topics=None, include_topic_authorized_operations=False))
         assert [broker.node_id for broker in answer.brokers] == [2, 3]
         (partition,) = answer.topics[0].partitions
         assert (partition.leader_id, partition.replica_nodes) == (2, (1, 2, 3))
@@ -152,12 +151,12 @@ async def test_metadata_v0_leaves_dead_replicas_out_and_says_so(cluster: Embedde
     cluster.state.put_topic(new_topic("t", striped(alive, 1, 2), alive))
     await cluster.broker_down(2)
     async with RawClient(cluster) as client:
-        everything = await client.ask("metadata", 0, lambda m: m.MetadataRequest(topics=()))
+        everything = await client.ask("metadata", 0, with_fields(topics=[]))
         (partition,) = everything.topics[0].partitions
         assert (partition.error_code, partition.replica_nodes) == (9, (1,))
-        none = await client.ask("metadata", 1, lambda m: m.MetadataRequest(topics=()))
+        none = await client.ask("metadata", 1, with_fields(topics=[]))
         assert none.topics == ()
-        later = await client.ask("metadata", 1, lambda m: m.MetadataRequest(topics=None))
+        later = await client.ask("metadata", 1, with_fields(topics=None))
         (partition,) = later.topics[0].partitions
         assert (partition.error_code, partition.replica_nodes) == (0, (1, 2))
 
@@ -170,7 +169,7 @@ async def test_a_change_reaches_other_brokers_after_the_propagation_delay() -> N
         cluster.state.put_topic(new_topic("t", striped(alive, 1, 2), alive))
 
         async def names(client: RawClient) -> list[str]:
-            answer = await client.ask("metadata", 1, lambda m: m.MetadataRequest(topics=None))
+            answer = await client.ask("metadata", 1, with_fields(topics=None))
             return [topic.name for topic in answer.topics]
 
         assert (await names(first), await names(second)) == (["t"], [])
@@ -181,10 +180,10 @@ async def test_a_change_reaches_other_brokers_after_the_propagation_delay() -> N
 
 async def test_without_forwarding_only_the_controller_changes_topics() -> None:
     async with EmbeddedCluster(ClusterSpec(forwarding=False)) as cluster, RawClient(cluster, 2) as client:
-        told = await client.ask("metadata", 1, lambda m: m.MetadataRequest(topics=()))
+        told = await client.ask("metadata", 1, with_fields(topics=[]))
         assert told.controller_id == 1
-        answer = await client.ask("update_features", 1, lambda m: m.UpdateFeaturesRequest(feature_updates=()))
+        answer = await client.ask("update_features", 1, with_fields(feature_updates=[]))
         assert answer.error_code == 41
         cluster.state.move_controller(2)
-        answer = await client.ask("update_features", 1, lambda m: m.UpdateFeaturesRequest(feature_updates=()))
+        answer = await client.ask("update_features", 1, with_fields(feature_updates=[]))
         assert answer.error_code == 0

@@ -18,6 +18,7 @@ from console.embedded.throttling import SPAN, WINDOW, WINDOWS, Rate, Timed, Toke
 from console.model.quota import QuotaEntity
 from tests.embedded.raw_client import RawClient
 from tests.embedded.record_batches import batch, fetch_request, produce_request, values
+from tests.support.kafka_messages import with_fields
 from tests.support.manual_clock import ManualClock
 
 LOADER = QuotaEntity.of({"client-id": "loader"})
@@ -119,7 +120,7 @@ async def cluster(clock: ManualClock) -> AsyncIterator[EmbeddedCluster]:
 
 async def produce(client: RawClient, size: int, acks: int = -1) -> float:
     """The throttle time, in seconds."""
-    answer = await client.ask("produce", 9, lambda m: produce_request(m, batch(b"x" * size), "orders", 0, acks))
+    answer = await client.ask("produce", 9, produce_request(batch(b"x" * size), "orders", 0, acks))
     assert answer.responses[0].partition_responses[0].error_code == 0
     seconds: float = answer.throttle_time.total_seconds()
     return seconds
@@ -130,7 +131,7 @@ def about_cluster(m: Any) -> Any:
 
 
 async def fetch(client: RawClient) -> Any:
-    return await client.ask("fetch", 12, lambda m: fetch_request(m, 0))
+    return await client.ask("fetch", 12, fetch_request(0))
 
 
 async def test_a_producer_above_its_quota_is_told_and_held_back(cluster: EmbeddedCluster, clock: ManualClock) -> None:
@@ -140,7 +141,7 @@ async def test_a_producer_above_its_quota_is_told_and_held_back(cluster: Embedde
         waits = await produce(loader, 15_000)
         assert 10 < waits < 11
         assert await produce(other, 50_000) == 0
-        loader.request("api_versions", 0, lambda m: m.ApiVersionsRequest())
+        loader.request("api_versions", 0, with_fields())
         await clock.asleep()
         clock.advance(waits - 0.1)
         counted = cluster.counters.by_api("loader")

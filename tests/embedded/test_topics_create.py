@@ -16,6 +16,7 @@ from console.model.quota import QuotaEntity
 from tests.embedded.proposals_client import Rights
 from tests.embedded.raw_client import RawClient
 from tests.embedded.topic_requests import create, topic
+from tests.support.kafka_messages import with_fields
 
 DONE = (0, None)
 LONG = "x" * 250
@@ -249,12 +250,7 @@ async def test_metadata_creates_by_the_same_rules(cluster: EmbeddedCluster) -> N
     async with RawClient(cluster) as client:
         cluster.state.put_topic(new_topic("a.b", [(1,)], [1, 2, 3]))
         answer = await client.ask(
-            "metadata",
-            5,
-            lambda m: m.MetadataRequest(
-                topics=tuple(m.MetadataRequestTopic(name=name) for name in ("new", "a_b", "no spaces")),
-                allow_auto_topic_creation=True,
-            ),
+            "metadata", 5, with_fields(topics=["new", "a_b", "no spaces"], allow_auto_topic_creation=True)
         )
         assert [each.error_code for each in answer.topics] == [3, 3, 17]
         assert set(cluster.state.topics) == {"a.b", "new"}

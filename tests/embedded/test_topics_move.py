@@ -18,6 +18,7 @@ from console.model.config import topic_resource
 from tests.embedded.proposals_client import Rights, until
 from tests.embedded.raw_client import RawClient
 from tests.embedded.topic_requests import elect, move, moving
+from tests.support.kafka_messages import with_fields
 from tests.support.manual_clock import ManualClock
 from tests.support.patience import PATIENCE
 
@@ -221,9 +222,7 @@ async def test_all_of_it_needs_rights_on_the_cluster(cluster: EmbeddedCluster) -
         assert message.endswith("needs ALTER permission.")
         assert await elect(client, PREFERRED, [("t", 0)]) == (31, {"t": [(0, 31, message)]})
         assert await elect(client, PREFERRED, None) == (31, {})
-        answer = await client.ask(
-            "list_partition_reassignments", 0, lambda m: m.ListPartitionReassignmentsRequest(topics=None)
-        )
+        answer = await client.ask("list_partition_reassignments", 0, with_fields(topics=None))
         assert (answer.error_code, answer.topics) == (31, ())
     assert partition(cluster).replicas == (1, 2)
 

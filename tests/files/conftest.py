@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
+from tests.support import worlds
 from tests.support.worlds import Kac, commands_on
 
-
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    """Three brokers with a few topics."""
-    with run_in_thread(ClusterSpec(brokers=3, scenario="quiet")) as running:
-        yield running
+cluster = worlds.cluster(ClusterSpec(brokers=3, scenario="quiet"))
+"""Three brokers with a few topics."""
 
 
 @pytest.fixture

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from msgspec.structs import replace
 from console.admin.client import AdminClient
 from console.collecting import collect
 from console.contexts.context import Context
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.partition_log import PartitionLog
 from console.embedded.replicas import new_topic, start_move
 from console.embedded.spec import ClusterSpec
@@ -32,6 +31,7 @@ from console.plan.edits import Edit, SetConfig, UnsetConfig
 from console.session.lake_staging import Wish, Wished, stage_wishes
 from console.session.session import Session
 from tests.embedded.apply_fronts import settings_of
+from tests.support import worlds
 from tests.support.worlds import Kac
 
 AT = datetime(2026, 3, 4, tzinfo=UTC)
@@ -162,17 +162,13 @@ MINUTES = 10**9
 """Bytes that take long by the rate below."""
 
 
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=3)) as running:
-        running.call(partial(_with_topics))
-        yield running
-
-
 def _with_topics(one: EmbeddedCluster) -> None:
     for name in ("orders", "calm"):
         one.state.put_topic(new_topic(name, [(1, 2)], BROKERS))
     one.state.logs["orders", 0] = PartitionLog(older_bytes=MINUTES)
+
+
+cluster = worlds.cluster(ClusterSpec(brokers=3), _with_topics)
 
 
 def _move(one: EmbeddedCluster) -> None:

@@ -6,12 +6,12 @@ It works with embedded and real brokers. A member stays until its session ends o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from datetime import timedelta
-from types import ModuleType, TracebackType
+from types import TracebackType
 from typing import Any, Self
 
 from tests.embedded.raw_client import RawClient
+from tests.support.kafka_messages import Build, with_fields
 
 Address = tuple[str, int]
 
@@ -57,13 +57,13 @@ class HostileConsumer:
     async def join(self) -> None:
         """Joins and syncs; the group is stable with this one member then."""
         coordinator = await self._coordinator()
-        answer = await self._ask(coordinator, "join_group", 7, self._join_request)
+        answer = await self._ask(coordinator, "join_group", 7, self._join_request())
         if answer.error_code == _MEMBER_ID_REQUIRED:
             self.member_id = answer.member_id
-            answer = await self._ask(coordinator, "join_group", 7, self._join_request)
+            answer = await self._ask(coordinator, "join_group", 7, self._join_request())
         assert answer.error_code == 0, answer.error_code
         self.member_id, self._generation = answer.member_id, answer.generation_id
-        synced = await self._ask(coordinator, "sync_group", 5, self._sync_request)
+        synced = await self._ask(coordinator, "sync_group", 5, self._sync_request())
         assert synced.error_code == 0, synced.error_code
 
     async def leave(self) -> None:
@@ -72,10 +72,7 @@ class HostileConsumer:
             await self._coordinator(),
             "leave_group",
             4,
-            lambda m: m.LeaveGroupRequest(
-                group_id=self.group,
-                members=(m.MemberIdentity(member_id=self.member_id, group_instance_id=self._instance_id),),
-            ),
+            with_fields(group_id=self.group, members=[(self.member_id, self._instance_id)]),
         )
 
     async def __aenter__(self) -> Self:
@@ -89,46 +86,41 @@ class HostileConsumer:
 
     async def _coordinator(self) -> Address:
         while True:
-            found = await self._once(
-                self._bootstrap,
-                "find_coordinator",
-                2,
-                lambda m: m.FindCoordinatorRequest(key=self.group, key_type=0),
-            )
+            found = await self._once(self._bootstrap, "find_coordinator", 2, with_fields(key=self.group, key_type=0))
             if found.error_code == 0:
                 return found.host, found.port
             assert found.error_code in _MOVING, found.error_code
             await asyncio.sleep(_PAUSE)
 
-    async def _ask(self, to: Address, api: str, version: int, build: Callable[[ModuleType], Any]) -> Any:
+    async def _ask(self, to: Address, api: str, version: int, build: Build) -> Any:
         while True:
             answer = await self._once(to, api, version, build)
             if answer.error_code not in _MOVING:
                 return answer
             await asyncio.sleep(_PAUSE)
 
-    async def _once(self, to: Address, api: str, version: int, build: Callable[[ModuleType], Any]) -> Any:
+    async def _once(self, to: Address, api: str, version: int, build: Build) -> Any:
         async with RawClient(to, client_id=self._client_id) as client:
             return await client.ask(api, version, build)
 
-    def _join_request(self, m: ModuleType) -> Any:
-        return m.JoinGroupRequest(
+    def _join_request(self) -> Build:
+        return with_fields(
             group_id=self.group,
             session_timeout=_SESSION,
             rebalance_timeout=_SESSION,
             member_id=self.member_id,
             group_instance_id=self._instance_id,
             protocol_type=self._protocol_type,
-            protocols=(m.JoinGroupRequestProtocol(name=self._protocol, metadata=self._subscription),),
+            protocols=[(self._protocol, self._subscription)],
         )
 
-    def _sync_request(self, m: ModuleType) -> Any:
-        return m.SyncGroupRequest(
+    def _sync_request(self) -> Build:
+        return with_fields(
             group_id=self.group,
             generation_id=self._generation,
             member_id=self.member_id,
             group_instance_id=self._instance_id,
             protocol_type=self._protocol_type,
             protocol_name=self._protocol,
-            assignments=(m.SyncGroupRequestAssignment(member_id=self.member_id, assignment=self._assignment),),
+            assignments=[(self.member_id, self._assignment)],
         )

@@ -17,9 +17,9 @@ from console.lake.app import update
 from console.lake.clocks import FURTHEST, fitting_zones, wrong_steps
 from console.lake.files import Filesystem, LakeError
 from console.lake.inputs import Inputs, MetadataLog, RequestLog
-from console.lake.lake import Lake
+from console.lake.lake import Lake, Report
 from console.lake.requests.log_files import QUARTER
-from console.lake.runs import Plan, Report, SparkFailed
+from console.lake.runs import Plan, SparkFailed
 from tests.lake.lake_tables import held
 from tests.lake.request_lines import Logged, alter_configs, log_of
 from tests.support.metadata_log import batch, value

@@ -13,9 +13,9 @@ import pytest
 
 from console.lake.app import update
 from console.lake.inputs import Inputs, MetadataLog, RequestLog
-from console.lake.lake import Lake
+from console.lake.lake import Lake, Report
 from console.lake.landing import Landed, deliver
-from console.lake.runs import Plan, Report
+from console.lake.runs import Plan
 from tests.lake import golden
 from tests.lake import known_changes as lake_known_changes
 from tests.lake.lake_tables import different, held

@@ -196,7 +196,7 @@ def test_what_is_planned_is_read_in_the_end_whatever_happens_to_the_files(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "BLOCK_BYTES", 2000)
-    monkeypatch.setattr("console.lake.plans.parts_of", lambda logs: parts_of(logs, at_most=3000))
+    monkeypatch.setattr("console.lake.requests.log_files.parts_of", lambda logs: parts_of(logs, at_most=3000))
     broker = Broker(tmp_path, random.Random(seed))
     stream = Stream(broker)
     while broker.written < 6:
@@ -433,7 +433,7 @@ def test_a_source_while_the_log_rotates(planned: bool, tmp_path: Path, monkeypat
         live.unlink()
         write(20)
 
-    monkeypatch.setattr("console.lake.plans.parts_of", parts_later)
+    monkeypatch.setattr("console.lake.requests.log_files.parts_of", parts_later)
     for deed in (rotated, emptied, packed):
         write(40)
         deeds.append(deed)

@@ -6,7 +6,6 @@ import gzip
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from glob import glob
 from typing import Any
 
@@ -19,7 +18,7 @@ from console.lake.requests.lines import Line
 from console.lake.requests.log_files import LogChangedError, parts_of
 from tests.lake.known_requests import lines_of
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.real_clusters import running
+from tests.support.real_clusters import lent
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -27,9 +26,7 @@ MESSAGES = 1500
 _JSON = re.compile(rb"Completed request:(\{.*\}) \(kafka\.request\.logger\)\n")
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[KafkaCluster]:
-    yield from running(lambda: KafkaCluster(brokers=1, request_log=True, rotate_at="30KB"))
+cluster = lent(lambda: KafkaCluster(brokers=1, request_log=True, rotate_at="30KB"))
 
 
 def test_every_line_once_while_a_broker_rotates_and_packs(cluster: KafkaCluster) -> None:

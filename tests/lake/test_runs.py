@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from console.lake import runs, schema
-from console.lake.files import LakeError, iso_now, new_run_id
+from console.lake.files import LakeError, new_run_id
 from console.lake.inputs import Inputs, RequestLog, UnreadableInput
-from console.lake.lake import Lake
+from console.lake.lake import Lake, Report
 from console.lake.landing import POLLS, Landed, deliver
 from console.lake.plans import SOURCES, Offset, TooMuchIsBad
 from tests.lake.request_lines import log_of, produce
@@ -236,7 +237,7 @@ def test_what_is_wrong_with_a_lake_is_said_as_it_is() -> None:
 
 def test_a_run_is_kept_with_what_it_wrote_also_where_it_fails(lake: Lake) -> None:
     commit(lake, schema.SNAPSHOT, 0)
-    report = runs.Report(new_run_id(), "update", iso_now())
+    report = Report(new_run_id(), "update", datetime.now(UTC))
 
     def fail() -> None:
         with runs.recorded(lake, report):
@@ -252,7 +253,7 @@ def test_a_run_is_kept_with_what_it_wrote_also_where_it_fails(lake: Lake) -> Non
     assert (kept["status"], kept["message"]) == ("failed", "ValueError")
     assert kept["rows"] == {"snapshot": 14, "history": 7}
     assert (kept["bytes"], kept["ended"] >= kept["started"]) == (210, True)
-    later = runs.Report(new_run_id(), "run", iso_now())
+    later = Report(new_run_id(), "run", datetime.now(UTC))
     with runs.recorded(lake, later):
         pass
     assert [(each["job"], each["status"], each["rows"]) for each in lake.runs()] == [

@@ -12,11 +12,12 @@ from console.lake import schema
 from console.lake.app import Application
 from console.lake.inputs import Inputs
 from console.lake.kraft import ROW_SCHEMA
-from console.lake.lake import Lake
+from console.lake.lake import Lake, Report
 from console.lake.plans import Settings
-from console.lake.runs import Plan, Report
+from console.lake.runs import Plan
 from console.lake.tables import Batch
 from console.lake.transforms.change_event import tagged
+from console.model.numbers import EPOCH
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -27,7 +28,7 @@ def application(spark: Any, where: Path, files: Mapping[str, str] | None = None)
     for name, text in (files or {}).items():
         (where / name).write_text(text, encoding="utf-8")
     settings = Settings(lake.where, Inputs(), lake.path("hmac.key"))
-    return Application(Plan(lake, Inputs()), settings, spark, Report("test", "test", ""))
+    return Application(Plan(lake, Inputs()), settings, spark, Report("test", "test", EPOCH))
 
 
 def bronze_of(step: Mapping[str, Rows], number: int) -> dict[schema.Table, pa.Table]:

@@ -42,10 +42,11 @@ from tests.embedded.topic_requests import create, topic
 from tests.support import worlds
 from tests.support.kafka_commands import CONFIGS, KafkaCommands
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
+from tests.support.kafka_messages import with_fields
 from tests.support.manual_clock import ManualClock
 from tests.support.patience import PATIENCE
 from tests.support.quorum_cluster import QuorumCluster
-from tests.support.real_clusters import or_skip, running
+from tests.support.real_clusters import lent, or_skip
 
 SPEC = clusters_of("quorum", ClusterSpec())["quorum"]
 
@@ -149,7 +150,7 @@ def test_a_controller_that_is_not_active(shared: ThreadedCluster) -> None:
     async def asked(cluster: EmbeddedCluster) -> None:
         async with RawClient(cluster, broker=102) as client:
             assert await create(client, topic("a", 1, 1), version=5) == [NOT_ACTIVE]
-            answer = await client.ask("unregister_broker", 0, lambda m: m.UnregisterBrokerRequest(broker_id=1))
+            answer = await client.ask("unregister_broker", 0, with_fields(broker_id=1))
             assert (answer.error_code, answer.error_message) == NOT_ACTIVE
             answer = await client.ask("incremental_alter_configs", 1, lambda m: altered(m, (4, "102"), (8, "102")))
             assert [(each.error_code, each.error_message) for each in answer.responses] == [NOT_ACTIVE, (0, None)]
@@ -392,10 +393,8 @@ def test_voters_that_can_not_be() -> None:
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
 
 
-@pytest.fixture(scope="module")
-def real() -> Iterator[QuorumCluster]:
-    """Three controllers that vote, one that does not, and two brokers."""
-    yield from running(lambda: QuorumCluster(observers=1))
+real = lent(lambda: QuorumCluster(observers=1))
+"""Three controllers that vote, one that does not, and two brokers."""
 
 
 kafka = worlds.running(lambda: KafkaCommands(KAFKA_4_3), scope="module")

@@ -33,7 +33,6 @@ from console.model.changes import Status
 from console.model.cluster import CommittedOffset
 from console.plan.edits import CommitOffset
 from console.plan.kinds.group_offsets import REQUEST_BYTES
-from console.wire.fields import for_version
 from tests.broker.test_nouns import in_process
 from tests.broker.test_read_groups import joining
 from tests.support import worlds
@@ -42,6 +41,7 @@ from tests.support.group_flow_cases import Case, parameters
 from tests.support.group_flows import change, offsets, position, read_up_to, revert, session_of, stage, write
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import GROUPS, KafkaCommands
+from tests.support.kafka_messages import with_fields
 
 STATIC = {"group.initial.rebalance.delay.ms": "0"}
 
@@ -292,13 +292,7 @@ async def _share_group(client: AdminClient, link: Link, group: str, topic: str) 
     async def beat(epoch: int) -> Any:
         return await link.call(
             "share_group_heartbeat",
-            lambda kio: for_version(
-                kio.ShareGroupHeartbeatRequest,
-                group_id=group,
-                member_id="a-member",
-                member_epoch=epoch,
-                subscribed_topic_names=(topic,),
-            ),
+            with_fields(group_id=group, member_id="a-member", member_epoch=epoch, subscribed_topic_names=[topic]),
             to=broker(coordinator),
             change=True,
         )

@@ -32,7 +32,7 @@ from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import KafkaCommands
 from tests.support.kafka_jars import KAFKA_3_9, RELEASES, jars, tiered_storage
 from tests.support.patience import PATIENCE
-from tests.support.real_clusters import or_skip, running
+from tests.support.real_clusters import lent, or_skip, running
 
 COLD, WARM = ("cold", 0), ("cold", 1)
 
@@ -123,9 +123,7 @@ def _properties(classes: str, remote: Path) -> dict[str, str]:
     }
 
 
-@pytest.fixture(scope="module")
-def commands() -> Iterator[KafkaCommands]:
-    yield from running(KafkaCommands)
+commands = lent(KafkaCommands)
 
 
 def kafka_offsets(cluster: KafkaCluster, commands: KafkaCommands, topic: str, time: str) -> dict[int, int]:

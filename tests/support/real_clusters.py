@@ -85,6 +85,16 @@ def running(make: Callable[[], C]) -> Iterator[C]:
         yield cluster
 
 
+def lent(make: Callable[[], AbstractContextManager[Any]]) -> Any:
+    """The fixture of a module that is such a body."""
+
+    @pytest.fixture(scope="module")
+    def fixture() -> Iterator[Any]:
+        yield from running(make)
+
+    return fixture
+
+
 def needed(item: pytest.Item) -> frozenset[str]:
     """The shared clusters of a test: by its fixtures, and by parameters that name one or are ``("real", release)``."""
     found = set(getattr(item, "fixturenames", ()))

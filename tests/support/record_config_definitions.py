@@ -79,7 +79,7 @@ async def as_told(running: KafkaCluster) -> dict[str, Any]:
     """What a new broker of a release answers to ApiVersions, as the release's part of releases.json."""
     link = Link(ConnectionSettings(running.addresses))
     try:
-        told = await link.call("api_versions", cluster.ask_versions)
+        told = await link.call("api_versions", cluster.ASK_VERSIONS)
     finally:
         await link.close()
     return {

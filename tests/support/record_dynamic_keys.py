@@ -12,7 +12,6 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from console.admin.changes import send
@@ -22,10 +21,10 @@ from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import AlterConfigs, ConfigOp
 from console.model.codes import BROKER, SET, ConfigSource, ConfigType
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, broker_resource
-from console.wire.fields import for_version
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import NEWEST
 from tests.support.kafka_jars import RELEASES as VERSIONS
+from tests.support.kafka_messages import with_fields
 from tests.support.record_config_definitions import ask_kafka
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 
@@ -116,14 +115,8 @@ async def tried(addresses: Sequence[Address]) -> dict[str, Tried]:
 
 async def _described(link: Link, id_: int) -> dict[str, ConfigEntry]:
     """A broker's keys in its own words: `describe_configs` corrects some."""
-
-    def build(kio: ModuleType) -> Any:
-        wanted = kio.DescribeConfigsResource(resource_type=BROKER, resource_name=str(id_), configuration_keys=None)
-        return for_version(
-            kio.DescribeConfigsRequest, resources=(wanted,), include_synonyms=False, include_documentation=False
-        )
-
-    answer = await link.call("describe_configs", build, to=broker(id_))
+    wanted = {"resources": [(BROKER, str(id_), None)], "include_synonyms": False, "include_documentation": False}
+    answer = await link.call("describe_configs", with_fields(**wanted), to=broker(id_))
     return {
         each.name: ConfigEntry(
             each.name,

@@ -71,9 +71,12 @@ def newer(apis: Mapping[int, Api]) -> Iterator[tuple[str, int, Api]]:
                     yield name, version, api
 
 
-def module_text(api: Api, version: int) -> str:
-    """Return the module of one version: its request, its response, and their structures."""
-    messages = [_Message(each, version) for each in api]
+def module_text(api: Api, version: int, *, whole: bool = False) -> str:
+    """Return the module of one version: its request, its response, and their structures.
+
+    whole: also the structures that are as in kio's newest version; else these are named alone.
+    """
+    messages = [_Message(each, version, whole=whole) for each in api]
     names = [name for each in messages for name in each.classes]
     if twice := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"{api.request['name']}: both sides have a structure {', '.join(sorted(twice))}")
@@ -85,14 +88,18 @@ def module_text(api: Api, version: int) -> str:
     lines += [f"Written from Kafka {NEWEST}'s definitions by ``python -m tests.support.record_newer_messages``."]
     lines += ['"""', ""]
     lines += [f"from {module} import {', '.join(sorted(found))}" for module, found in sorted(imports.items())]
-    return "\n".join([*lines, "", *(line for each in messages for line in each.lines)]) + "\n"
+    same = [line for each in messages for line in each.same]
+    return "\n".join([*lines, "", *same, "", *(line for each in messages for line in each.lines)]) + "\n"
 
 
 class _Message:
-    """One message in one version, as lines of Python. classes: in the order in which they are declared."""
+    """One message in one version, as lines of Python. classes: in the order in which they are declared. same: the
+    structures of kio's newest version."""
 
-    def __init__(self, definition: Definition, version: int) -> None:
+    def __init__(self, definition: Definition, version: int, *, whole: bool) -> None:
         self.classes: list[str] = []
+        self.same: list[str] = []
+        self._before = None if whole else max(schema_name_map[api_key_map[definition["apiKey"]]])
         self.imports: set[tuple[str, str]] = set()
         self.lines: list[str] = []
         self._definition = definition
@@ -106,6 +113,12 @@ class _Message:
         if name in self.classes:
             return
         own = [each for each in fields if self._version in _range(each["versions"])]
+        if type_ == "nested" and self._before is not None and self._is_same(fields):
+            self.classes.append(name)
+            package = f"kio.schema.{api_key_map[self._definition['apiKey']]}.v{self._before}"
+            self.imports.add((package, f"{self._definition['type']} as before"))
+            self.same.append(f"{name} = before.{name}")
+            return
         declared = [line for each in own for line in self._field(each)]
         self.classes.append(name)
         base = f"{'Flexible' * self._flexible}{_BASES[type_]}"
@@ -118,6 +131,19 @@ class _Message:
             self.imports |= {("typing", "ClassVar"), (_PLAIN_HEADER, "ResponseHeader")}
             self.lines += ["    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader"]
         self.lines += [*declared, ""]
+
+    def _is_same(self, fields: list[Definition]) -> bool:
+        """Return whether a structure has the same fields, and structures, in kio's newest version."""
+        assert self._before is not None
+        for each in fields:
+            for key, none in (("versions", ""), ("nullableVersions", "none"), ("taggedVersions", "none")):
+                known = _range(each.get(key, none))
+                if (self._version in known) is not (self._before in known):
+                    return False
+            common = self._structures.get(each["type"].removeprefix("[]"), {})
+            if not self._is_same(each.get("fields") or common.get("fields", [])):
+                return False
+        return True
 
     def _field(self, field: Definition) -> Iterator[str]:
         element = field["type"].removeprefix("[]")

@@ -12,9 +12,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from console.model.secret import Secret
-from console.wire.fields import for_version
 from tests.contract.client import Client
 from tests.embedded.record_batches import batch
+from tests.support.kafka_messages import with_fields
 
 _TRANSACTION = 1
 _PRODUCE, _ADD, _END, _INIT = 9, 3, 3, 4
@@ -57,13 +57,7 @@ class TransactionalClient:
         answer = self._coordinator(
             "init_producer_id",
             _INIT,
-            lambda m: for_version(
-                m.InitProducerIdRequest,
-                transactional_id=self.transactional_id,
-                transaction_timeout=timedelta(milliseconds=self.timeout_ms),
-                producer_id=-1,
-                producer_epoch=-1,
-            ),
+            with_fields(transactional_id=self.transactional_id, transaction_timeout=self.timeout_ms / 1000),
         )
         self.producer_id, self.epoch = int(answer.producer_id), answer.producer_epoch
         self._sequences.clear()
@@ -73,11 +67,11 @@ class TransactionalClient:
         answer = self._coordinator(
             "add_partitions_to_txn",
             _ADD,
-            lambda m: m.AddPartitionsToTxnRequest(
+            with_fields(
                 v3_and_below_transactional_id=self.transactional_id,
                 v3_and_below_producer_id=self.producer_id,
                 v3_and_below_producer_epoch=self.epoch,
-                v3_and_below_topics=(m.AddPartitionsToTxnTopic(name=topic, partitions=partitions),),
+                v3_and_below_topics=[{"name": topic, "partitions": partitions}],
             ),
         )
         for result in answer.results_by_topic_v3_and_below:
@@ -93,15 +87,11 @@ class TransactionalClient:
         answer = self._clients[leader].ask(
             "produce",
             _PRODUCE,
-            lambda m: m.ProduceRequest(
+            with_fields(
                 transactional_id=self.transactional_id,
                 acks=-1,
                 timeout=_SECONDS,
-                topic_data=(
-                    m.TopicProduceData(
-                        name=topic, partition_data=(m.PartitionProduceData(index=partition, records=data),)
-                    ),
-                ),
+                topic_data=[{"name": topic, "partition_data": [{"index": partition, "records": data}]}],
             ),
         )
         part = answer.responses[0].partition_responses[0]
@@ -114,7 +104,7 @@ class TransactionalClient:
         answer = self._coordinator(
             "end_txn",
             _END,
-            lambda m: m.EndTxnRequest(
+            with_fields(
                 transactional_id=self.transactional_id,
                 producer_id=self.producer_id,
                 producer_epoch=self.epoch,
@@ -127,11 +117,7 @@ class TransactionalClient:
 
     def state(self) -> str:
         """The state of the transactional id, as its coordinator describes it."""
-        answer = self._coordinator(
-            "describe_transactions",
-            0,
-            lambda m: m.DescribeTransactionsRequest(transactional_ids=(self.transactional_id,)),
-        )
+        answer = self._coordinator("describe_transactions", 0, with_fields(transactional_ids=[self.transactional_id]))
         return str(answer.transaction_states[0].transaction_state)
 
     def _coordinator(self, api: str, version: int, build: Any) -> Any:
@@ -139,9 +125,7 @@ class TransactionalClient:
         while True:
             any_ = next(iter(self._clients.values()))
             found = any_.ask(
-                "find_coordinator",
-                4,
-                lambda m: m.FindCoordinatorRequest(key_type=_TRANSACTION, coordinator_keys=(self.transactional_id,)),
+                "find_coordinator", 4, with_fields(key_type=_TRANSACTION, coordinator_keys=[self.transactional_id])
             ).coordinators[0]
             if found.error_code in _AGAIN:
                 continue
@@ -160,9 +144,8 @@ class TransactionalClient:
             answer = any_.ask(
                 "metadata",
                 9,
-                lambda m: for_version(
-                    m.MetadataRequest,
-                    topics=(for_version(m.MetadataRequestTopic, name=topic, topic_id=None),),
+                with_fields(
+                    topics=[topic],
                     allow_auto_topic_creation=False,
                     include_cluster_authorized_operations=False,
                     include_topic_authorized_operations=False,

@@ -55,12 +55,19 @@ def running(make: Callable[[], AbstractContextManager[Any]], scope: Scope = "fun
     return fixture
 
 
-def cluster(spec: ClusterSpec | None = None, *seeds: Seed, down: Sequence[int] = (), scope: Scope = "function") -> Any:
+def cluster(
+    spec: ClusterSpec | None = None,
+    *seeds: Seed,
+    down: Sequence[int] = (),
+    after: Callable[[ThreadedCluster], object] = lambda cluster: None,
+    scope: Scope = "function",
+) -> Any:
     """The fixture of a cluster that runs in a thread of its own.
 
     Args:
         seeds: what is put into it once it runs, in this order.
         down: the brokers that crash after that.
+        after: what clients do to it at the end.
     """
 
     @pytest.fixture(scope=scope)
@@ -70,6 +77,7 @@ def cluster(spec: ClusterSpec | None = None, *seeds: Seed, down: Sequence[int] =
                 made.call(seed)
             for broker in down:
                 made.run(lambda each, broker=broker: each.broker_down(broker))  # type: ignore[misc]
+            after(made)
             yield made
 
     return fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,12 +12,13 @@ from console.admin.client import AdminClient
 from console.cli.demo import context_of
 from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.faults import Delay, Fault, Meanwhile
 from console.embedded.spec import ClusterSpec, clusters_of
 from console.session.session import Session
 from console.tui.app import Console
 from screenshots.take import NO_TICKS, seen
+from tests.support import worlds
 from tests.support.patience import PATIENCE
 from tests.support.tmux import Tmux, has_tmux
 
@@ -26,11 +26,7 @@ NAMED = {" ": "space", ".": "full_stop", "=": "equals_sign"}
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ThreadedCluster]:
-    (spec,) = clusters_of("quiet", ClusterSpec(brokers=1)).values()
-    with run_in_thread(spec) as running:
-        yield running
+cluster = worlds.cluster(clusters_of("quiet", ClusterSpec(brokers=1))["quiet"], scope="module")
 
 
 @pytest.mark.parametrize("before", [(), ("question_mark",), ("colon",)], ids=["pane", "help", "bar"])

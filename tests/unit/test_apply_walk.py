@@ -17,9 +17,8 @@ import pytest
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.faults import Cut, Fault, Meanwhile, Moment
-from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
 from console.operations.goals import Drain
@@ -33,6 +32,7 @@ from console.session.apply_flow import Asks, Flags, Question, apply_flow
 from console.session.operating import begin, work_on
 from console.session.session import Session
 from tests.scenarios.test_operations import LAYOUT, world_of
+from tests.support import worlds
 
 ROOT = Path(__file__).resolve().parents[2] / "console"
 ELSEWHERE = ("embedded/", "admin/", "wire/")
@@ -178,12 +178,8 @@ class Agreeing:
         self.reports.append(report)
 
 
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    """A cluster on a thread of its own, so that only kac is walked through."""
-    with run_in_thread(ClusterSpec(brokers=2)) as running:
-        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2], 1, 2), [1, 2])))
-        yield running
+cluster = worlds.cluster(ClusterSpec(brokers=2), worlds.topic("orders", 1, 2, (1, 2)))
+"""A cluster on a thread of its own, so that only kac is walked through."""
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from console.cli import main as cli
 from console.contexts import load
-from console.contexts.adding import add_context, login, with_context
+from console.contexts.adding import add_context, with_context
 from console.contexts.context import Context, ContextError, Surroundings
+from console.contexts.jaas import login
 from console.contexts.own_file import own_text
 from tests.support.terminal import Terminal
 
@@ -53,7 +54,8 @@ def test_a_name_is_said_as_the_word_that_a_shell_takes(
 @given(VISIBLE, VISIBLE, VISIBLE)
 def test_a_name_and_a_password_come_back_as_they_were(name: str, user: str, password: str) -> None:
     entries = {"bootstrap.servers": "a:1", "sasl.mechanism": "SCRAM-SHA-512", "security.protocol": "SASL_PLAINTEXT"}
-    text = with_context("", name, {**entries, "sasl.jaas.config": login("SCRAM-SHA-512", user, password)})
+    entries["sasl.jaas.config"] = login("SCRAM-SHA-512", {"username": user, "password": password})
+    text = with_context("", name, entries)
     (context,) = own_text(text, Path("/c.toml"), surroundings(Path("/"))).found.items
     if "${" in user + password:
         return  # a provider's reference, as in any property
@@ -68,7 +70,8 @@ def test_no_password_is_written_where_others_may_read_it(tmp_path: Path) -> None
     file.parent.mkdir()
     file.write_text("# mine\n")
     file.chmod(0o644)
-    entries = {"bootstrap.servers": "a:1", "sasl.mechanism": "PLAIN", "sasl.jaas.config": login("PLAIN", "u", "p")}
+    entries = {"bootstrap.servers": "a:1", "sasl.mechanism": "PLAIN"}
+    entries["sasl.jaas.config"] = login("PLAIN", {"username": "u", "password": "p"})
     with pytest.raises(ContextError, match="chmod 600"):
         add_context("new", entries, surroundings(tmp_path))
     assert file.read_text() == "# mine\n"

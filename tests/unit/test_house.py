@@ -13,8 +13,8 @@ from console.model.parts import Part
 ROOT = Path(__file__).resolve().parents[2]
 MOST = {
     house.with_session: 60,  # others take what they need of it: the client, the snapshot, the plan, a journal
-    house.protocols: 14,  # one stands where there are two implementations, or a test needs a second one
-    house.wide_imports: 36,  # from six names on the module's own name is taken, or tests put others in their place
+    house.protocols: 13,  # one stands where there are two implementations, or a test needs a second one
+    house.wide_imports: 28,  # from six names on the module's own name is taken, or tests put others in their place
     house.with_many_methods: 3,  # the app, what each view is, and the lines of a widget
 }
 """Each may go down: then its number does."""

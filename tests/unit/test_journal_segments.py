@@ -43,7 +43,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def small(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(journal_file, "SEGMENT_BYTES", 2_000)
+    patch.setattr("console.journal.segments.SEGMENT_BYTES", 2_000)
     patch.setattr(journal_file, "CHECKPOINT_BYTES", -1)
 
 
@@ -108,7 +108,7 @@ def test_a_look_at_the_open_changes_reads_what_was_added_since(path: Path, monke
             read.append(line.raw.size)
             yield line
 
-    monkeypatch.setattr(journal_file, "lines", counted)
+    monkeypatch.setattr("console.journal.segments.lines", counted)
     assert JournalFile(path).open() == first
     assert sum(read) == 0
     applied(journal)
@@ -158,7 +158,7 @@ def test_a_console_that_writes_for_long_leaves_little_to_read_to_the_next_start(
             read.append(line.raw.size)
             yield line
 
-    monkeypatch.setattr(journal_file, "lines", counted)
+    monkeypatch.setattr("console.journal.segments.lines", counted)
     assert JournalFile(path).open().records == ()
     assert sum(read) < 4_000
     assert len(segments(path)) > 10
@@ -283,7 +283,7 @@ def test_a_kill_at_every_step_leaves_a_journal_that_says_all_it_was_told(
 ) -> None:
     """Between any two calls to the system, and in the middle of a write: nothing that was acknowledged is lost, at most
     the last line is cut, and a console that comes later goes on."""
-    monkeypatch.setattr(journal_file, "SEGMENT_BYTES", 700)
+    monkeypatch.setattr("console.journal.segments.SEGMENT_BYTES", 700)
     monkeypatch.setattr(journal_file, "CHECKPOINT_BYTES", -1)
     # What a first write imports is imported here, and not in each of the hundred processes that are killed.
     for _ in range(2):

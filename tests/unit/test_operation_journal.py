@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -46,7 +47,7 @@ DRAIN = goals.Drain((3,))
 
 
 def begun(journal: JournalFile, goal: goals.Goal = DRAIN) -> int:
-    return journal.begin_operation(AT, operations.begun_json(operations.Begun("prod", WHO, HERE, goal, 10)))
+    return journal.begin_operation(AT, msgspec.to_builtins(operations.Begun("prod", WHO, HERE, goal, 10)))
 
 
 def note(journal: JournalFile, number: int, what: Step | Progress | operations.Asked | operations.Over) -> None:

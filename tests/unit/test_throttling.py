@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 
 from console.model import throttling
 from console.session import request_log_tail
-from console.session.request_log_tail import CURRENT_SECONDS, LONGEST_LINE, RequestLogTails, clients_requests
+from console.session.request_log_tail import (
+    CURRENT_SECONDS,
+    LONGEST_LINE,
+    RequestLogTails,
+    clients_requests,
+    requests_in,
+)
 
 AT = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 
@@ -37,7 +43,7 @@ def line(
 
 
 def after(known: throttling.LogThrottles, *lines: bytes) -> throttling.LogThrottles:
-    return known.after(clients_requests(b"\n".join(lines)))
+    return known.after(clients_requests(requests_in(b"\n".join(lines))))
 
 
 def test_the_requests_of_a_client_are_counted_by_api() -> None:
@@ -81,14 +87,14 @@ def test_what_is_older_than_the_window_counts_no_more() -> None:
 )
 def test_other_lines_say_nothing(text: bytes) -> None:
     whole = line("b", 30)
-    assert [each.client.client_id for each in clients_requests(b"\n".join((text, whole)))] == ["b"]
+    assert [each.client.client_id for each in clients_requests(requests_in(b"\n".join((text, whole))))] == ["b"]
 
 
 @given(st.binary(max_size=300), st.integers(0, 400))
 def test_no_line_is_an_error(noise: bytes, at: int) -> None:
     whole = line("a", 20)
     for text in (noise, whole[:at] + noise + whole[at:], whole[:at] + noise):
-        assert all(found.throttle_ms >= 0 for found in clients_requests(text))
+        assert all(found.throttle_ms >= 0 for found in clients_requests(requests_in(text)))
 
 
 def test_many_clients_and_long_names_are_bounded() -> None:

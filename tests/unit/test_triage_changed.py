@@ -119,7 +119,7 @@ KEPT_FOR_A_DAY, KEPT_FOR_A_SECOND = topic_configs(retention_ms="86400000"), topi
             quota(None),
             quota(0.05),
             Subject(entity="user <default>", key="request_percentage"),
-            "quota of user <default>: request_percentage changed: it holds for every user",
+            "quota of user <default>: request_percentage changed: 0.05 is next to nothing",
             (edits.UnsetQuota(EVERYBODY, "request_percentage"),),
         ),
     ],
@@ -139,6 +139,7 @@ def test_a_change_with_a_risk_is_a_row_before_anybody_suffers(
     [
         (KEPT_FOR_A_SECOND, KEPT_FOR_A_DAY),
         (quota(10.0), quota(200.0)),
+        (quota(None), quota(200.0)),
         (quota(10.0), quota(None)),
         (topic_configs(cleanup_policy="delete"), topic_configs(cleanup_policy="compact")),
         (topic_configs(max_message_bytes="1000000"), topic_configs(max_message_bytes="500000")),

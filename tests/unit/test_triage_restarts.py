@@ -21,7 +21,9 @@ STOPS = 5
 """The second in which the leaders of a broker are first seen elsewhere."""
 
 
-def polled(seconds: int, *, silent: range, moved: range, behind: range = range(0), of: int = 3) -> list[Verdict]:
+def polled(
+    seconds: int, *, silent: range, moved: range, behind: range = range(0), of: int = 3, refuses: bool = True
+) -> list[Verdict]:
     """The verdict at each second of a broker that does not answer, is fenced with its leaders elsewhere, and whose
     replicas are out of sync although it is up, in these seconds."""
     observations: Observations | None = None
@@ -32,7 +34,8 @@ def polled(seconds: int, *, silent: range, moved: range, behind: range = range(0
             snapshot = without_broker(snapshot, [of])
         elif second in behind:
             snapshot = answering(without_broker(snapshot, [of]))
-        poll = Poll(START + second * SECOND, snapshot, frozenset({of}) if second in silent else frozenset())
+        quiet = frozenset({of}) if second in silent else frozenset()
+        poll = Poll(START + second * SECOND, snapshot, quiet, quiet if refuses else frozenset())
         observations = begin(poll) if observations is None else after(observations, poll)
         verdicts.append(diagnose(observations))
     return verdicts
@@ -72,6 +75,11 @@ def test_a_broker_that_was_silent_before_its_leaders_moved_is_down(silent_for: i
     assert verdicts[-1].causes[0].claim.severity is Severity.CRITICAL
 
 
+def test_a_broker_that_hangs_is_down_however_late_its_silence_was_noticed() -> None:
+    verdicts = polled(STOPS + 5, silent=range(STOPS - 1, 60), moved=range(STOPS, 60), refuses=False)
+    assert named(verdicts[-1]) == {("broker-down", Subject(broker=3))}
+
+
 def test_a_restart_that_takes_too_long_is_a_broker_that_is_down() -> None:
     verdicts = polled(200, silent=range(STOPS + 1, 200), moved=range(STOPS, 200))
     assert verdicts[180].is_calm
@@ -95,7 +103,7 @@ def test_a_rolling_restart_with_planned_elections_is_calm(brokers: list[int]) ->
         if turn < len(brokers) and 5 <= within < 20:
             snapshot = with_quorum(without_broker(snapshot, [brokers[turn]]), leader_epoch=8 + turn)
             silent = frozenset(brokers[turn : turn + 1])
-        poll = Poll(START + second * SECOND, snapshot, silent)
+        poll = Poll(START + second * SECOND, snapshot, silent, silent)
         observations = begin(poll) if observations is None else after(observations, poll)
         verdict = diagnose(observations)
         assert verdict.is_calm, (second, named(verdict), verdict.unexplained)

@@ -45,7 +45,7 @@ def test_they_are_declared_as_kio_declares_its_own(
 ) -> None:
     made = ModuleType("made")
     monkeypatch.setitem(sys.modules, "made", made)
-    exec(recorded.module_text(apis[api_key(api)], version), vars(made))
+    exec(recorded.module_text(apis[api_key(api)], version, whole=True), vars(made))
     found = messages(api_key(api), version)
     assert found is not None
     for theirs in (found.request, found.response):

@@ -168,7 +168,7 @@ async def delete_acls(request: Any, context: RequestContext) -> Any:
             too_many = refusals.rights_messages(context.cluster.release).too_many_deleted
             return answers.error_answer(request, context.messages, *too_many)
         else:
-            results.append({"matching_acls": tuple(_matching_acl(context, acl) for acl in acls)})
+            results.append({"matching_acls": tuple(_matching_acl(acl) for acl in acls)})
     # Removed after all filters have been checked: the controller applies the change as one batch, or not at all.
     for acl in gone:
         context.state.remove("acls", acl)
@@ -182,17 +182,16 @@ def _unknown(wanted: AclFilter) -> str | None:
     return refusals.UNKNOWN_ENTRY_FILTER if embedded_acls.is_unknown_entry(wanted) else None
 
 
-def _matching_acl(context: RequestContext, acl: Acl) -> Any:
-    return context.part(
-        "DeleteAclsMatchingAcl",
-        resource_type=acl.resource_type,
-        resource_name=acl.resource_name,
-        pattern_type=acl.pattern_type,
-        principal=acl.principal,
-        host=acl.host,
-        operation=acl.operation,
-        permission_type=acl.permission,
-    )
+def _matching_acl(acl: Acl) -> Any:
+    return {
+        "resource_type": acl.resource_type,
+        "resource_name": acl.resource_name,
+        "pattern_type": acl.pattern_type,
+        "principal": acl.principal,
+        "host": acl.host,
+        "operation": acl.operation,
+        "permission_type": acl.permission,
+    }
 
 
 async def describe_acls(request: Any, context: RequestContext) -> Any:

@@ -50,14 +50,11 @@ async def alter_client_quotas(request: Any, context: RequestContext) -> Any:
         results = await _applied(wanted, context, request.validate_only)
     return context.answer(
         entries=tuple(
-            context.part(
-                "EntryData",
-                error_code=refusal.code,
-                error_message=refusal.message,
-                entity=tuple(
-                    context.part("EntityData", entity_type=type_, entity_name=name) for type_, name in parts.items()
-                ),
-            )
+            {
+                "error_code": refusal.code,
+                "error_message": refusal.message,
+                "entity": tuple({"entity_type": type_, "entity_name": name} for type_, name in parts.items()),
+            }
             for parts, refusal in results
         )
     )

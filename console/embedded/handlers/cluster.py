@@ -57,21 +57,20 @@ async def describe_cluster(request: Any, context: RequestContext) -> Any:
         endpoint_type=own,
         cluster_id=context.state.cluster_id,
         controller_id=named_controller(context.state) if context.at_controller else advertised_controller(context),
-        brokers=tuple(_node(context, node) for node in sorted(nodes, key=lambda node: node.id)),
+        brokers=tuple(_node(node) for node in sorted(nodes, key=lambda node: node.id)),
         cluster_authorized_operations=operations,
     )
 
 
-def _node(context: RequestContext, node: BrokerNode | ControllerNode) -> Any:
+def _node(node: BrokerNode | ControllerNode) -> Any:
     broker = node if isinstance(node, BrokerNode) else None
-    return context.part(
-        "DescribeClusterBroker",
-        broker_id=node.id,
-        host=node.host,
-        port=node.port,
-        rack=broker and broker.rack,
-        is_fenced=broker is not None and not broker.alive,
-    )
+    return {
+        "broker_id": node.id,
+        "host": node.host,
+        "port": node.port,
+        "rack": broker and broker.rack,
+        "is_fenced": broker is not None and not broker.alive,
+    }
 
 
 _MESSAGES_FROM = (4, 1)
@@ -192,7 +191,7 @@ def _answer(context: RequestContext, code: int, message: str | None, results: di
         error_code=code,
         error_message=message,
         results=tuple(
-            context.part("UpdatableFeatureResult", feature=feature, error_code=error, error_message=reason)
+            {"feature": feature, "error_code": error, "error_message": reason}
             for feature, (error, reason) in results.items()
         ),
     )

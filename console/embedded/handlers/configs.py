@@ -143,4 +143,4 @@ def _resources(context: RequestContext, types: tuple[int, ...]) -> Iterator[Any]
         else:
             names = [known.name for known in view.configs if known.type == type_]
         for name in names:
-            yield context.part("ConfigResource", resource_name=name, resource_type=type_)
+            yield {"resource_name": name, "resource_type": type_}

@@ -34,35 +34,26 @@ async def describe_user_scram_credentials(request: Any, context: RequestContext)
             # Never completes: the client's timeout ends the request, as with a real broker.
             await asyncio.get_running_loop().create_future()
         code = ErrorCode.cluster_authorization_failed
-        return context.answer(error_code=code, results=(_result(context, "", code, None),) * len(request.users))
+        return context.answer(error_code=code, results=(_result("", code, None),) * len(request.users))
     credentials: dict[str, dict[int, ScramCredential]] = {}
     for key, credential in context.view.scram.items():
         credentials.setdefault(key.user, {})[key.mechanism] = credential
     asked = Counter(user.name for user in request.users or ()) or Counter(dict.fromkeys(credentials, 1))
-    results = (_described(context, user, times, credentials.get(user, {})) for user, times in asked.items())
+    results = (_described(user, times, credentials.get(user, {})) for user, times in asked.items())
     return context.answer(error_message="", results=tuple(results))
 
 
-def _described(context: RequestContext, user: str, times: int, known: Mapping[int, ScramCredential]) -> Any:
+def _described(user: str, times: int, known: Mapping[int, ScramCredential]) -> Any:
     if times > 1:
-        return _result(context, user, ErrorCode.duplicate_resource, _ASKED_TWICE.format(user=user))
+        return _result(user, ErrorCode.duplicate_resource, _ASKED_TWICE.format(user=user))
     if not known:
-        return _result(context, user, ErrorCode.resource_not_found, _NONE_TO_DESCRIBE.format(user=user))
-    infos = tuple(
-        context.part("CredentialInfo", mechanism=mechanism, iterations=known[mechanism].iterations)
-        for mechanism in sorted(known)
-    )
-    return _result(context, user, 0, "", infos)
+        return _result(user, ErrorCode.resource_not_found, _NONE_TO_DESCRIBE.format(user=user))
+    infos = tuple({"mechanism": mechanism, "iterations": known[mechanism].iterations} for mechanism in sorted(known))
+    return _result(user, 0, "", infos)
 
 
-def _result(context: RequestContext, user: str, code: int, message: str | None, infos: tuple[Any, ...] = ()) -> Any:
-    return context.part(
-        "DescribeUserScramCredentialsResult",
-        user=user,
-        error_code=code,
-        error_message=message,
-        credential_infos=infos,
-    )
+def _result(user: str, code: int, message: str | None, infos: tuple[Any, ...] = ()) -> Any:
+    return {"user": user, "error_code": code, "error_message": message, "credential_infos": infos}
 
 
 _SCRAM_FROM = 11
@@ -93,10 +84,7 @@ async def alter_user_scram_credentials(request: Any, context: RequestContext) ->
             context.state.put("scram", item.key, credential)
     results = ((user, problem or DONE) for user, problem in problems.items())
     return context.answer(
-        results=tuple(
-            context.part("AlterUserScramCredentialsResult", user=user, error_code=code, error_message=message)
-            for user, (code, message) in results
-        )
+        results=tuple({"user": user, "error_code": code, "error_message": message} for user, (code, message) in results)
     )
 
 

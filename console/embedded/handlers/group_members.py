@@ -106,9 +106,7 @@ async def join_group(request: Any, context: RequestContext) -> Any:
         skip_assignment=joined.skip_assignment,
         member_id=joined.member_id,
         members=tuple(
-            context.part(
-                "JoinGroupResponseMember", member_id=member_id, group_instance_id=instance_id, metadata=metadata
-            )
+            {"member_id": member_id, "group_instance_id": instance_id, "metadata": metadata}
             for member_id, instance_id, metadata in joined.members
         ),
     )

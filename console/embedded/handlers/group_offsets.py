@@ -115,7 +115,7 @@ async def offset_fetch(request: Any, context: RequestContext) -> Any:
 def _group(context: RequestContext, asked: Any) -> Any:
     code = group_coordinator.group_error(context, asked.group_id, "DESCRIBE", may_be_empty=True)
     topics = () if code else tuple(_topics(context, asked.group_id, asked.topics, 0))
-    return context.part("OffsetFetchResponseGroup", group_id=asked.group_id, topics=topics, error_code=code)
+    return {"group_id": asked.group_id, "topics": topics, "error_code": code}
 
 
 def _topics(context: RequestContext, group_id: str, topics: Iterable[Any] | None, code: int) -> Iterator[Any]:
@@ -134,7 +134,7 @@ def _topics(context: RequestContext, group_id: str, topics: Iterable[Any] | None
             why = ErrorCode.topic_authorization_failed
         found = {} if why or name is None else {index: offsets.get((name, index)) for index in item.partition_indexes}
         parts = ((index, found.get(index) or _NOTHING) for index in item.partition_indexes)
-        yield _fetched_topic(context, name, getattr(item, "topic_id", None), parts, why)
+        yield _fetched_topic(name, getattr(item, "topic_id", None), parts, why)
 
 
 def _everything(context: RequestContext, offsets: dict[tuple[str, int], Committed]) -> Iterator[Any]:
@@ -145,29 +145,24 @@ def _everything(context: RequestContext, offsets: dict[tuple[str, int], Committe
         topic = context.view.topics.get(name)
         # A deleted topic has no id for v10.
         if context.allowed("DESCRIBE", "TOPIC", name) and (topic is not None or context.version < _IDS_FROM):
-            yield _fetched_topic(context, name, topic.id if topic else None, parts, 0)
+            yield _fetched_topic(name, topic.id if topic else None, parts, 0)
 
 
-def _fetched_topic(
-    context: RequestContext, name: str | None, topic_id: Any, parts: Iterable[tuple[int, Committed]], code: int
-) -> Any:
-    plural = "s" if context.version >= _SEVERAL_FROM else ""
-    return context.part(
-        f"OffsetFetchResponseTopic{plural}",
-        name=name or "",
-        topic_id=topic_id,
-        partitions=tuple(
-            context.part(
-                f"OffsetFetchResponsePartition{plural}",
-                partition_index=index,
-                committed_offset=committed.offset,
-                committed_leader_epoch=committed.leader_epoch,
-                metadata=committed.metadata,
-                error_code=code,
-            )
+def _fetched_topic(name: str | None, topic_id: Any, parts: Iterable[tuple[int, Committed]], code: int) -> Any:
+    return {
+        "name": name or "",
+        "topic_id": topic_id,
+        "partitions": tuple(
+            {
+                "partition_index": index,
+                "committed_offset": committed.offset,
+                "committed_leader_epoch": committed.leader_epoch,
+                "metadata": committed.metadata,
+                "error_code": code,
+            }
             for index, committed in parts
         ),
-    )
+    }
 
 
 _KEEPS_EMPTY_FROM = (4, 0)

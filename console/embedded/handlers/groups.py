@@ -34,13 +34,12 @@ async def list_groups(request: Any, context: RequestContext) -> Any:
     everything = context.allowed("DESCRIBE")
     return context.answer(
         groups=tuple(
-            context.part(
-                "ListedGroup",
-                group_id=group.id,
-                protocol_type=group.protocol_type or "",
-                group_state=group.shown_state,
-                group_type=group.type,
-            )
+            {
+                "group_id": group.id,
+                "protocol_type": group.protocol_type or "",
+                "group_state": group.shown_state,
+                "group_type": group.type,
+            }
             for group in context.state.groups.values()
             if coordinator_of(topics, group.id) == context.broker_id
             and visible_group(context, group.id) is not None
@@ -97,21 +96,20 @@ def _classic_group(request: Any, context: RequestContext, group_id: str) -> Resu
         "group_state": str(group.state),
         "protocol_type": group.protocol_type or "",
         "protocol_data": (group.protocol or "") if stable else "",
-        "members": tuple(_classic_member(context, group, member, stable) for member in group.members.values()),
+        "members": tuple(_classic_member(group, member, stable) for member in group.members.values()),
     }
 
 
-def _classic_member(context: RequestContext, group: Group, member: Member, stable: bool) -> Any:
+def _classic_member(group: Group, member: Member, stable: bool) -> Any:
     """Return a member. Metadata and assignments are only sent for a stable group."""
-    return context.part(
-        "DescribedGroupMember",
-        member_id=member.id,
-        group_instance_id=member.instance_id,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        member_metadata=member.metadata(group.protocol) if stable else b"",
-        member_assignment=member.assignment if stable else b"",
-    )
+    return {
+        "member_id": member.id,
+        "group_instance_id": member.instance_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "member_metadata": member.metadata(group.protocol) if stable else b"",
+        "member_assignment": member.assignment if stable else b"",
+    }
 
 
 SHARE_MESSAGES: Mapping[int, str] = {
@@ -172,30 +170,28 @@ def _newer_group(
     }
 
 
-def _member(context: RequestContext, member: NewerMember, **own: Any) -> Any:
+def _member(member: NewerMember, **own: Any) -> Any:
     """Return a member of a group of any type. own: fields that only its type has."""
-    return context.part(
-        "Member",
-        member_id=member.id,
-        member_epoch=member.epoch,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        subscribed_topic_names=member.subscribed,
+    return {
+        "member_id": member.id,
+        "member_epoch": member.epoch,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "subscribed_topic_names": member.subscribed,
         **own,
-    )
+    }
 
 
 def _assignment(context: RequestContext, partitions: Partitions) -> Any:
     """Return an assignment, with the ids of its topics."""
     topics = context.view.topics
-    return context.part(
-        "Assignment",
-        topic_partitions=tuple(
-            context.part("TopicPartitions", topic_id=topics[name].id, topic_name=name, partitions=tuple(numbers))
+    return {
+        "topic_partitions": tuple(
+            {"topic_id": topics[name].id, "topic_name": name, "partitions": tuple(numbers)}
             for name, numbers in partitions.items()
             if name in topics
-        ),
-    )
+        )
+    }
 
 
 _CONSUMER_MEMBER = 1
@@ -219,7 +215,6 @@ async def consumer_group_describe(request: Any, context: RequestContext) -> Any:
 def _consumer(context: RequestContext, group: NewerGroup) -> dict[str, Any]:
     members = (
         _member(
-            context,
             member,
             assignment=_assignment(context, member.assigned),
             target_assignment=_assignment(context, member.target),
@@ -244,7 +239,7 @@ async def share_group_describe(request: Any, context: RequestContext) -> Any:
 
 
 def _share(context: RequestContext, group: NewerGroup) -> dict[str, Any]:
-    members = (_member(context, member, assignment=_assignment(context, member.assigned)) for member in group.members)
+    members = (_member(member, assignment=_assignment(context, member.assigned)) for member in group.members)
     return {"members": tuple(members)}
 
 
@@ -265,82 +260,72 @@ async def streams_group_describe(request: Any, context: RequestContext) -> Any:
     subtopologies have no number of partitions; members have no endpoint, tags or task offsets, and their client id is
     their process id.
     """
-    return each_item(
-        context, request, partial(_newer_group, context, request, "streams", partial(_streams, request, context))
-    )
+    return each_item(context, request, partial(_newer_group, context, request, "streams", partial(_streams, request)))
 
 
-def _streams(request: Any, context: RequestContext, group: NewerGroup) -> dict[str, Any]:
+def _streams(request: Any, group: NewerGroup) -> dict[str, Any]:
     is_asked = getattr(request, "include_topology_description", False)
     status = _NOT_STORED if group.nodes is None else _AVAILABLE
     return {
-        "topology": _topology(context, group),
-        "topology_description": _description(context, group.nodes) if is_asked and group.nodes is not None else None,
+        "topology": _topology(group),
+        "topology_description": _description(group.nodes) if is_asked and group.nodes is not None else None,
         "topology_description_status": status if is_asked else _NOT_REQUESTED,
-        "members": tuple(_streams_member(context, group.topology_epoch, member) for member in group.members),
+        "members": tuple(_streams_member(group.topology_epoch, member) for member in group.members),
     }
 
 
-def _description(context: RequestContext, nodes: Mapping[str, tuple[Node, ...]]) -> Any:
+def _description(nodes: Mapping[str, tuple[Node, ...]]) -> Any:
     parts = tuple(
-        context.part(
-            "TopologyDescriptionSubtopology",
-            subtopology_id=part,
-            nodes=tuple(
-                context.part(
-                    "TopologyDescriptionNode",
-                    name=each.name,
-                    node_type=each.kind,
-                    source_topics=each.sources,
-                    sink_topic=each.sink,
-                    stores=each.stores,
-                    successors=each.successors,
-                )
+        {
+            "subtopology_id": part,
+            "nodes": tuple(
+                {
+                    "name": each.name,
+                    "node_type": each.kind,
+                    "source_topics": each.sources,
+                    "sink_topic": each.sink,
+                    "stores": each.stores,
+                    "successors": each.successors,
+                }
                 for each in of_part
             ),
-        )
+        }
         for part, of_part in nodes.items()
     )
-    return context.part("TopologyDescription", subtopologies=parts)
+    return {"subtopologies": parts}
 
 
-def _topology(context: RequestContext, group: NewerGroup) -> Any:
+def _topology(group: NewerGroup) -> Any:
     def topics(names: Sequence[str]) -> tuple[Any, ...]:
-        return tuple(context.part("TopicInfo", name=name) for name in names)
+        return tuple({"name": name} for name in names)
 
-    return context.part(
-        "Topology",
-        epoch=group.topology_epoch,
-        subtopologies=tuple(
-            context.part(
-                "Subtopology",
-                subtopology_id=name,
-                source_topics=part.sources,
-                repartition_sink_topics=part.repartition_sinks,
-                state_changelog_topics=topics(part.changelogs),
-                repartition_source_topics=topics(part.repartition_sources),
-            )
+    return {
+        "epoch": group.topology_epoch,
+        "subtopologies": tuple(
+            {
+                "subtopology_id": name,
+                "source_topics": part.sources,
+                "repartition_sink_topics": part.repartition_sinks,
+                "state_changelog_topics": topics(part.changelogs),
+                "repartition_source_topics": topics(part.repartition_sources),
+            }
             for name, part in group.subtopologies.items()
         ),
-    )
+    }
 
 
-def _streams_member(context: RequestContext, topology_epoch: int, member: NewerMember) -> Any:
+def _streams_member(topology_epoch: int, member: NewerMember) -> Any:
     def tasks(of_role: Partitions) -> tuple[Any, ...]:
-        return tuple(
-            context.part("TaskIds", subtopology_id=name, partitions=numbers) for name, numbers in of_role.items()
-        )
+        return tuple({"subtopology_id": name, "partitions": numbers} for name, numbers in of_role.items())
 
     def assignment(of_member: Tasks) -> Any:
-        return context.part(
-            "Assignment",
-            active_tasks=tasks(of_member.active),
-            standby_tasks=tasks(of_member.standby),
-            warmup_tasks=tasks(of_member.warmup),
-        )
+        return {
+            "active_tasks": tasks(of_member.active),
+            "standby_tasks": tasks(of_member.standby),
+            "warmup_tasks": tasks(of_member.warmup),
+        }
 
     return _member(
-        context,
         member,
         topology_epoch=topology_epoch,
         process_id=member.client_id,

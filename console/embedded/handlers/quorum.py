@@ -55,9 +55,9 @@ async def describe_quorum(request: Any, context: RequestContext) -> Any:
 def _endpoints(context: RequestContext, node: int) -> Any:
     controller = context.state.controllers.get(node)
     if controller is None:
-        return context.part("Node", node_id=node)
-    listener = context.part("Listener", name=CONTROLLER_LISTENER, host=controller.host, port=controller.port)
-    return context.part("Node", node_id=node, listeners=(listener,))
+        return {"node_id": node}
+    listener = {"name": CONTROLLER_LISTENER, "host": controller.host, "port": controller.port}
+    return {"node_id": node, "listeners": (listener,)}
 
 
 def _partition(context: RequestContext) -> dict[str, Any]:
@@ -80,14 +80,13 @@ def _replica(context: RequestContext, node: BrokerNode | ControllerNode, now: in
     if not node.alive:
         stopped = context.state.stopped_at.get(node.id)
         fetched = caught_up = -1 if stopped is None else int(stopped * 1000)
-    return context.part(
-        "ReplicaState",
-        replica_id=node.id,
-        replica_directory_id=embedded_voters.directory_id(context.state, node.id),
-        log_end_offset=end,
-        last_fetch_timestamp=fetched,
-        last_caught_up_timestamp=caught_up,
-    )
+    return {
+        "replica_id": node.id,
+        "replica_directory_id": embedded_voters.directory_id(context.state, node.id),
+        "log_end_offset": end,
+        "last_fetch_timestamp": fetched,
+        "last_caught_up_timestamp": caught_up,
+    }
 
 
 async def add_raft_voter(request: Any, context: RequestContext) -> Any:

@@ -69,11 +69,10 @@ async def list_partition_reassignments(request: Any, context: RequestContext) ->
     topics = _all(context) if request.topics is None else _named(request, context)
     return context.answer(
         topics=tuple(
-            context.part(
-                "OngoingTopicReassignment",
-                name=topic.name,
-                partitions=tuple(_partition(context, index, topic.partitions[index]) for index in moving),
-            )
+            {
+                "name": topic.name,
+                "partitions": tuple(_partition(index, topic.partitions[index]) for index in moving),
+            }
             for topic, indexes in topics
             if (moving := [index for index in indexes if is_moving(topic.partitions[index])])
         ),
@@ -93,14 +92,13 @@ def _named(request: Any, context: RequestContext) -> Iterator[tuple[Topic, Itera
             yield topic, [index for index in asked.partition_indexes if 0 <= index < len(topic.partitions)]
 
 
-def _partition(context: RequestContext, index: int, partition: Partition) -> Any:
-    return context.part(
-        "OngoingPartitionReassignment",
-        partition_index=index,
-        replicas=partition.replicas,
-        adding_replicas=partition.adding,
-        removing_replicas=partition.removing,
-    )
+def _partition(index: int, partition: Partition) -> Any:
+    return {
+        "partition_index": index,
+        "replicas": partition.replicas,
+        "adding_replicas": partition.adding,
+        "removing_replicas": partition.removing,
+    }
 
 
 async def elect_leaders(request: Any, context: RequestContext) -> Any:
@@ -131,14 +129,13 @@ async def elect_leaders(request: Any, context: RequestContext) -> Any:
         return each_item(context, request, lambda topic, index: elect(context.state, kind, topic.topic, index))
     return context.answer(
         replica_election_results=tuple(
-            context.part(
-                "ReplicaElectionResult",
-                topic=name,
-                partition_result=tuple(
-                    context.part("PartitionResult", partition_id=index, error_code=code, error_message=message)
+            {
+                "topic": name,
+                "partition_result": tuple(
+                    {"partition_id": index, "error_code": code, "error_message": message}
                     for index, (code, message) in parts
                 ),
-            )
+            }
             for name, parts in elect_all(context.state, kind)
         ),
     )
@@ -323,14 +320,9 @@ async def alter_replica_log_dirs(request: Any, context: RequestContext) -> Any:
         for topic in item.topics:
             for number in topic.partitions:
                 code = _move(context, item.path, topic.name, number) if allowed else _REFUSED
-                results.setdefault(topic.name, []).append(
-                    context.part("AlterReplicaLogDirPartitionResult", partition_index=number, error_code=code)
-                )
+                results.setdefault(topic.name, []).append({"partition_index": number, "error_code": code})
     return context.answer(
-        results=tuple(
-            context.part("AlterReplicaLogDirTopicResult", topic_name=name, partitions=tuple(parts))
-            for name, parts in results.items()
-        )
+        results=tuple({"topic_name": name, "partitions": tuple(parts)} for name, parts in results.items())
     )
 
 

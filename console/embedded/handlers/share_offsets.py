@@ -86,27 +86,25 @@ def _topics(context: RequestContext, group: Group | None, asked: Iterable[Any] |
             continue
         topic = context.view.topics.get(name) if allowed else None
         code = 0 if allowed else int(ErrorCode.topic_authorization_failed)
-        yield context.part(
-            "DescribeShareGroupOffsetsResponseTopic",
-            topic_name=name,
-            topic_id=topic.id if topic else None,
-            partitions=tuple(_partition(context, group, (name, number), code) for number in numbers),
-        )
+        yield {
+            "topic_name": name,
+            "topic_id": topic.id if topic else None,
+            "partitions": tuple(_partition(context, group, (name, number), code) for number in numbers),
+        }
 
 
 def _partition(context: RequestContext, group: Group | None, place: tuple[str, int], code: int) -> Any:
     committed = group.offsets.get(place) if group and not code else None
     log = context.state.logs.get(place) or PartitionLog()
     done = group.newer.acknowledged if group and group.newer else 0
-    return context.part(
-        "DescribeShareGroupOffsetsResponsePartition",
-        partition_index=place[1],
-        start_offset=committed.offset if committed else _UNKNOWN,
-        leader_epoch=max(committed.leader_epoch, 0) if committed else 0,
-        lag=max(0, log.end - committed.offset - done) if committed else _UNKNOWN,
-        error_code=code,
-        error_message=SHARE_MESSAGES[code] if code else None,
-    )
+    return {
+        "partition_index": place[1],
+        "start_offset": committed.offset if committed else _UNKNOWN,
+        "leader_epoch": max(committed.leader_epoch, 0) if committed else 0,
+        "lag": max(0, log.end - committed.offset - done) if committed else _UNKNOWN,
+        "error_code": code,
+        "error_message": SHARE_MESSAGES[code] if code else None,
+    }
 
 
 async def alter_share_group_offsets(request: Any, context: RequestContext) -> Any:

@@ -130,24 +130,16 @@ class _Answer:
                 fields["num_partitions"] = len(result.replicas)
                 fields["replication_factor"] = len(result.replicas[0])
                 fields["configs"] = tuple(
-                    self._context.part(
-                        "CreatableTopicConfigs",
-                        name=config.name,
-                        value=config.value,
-                        read_only=False,
-                        config_source=config.source,
-                        is_sensitive=False,
-                    )
+                    {
+                        "name": config.name,
+                        "value": config.value,
+                        "read_only": False,
+                        "config_source": config.source,
+                        "is_sensitive": False,
+                    }
                     for config in self._new_configs.of(result.configs)
                 )
-        return self._context.part(
-            "CreatableTopicResult",
-            name=name,
-            topic_id=topic_id,
-            error_code=error.code,
-            error_message=error.message,
-            **fields,
-        )
+        return {"name": name, "topic_id": topic_id, "error_code": error.code, "error_message": error.message, **fields}
 
 
 class NewTopicConfig(NamedTuple):
@@ -254,12 +246,7 @@ def _grown(context: RequestContext, results: dict[str, Refusal], throttle: timed
     return context.answer(
         throttle_time=throttle,
         results=tuple(
-            context.part(
-                "CreatePartitionsTopicResult",
-                name=name,
-                error_code=refusal.code,
-                error_message=refusal.message,
-            )
+            {"name": name, "error_code": refusal.code, "error_message": refusal.message}
             for name, refusal in results.items()
         ),
     )
@@ -429,13 +416,12 @@ def _deleted(context: RequestContext, results: Iterable[_Result], throttle: time
     return context.answer(
         throttle_time=throttle,
         responses=tuple(
-            context.part(
-                "DeletableTopicResult",
-                name=result.topic.name,
-                topic_id=result.topic.id,
-                error_code=result.refusal.code,
-                error_message=result.refusal.message,
-            )
+            {
+                "name": result.topic.name,
+                "topic_id": result.topic.id,
+                "error_code": result.refusal.code,
+                "error_message": result.refusal.message,
+            }
             for result in results
         ),
     )

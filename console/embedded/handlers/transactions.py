@@ -217,7 +217,7 @@ def _producers(context: RequestContext, topic: Any, number: int) -> Result:
         return Refusal(code, _MESSAGES.get(code) if _of_topic(context, name, code) else None)
     log = context.state.logs.get((name, number))
     active = () if log is None else log.producers.entries()
-    return {"active_producers": tuple(_producer(context, id_, entry) for id_, entry in active)}
+    return {"active_producers": tuple(_producer(id_, entry) for id_, entry in active)}
 
 
 def _error(context: RequestContext, name: str, number: int) -> int:
@@ -235,16 +235,15 @@ def _of_topic(context: RequestContext, name: str, code: int) -> bool:
     return code == ErrorCode.topic_authorization_failed or name not in context.view.topics
 
 
-def _producer(context: RequestContext, id_: int, entry: producers.ProducerEntry) -> Any:
-    return context.part(
-        "ProducerState",
-        producer_id=id_,
-        producer_epoch=entry.epoch,
-        last_sequence=entry.last_sequence,
-        last_timestamp=entry.timestamp,
-        coordinator_epoch=entry.coordinator_epoch,
-        current_txn_start_offset=entry.start,
-    )
+def _producer(id_: int, entry: producers.ProducerEntry) -> Any:
+    return {
+        "producer_id": id_,
+        "producer_epoch": entry.epoch,
+        "last_sequence": entry.last_sequence,
+        "last_timestamp": entry.timestamp,
+        "coordinator_epoch": entry.coordinator_epoch,
+        "current_txn_start_offset": entry.start,
+    }
 
 
 async def describe_transactions(request: Any, context: RequestContext) -> Any:
@@ -277,9 +276,7 @@ def _state(context: RequestContext, id_: str) -> Result:
         "transaction_start_time": found.started,
         "producer_id": found.producer_id,
         "producer_epoch": found.epoch,
-        "topics": tuple(
-            context.part("TopicData", topic=topic, partitions=tuple(numbers)) for topic, numbers in by_topic.items()
-        ),
+        "topics": tuple({"topic": topic, "partitions": tuple(numbers)} for topic, numbers in by_topic.items()),
     }
 
 
@@ -308,12 +305,7 @@ async def list_transactions(request: Any, context: RequestContext) -> Any:
     return context.answer(
         unknown_state_filters=unknown,
         transaction_states=tuple(
-            context.part(
-                "TransactionState",
-                transactional_id=each.id,
-                producer_id=each.producer_id,
-                transaction_state=each.state,
-            )
+            {"transactional_id": each.id, "producer_id": each.producer_id, "transaction_state": each.state}
             for each in found
             if context.allowed("DESCRIBE", "TRANSACTIONAL_ID", each.id)
             and (not wanted or each.state in wanted)

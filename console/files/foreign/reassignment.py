@@ -82,14 +82,14 @@ def _refuse_topics(document: Document, read: Read) -> Iterator[FileProblem]:  # 
 TOPICS_TO_MOVE = DocumentForm(FORM.name, _owns_topics, _refuse_topics)
 
 
-def _owns_generated(beginning: str) -> bool:
-    return beginning.startswith((_CURRENT, _PROPOSED))
-
-
 def _refuse_generated(text: str, source: str, read: Read) -> Iterator[FileProblem]:  # noqa: ARG001 - as every form
     number = next((number for number, line in enumerate(text.splitlines(), 1) if line.startswith(_PROPOSED)), 1)
     what = "this is what --generate prints, with what is and what is proposed"
     yield FileProblem(source, number, what, "keep the JSON that follows this line, and nothing else")
 
 
-GENERATED = TextForm("what kafka-reassign-partitions --generate prints", _owns_generated, _refuse_generated)
+GENERATED = TextForm(
+    "what kafka-reassign-partitions --generate prints",
+    lambda beginning: beginning.startswith((_CURRENT, _PROPOSED)),
+    _refuse_generated,
+)

@@ -1,1 +1,1 @@
-"""The tables of the lake as functions from DataFrames to a DataFrame, one table a module. Pure."""
+"""The tables of the lake as functions from Arrow tables to an Arrow table, one table a module. Pure."""

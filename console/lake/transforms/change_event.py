@@ -16,23 +16,9 @@ import pyarrow.compute as pc
 
 from console.lake import schema
 from console.lake.entities import acl_of
+from console.lake.transforms import kraft_changes as kraft
 from console.lake.transforms.coverage import Polls
-from console.lake.transforms.kraft_changes import (
-    ACL_RECORDS,
-    OTHER_RECORDS,
-    SINCE_BEFORE,
-    TOPIC_RECORDS,
-    Entity,
-    Epochs,
-    Event,
-    Names,
-    Placed,
-    Record,
-    facts,
-    kraft_changes,
-    placed_facts,
-    sha256,
-)
+from console.lake.transforms.kraft_changes import facts
 from console.lake.transforms.rows import Row, rows_of, table_of
 
 # -- polls: the differences between one and the next -----------------------------------------------------------------
@@ -41,7 +27,9 @@ Seen = tuple[int, str | None, str | None]
 """A value of an entity in a poll: time, attribute (None if the entity was deleted), and value."""
 
 
-def poll_changes(cluster_id: str, entity: Entity, seen: Iterable[Seen], beats: Sequence[int]) -> Iterator[Event]:
+def poll_changes(
+    cluster_id: str, entity: kraft.Entity, seen: Iterable[Seen], beats: Sequence[int]
+) -> Iterator[kraft.Event]:
     """Yield the changes between polls, without their authors. beats: times of the polls of that entity type, in order.
 
     The rows of an entity replace its former rows. A change is at the latest from the poll that first saw it, and at the
@@ -55,13 +43,15 @@ def poll_changes(cluster_id: str, entity: Entity, seen: Iterable[Seen], beats: S
     last: dict[str, str | None] = {}
     for ts, state in sorted(states.items()):
         before = bisect_left(beats, ts)
-        since = ts // 1000 - beats[before - 1] // 1000 if before else SINCE_BEFORE
+        since = ts // 1000 - beats[before - 1] // 1000 if before else kraft.SINCE_BEFORE
         about = (cluster_id, ts, since, None, *entity)
         for attr in last.keys() - state.keys():
-            yield Event(*about, attr, "delete", None, None, "snapshot")
+            yield kraft.Event(*about, attr, "delete", None, None, "snapshot")
         for attr, value in state.items():
             if attr not in last or last[attr] != value:
-                yield Event(*about, attr, "set", value, None if value is None else sha256(value), "snapshot")
+                yield kraft.Event(
+                    *about, attr, "set", value, None if value is None else kraft.sha256(value), "snapshot"
+                )
         last = state
 
 
@@ -151,16 +141,16 @@ def changed_list(base: str, op: str, items: str) -> str:
     return ",".join(dict.fromkeys(each for each in had if each not in given))
 
 
-def author_changes(cluster_id: str, entity: Entity, authors: Iterable[Author]) -> Iterator[Event]:
+def author_changes(cluster_id: str, entity: kraft.Entity, authors: Iterable[Author]) -> Iterator[kraft.Event]:
     """Yield the changes that authors report themselves, each once."""
     for each in authors:
         if each.is_copy:
             continue
         value = each.value
-        digest = sha256(value) if value is not None and each.op in ("set", "delete") else None
+        digest = kraft.sha256(value) if value is not None and each.op in ("set", "delete") else None
         lasted = -((each.start - each.end) // 1000)
         source, told_by = ("journal", "journal") if each.by_journal else ("request_log", "request")
-        yield Event(
+        yield kraft.Event(
             *(cluster_id, each.end, lasted, None, *entity, each.attr, each.op, value, digest, source),
             *(each.principal, each.client_id, each.client_host, told_by),
         )
@@ -200,7 +190,7 @@ class _ByTime:
         return (each for each in self._offered[first:last] if each.end >= since)
 
 
-def attributed(changes: Iterable[Event], authors: Sequence[Author]) -> Iterator[Event]:
+def attributed(changes: Iterable[kraft.Event], authors: Sequence[Author]) -> Iterator[kraft.Event]:
     """Yield the changes of the log and of polls with their authors; equal changes become one. All are of one entity."""
     offered: dict[str, list[Author]] = defaultdict(list)
     distinct = dict.fromkeys(changes)
@@ -222,7 +212,7 @@ def attributed(changes: Iterable[Event], authors: Sequence[Author]) -> Iterator[
         yield _named(change, found) if found else change
 
 
-def _sought(change: Event, of_topic: bool) -> Iterator[str]:
+def _sought(change: kraft.Event, of_topic: bool) -> Iterator[str]:
     """Yield the attributes under which the authors of a change are indexed."""
     yield change.attr
     if change.op == "delete":
@@ -246,7 +236,7 @@ def _covered(author: Author, of_topic: bool) -> Iterator[Author]:
         yield author._replace(attr=_ALL_CONFIGS, op="delete", value=None)
 
 
-def _same_content(offered: Author, change: Event) -> bool:
+def _same_content(offered: Author, change: kraft.Event) -> bool:
     was_set = change.op == "set"
     if offered.op == "delete":
         return not was_set
@@ -259,7 +249,7 @@ def _same_content(offered: Author, change: Event) -> bool:
     return items <= those if offered.op == "append" else items.isdisjoint(those)
 
 
-def _named(change: Event, found: set[tuple[int, Author]]) -> Event:
+def _named(change: kraft.Event, found: set[tuple[int, Author]]) -> kraft.Event:
     """Return the change with its author. found: all that fit, with their `STEPS`."""
     best = min(tier for tier, _ in found)
     fitting = [author for tier, author in found if tier == best]
@@ -301,9 +291,9 @@ class Bronze(NamedTuple):
 
 NAMING = ("TopicRecord", "AccessControlEntryRecord")
 """Records with both a name and the id by which others refer to it."""
-OF_ENTITIES = pc.field("record_type").isin(pa.array((*TOPIC_RECORDS, *ACL_RECORDS, *OTHER_RECORDS))) & (
-    (pc.field("record_type") != "PartitionChangeRecord") | pc.match_substring(pc.field("payload"), '"replicas":[')
-)
+OF_ENTITIES = pc.field("record_type").isin(
+    pa.array((*kraft.TOPIC_RECORDS, *kraft.ACL_RECORDS, *kraft.OTHER_RECORDS))
+) & ((pc.field("record_type") != "PartitionChangeRecord") | pc.match_substring(pc.field("payload"), '"replicas":['))
 """Selects the records about an entity; most partition changes leave the replicas unchanged."""
 
 # -- the table ---------------------------------------------------------------------------------------------------------
@@ -311,7 +301,7 @@ OF_ENTITIES = pc.field("record_type").isin(pa.array((*TOPIC_RECORDS, *ACL_RECORD
 
 def change_event(
     bronze: Bronze,
-    epochs: Mapping[str, Epochs],
+    epochs: Mapping[str, kraft.Epochs],
     polls: Mapping[str, Polls],
     touched: Container[_ByEntity] | None = None,
 ) -> pa.Table:
@@ -322,15 +312,15 @@ def change_event(
     """
     placed, seen, asked, noted = _placed(bronze), _seen(bronze), _asked(bronze), _noted(bronze)
 
-    def events() -> Iterator[Event]:
+    def events() -> Iterator[kraft.Event]:
         for each in sorted({*placed, *seen, *asked, *noted}):
             cluster_id, entity = each[0], each[1:]
             if touched is not None and each not in touched:
                 continue
             authors = [*authors_of_requests(asked.get(each, ())), *noted.get(each, ())]
-            observed: list[Event] = []
+            observed: list[kraft.Event] = []
             if each in placed:
-                observed += kraft_changes(cluster_id, entity, placed[each], epochs[cluster_id])
+                observed += kraft.kraft_changes(cluster_id, entity, placed[each], epochs[cluster_id])
             if each in seen:
                 beats = polls[cluster_id].times.get(entity[0], ()) if cluster_id in polls else ()
                 observed += poll_changes(cluster_id, entity, seen[each], beats)
@@ -350,13 +340,13 @@ def tagged(batch: pa.RecordBatch) -> pa.RecordBatch:
     rows = pa.Table.from_batches([batch])
     rows = rows.append_column("place", pa.array(range(rows.num_rows), pa.int64()))
     columns: list[list[str | None]] = [[None] * rows.num_rows for _ in TAGS]
-    names = Names()
+    names = kraft.Names()
     for place, type_, payload in rows_of(rows.filter(OF_ENTITIES), "place", "record_type", "payload"):
         fields = _decode(payload)
         tag: tuple[str | None, str | None, str | None] = (None, None, None)
         if "topicId" in fields:
             tag = "topic", fields.get("name"), fields["topicId"]
-        elif type_ in ACL_RECORDS:
+        elif type_ in kraft.ACL_RECORDS:
             tag = "acl", acl_of(fields)[0] if "resourceName" in fields else None, fields["id"]
         elif (fact := next(facts(type_, fields, None, names), None)) is not None:
             tag = *fact.entity, None
@@ -367,22 +357,22 @@ def tagged(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(made, schema=schema.arrow_schema(schema.KRAFT_RECORD))
 
 
-def records_of(records: pa.Table) -> dict[str, list[Record]]:
+def records_of(records: pa.Table) -> dict[str, list[kraft.Record]]:
     """Return the records about an entity, by cluster."""
-    found: dict[str, list[Record]] = defaultdict(list)
+    found: dict[str, list[kraft.Record]] = defaultdict(list)
     names = ("log_offset", "in_snapshot", "record_ts", "record_type", "payload", "value_hmac")
     for cluster_id, offset, in_snapshot, ts, type_, payload, hmac in rows_of(
         records.filter(OF_ENTITIES), "cluster_id", *names
     ):
-        found[cluster_id].append(Record(offset, in_snapshot, ts, type_, _decode(payload), hmac))
+        found[cluster_id].append(kraft.Record(offset, in_snapshot, ts, type_, _decode(payload), hmac))
     return found
 
 
-def _placed(bronze: Bronze) -> dict[_ByEntity, list[Placed]]:
+def _placed(bronze: Bronze) -> dict[_ByEntity, list[kraft.Placed]]:
     return {
         (cluster_id, *entity): facts
         for cluster_id, records in records_of(bronze.kraft_record).items()
-        for entity, facts in placed_facts(records).items()
+        for entity, facts in kraft.placed_facts(records).items()
     }
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from types import MappingProxyType
 from typing import Any
 
 from console.language.statements import Statement, Where
@@ -57,10 +56,10 @@ _PLAN = (plan, check, apply, discard, undo, revert, history)
 _GO = (panes, go, leave)
 _ALL: tuple[Verb, ...] = tuple(verb for module in (*_LOOK, *_CHANGE, *_OF_NODES, *_PLAN, *_GO) for verb in module.VERBS)
 
-VERBS: Mapping[str, Verb] = MappingProxyType({verb.name: verb for verb in _ALL})
-STATEMENT_KINDS: Mapping[type[Statement], StatementKind[Any]] = MappingProxyType(
-    {kind.statement: kind for verb in _ALL for kind in verb.statements}
-)
+VERBS: Mapping[str, Verb] = {verb.name: verb for verb in _ALL}
+STATEMENT_KINDS: Mapping[type[Statement], StatementKind[Any]] = {
+    kind.statement: kind for verb in _ALL for kind in verb.statements
+}
 
 
 @cache

@@ -105,8 +105,7 @@ def _kept_for_ever(edit: plan_edits.ConfigEdit, seen: Described) -> Iterator[str
     """Yield a line for an empty cleanup.policy, of a topic or of a default that topics inherit."""
     if topic_risks.topic_key(edit) != topic_risks.POLICY or isinstance(edit, plan_edits.UnsetConfig):
         return
-    configs = seen.snapshot.configs.get(edit.resource)
-    value = result_of(edit, configs.get(edit.key) if configs is not None else None, seen.inheritance)
+    value = result_of(edit, config.entry_in(seen.snapshot.configs, edit.resource, edit.key), seen.inheritance)
     if value is not None and (text := topic_risks.keeps_all(value)):
         yield text
 

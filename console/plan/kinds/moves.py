@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from console.model.changes import AlterReassignments, MoveTarget, PartitionTarget, Status
 from console.model.cluster import Partition, Reassignment, destination, original, partition_in
-from console.model.config import topic_resource
+from console.model.config import entry_in, topic_resource
 from console.model.elections import NOBODY
 from console.model.inheritance import Inheritance
 from console.model.nodes import holds_nothing
@@ -57,8 +57,7 @@ def is_unclean_to_cancel(move: Reassignment, snapshot: Snapshot) -> bool:
 
 def _may_be_unclean(edit: CancelMove, seen: plan_staged.Described) -> bool | None:
     """Return whether the topic allows unclean elections; None if its configs were not read."""
-    configs = seen.snapshot.configs.get(topic_resource(edit.topic))
-    entry = configs.get(UNCLEAN) if configs is not None else None
+    entry = entry_in(seen.snapshot.configs, topic_resource(edit.topic), UNCLEAN)
     return None if entry is None else entry.value == "true"
 
 

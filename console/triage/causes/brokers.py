@@ -28,7 +28,6 @@ FENCED_AFTER = 30.0
 FLAPS = 3
 """Number of absences within the observations that is more than a restart."""
 
-_OF_REPLICAS = frozenset({symptoms.UNDER_REPLICATED, symptoms.UNDER_MIN_ISR, symptoms.LEADERLESS})
 _OF_BROKERS = frozenset(
     {
         symptoms.BROKER_GONE,
@@ -46,7 +45,9 @@ def _follows(*brokers: int, alone: bool = False) -> tuple[cause.Prediction, ...]
     alone: only partitions that lack no other broker.
     """
     these = frozenset(brokers)
-    return cause.Prediction(_OF_REPLICAS, brokers=these, only=alone), cause.Prediction(_OF_BROKERS, brokers=these)
+    return cause.Prediction(frozenset(symptoms.OF_REPLICAS), brokers=these, only=alone), cause.Prediction(
+        _OF_BROKERS, brokers=these
+    )
 
 
 def _led(observations: Observations, broker: int) -> str:
@@ -350,17 +351,23 @@ def _closing(observations: Observations) -> Iterator[cause.Claim]:
                 cause.Evidence(f"a limit of connections is set there: {set_}", "DescribeConfigs") if limits else None,
             ),
             predicted=_follows(broker),
-            next=(
-                cause.Next(
-                    "raise or unset the limit: the broker takes no connection for it, a controller does "
-                    f"(kac --bootstrap-controller HOST:PORT run -e 'unset broker {broker} {limits[0].name}; apply')"
-                )
-                if limits
-                else cause.Next(
-                    f"look at {_address(observations, broker)}: its limits of connections, a proxy before it, its log"
-                ),
-            ),
+            next=tuple(_limit_raised(observations, broker, [each.name for each in limits])),
         )
+
+
+def _limit_raised(observations: Observations, broker: int, limits: list[str]) -> Iterator[cause.Next]:
+    """Yield the ways to get rid of a limit of connections. A broker takes the change of its own configs alone, and has
+    no connection left for it; a controller takes it too (KIP-919).
+    """
+    tool = f"kac configs --bootstrap-controller HOST:PORT --broker {broker}"
+    if limits:
+        yield cause.Next(f"raise or unset the limit by a controller ({tool} --alter --delete-config {limits[0]})")
+        return
+    yield cause.Next(
+        "look for a limit of connections: max.connections.per.ip, max.connections, max.connection.creation.rate. "
+        f"A controller shows and takes the configs of broker {broker} ({tool} --describe)"
+    )
+    yield cause.Next(f"else look at a proxy before {_address(observations, broker)}, and at the broker's log")
 
 
 def _replication(observations: Observations) -> Iterator[cause.Claim]:
@@ -376,7 +383,7 @@ def _replication(observations: Observations) -> Iterator[cause.Claim]:
         names = sorted(topics)
         from_ = f"broker{'s' * (len(leaders) > 1)} {', '.join(map(str, leaders))}"
         first = next((s for s in observations.of(symptoms.UNDER_REPLICATED) if s.brokers == (broker,)), None)
-        back = _back_since(observations, broker)
+        back = observations.came_back(broker, CATCHES_UP)
         yield cause.Claim(
             cause="replication-broken",
             subject=symptoms.Subject(broker=broker),
@@ -475,17 +482,6 @@ def _unfollowed(observations: Observations) -> Iterator[cause.Claim]:
                 ),
             ),
         )
-
-
-def _back_since(observations: Observations, broker: int) -> datetime | None:
-    """Return when a broker came back, if that was recently: until its replicas have caught up, their lag is normal."""
-    intervals = [
-        observations.intervals.get((name, symptoms.Subject(broker=broker)), ())
-        for name in (symptoms.BROKER_GONE, symptoms.BROKER_SILENT)
-    ]
-    ended = [mine[-1].ended for mine in intervals if mine]
-    last = max((each for each in ended if each is not None), default=None)
-    return last if last is not None and last > observations.last.at - CATCHES_UP else None
 
 
 def _times_out(observations: Observations, topics: set[str]) -> int:

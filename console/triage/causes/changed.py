@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from console.model import changes
-from console.model.codes import GROUP, TOPIC
+from console.model.codes import BROKER, GROUP, TOPIC
 from console.model.config import ConfigResource
 from console.model.numbers import first_few, long_number, time_of_day
 from console.model.quota import CLIENT_ID, QuotaEntity
@@ -71,18 +71,16 @@ _STANDS = frozenset(
         risk_rules.RETENTION_ZERO,
         risk_rules.RETENTION_TINY,
         risk_rules.SYSTEM_TOPIC,
-        risk_rules.THROTTLES_EVERYONE,
         risk_rules.QUOTA_NEAR_ZERO,
         risk_rules.ACL_LOCKS_OUT,
-        risk_rules.FIRST_ACL,
         risk_rules.TOPIC_DELETED,
     }
 )
-"""Risks that are worth a row before anybody suffers. The others are advice for the operator who stages the edit, or
-harm only clients that no API shows.
+"""Risks that are worth a row before a client suffers. The others are advice for the operator who stages the edit, such
+as a default quota that all clients stay below, or harm only clients that no API shows.
 """
 MOST_NAMED = 3
-"""Limit of silent topics that a title names."""
+"""Limit of silent topics, or of groups, that a title names."""
 
 
 class _Made(NamedTuple):
@@ -213,13 +211,15 @@ def _silent(observations: Observations, change: JudgedChange) -> Iterator[str]:
     if at < observations.last.at - BEFORE or (change.became is None and place.kind is not Kind.SCRAM):
         return
     about = place.about
+    leader = None
     if isinstance(about, ConfigResource) and place.key in _REFUSES:
         topics = [about.name] if about.type == TOPIC else list(observations.last.snapshot.topics)
+        leader = int(about.name) if about.type == BROKER and about.name.isdecimal() else None
     elif place.kind is Kind.SCRAM or (place.kind is Kind.QUOTA and place.key in _SLOWS and not _lets_go(change)):
         topics = list(observations.last.snapshot.topics)
     else:
         return
-    yield from (topic for topic in topics if fell_silent(observations, topic, change.after, at))
+    yield from (topic for topic in topics if fell_silent(observations, topic, change.after, at, leader))
 
 
 # -- the claim ---------------------------------------------------------------------------------------------------------
@@ -277,6 +277,9 @@ def _effect(made: _Made, standing: Sequence[str]) -> str:
     what = f"{_short(first)}{f' and {more} more' if more else ''}"
     if made.silent:
         return f"{what}, and nothing is written to {first_few(list(made.silent), MOST_NAMED)} since"
+    groups = sorted({each.subject.group for each in made.hit if each.subject.group is not None})
+    if groups:
+        return f"{what} right before {first_few([f'group {name}' for name in groups], MOST_NAMED)} fell behind"
     if made.hit:
         return f"{what} right before"
     return f"{what}: {standing[0]}" if standing else what

@@ -181,12 +181,7 @@ def _leaderless(observations: Observations) -> Iterator[cause.Claim]:
                 cause.Evidence(f"replicas {_list(partition.replicas)}, ISR {isr}, alive {_list(alive)}", "Metadata"),
                 *_held_by_replicas(observations.last.snapshot.replica_logs.get((topic, number))),
             ),
-            predicted=cause.predict(
-                triage_symptoms.LEADERLESS,
-                triage_symptoms.UNDER_REPLICATED,
-                triage_symptoms.UNDER_MIN_ISR,
-                subject=symptom.subject,
-            ),
+            predicted=cause.predict(*triage_symptoms.OF_REPLICAS, subject=symptom.subject),
             next=cause.given(
                 cause.Next(f"bring back broker {_list(partition.isr) or _list(partition.replicas)}"),
                 cause.Next("accept the loss of records", command) if command else None,
@@ -392,12 +387,8 @@ def _waited_for(observations: Observations, move: model_cluster.Reassignment, al
     if partition is None or not set(move.adding) <= set(partition.isr):
         return []
     out = [broker for broker in model_cluster.destination(move) if broker not in partition.isr]
-    symptom = observations.seen.get(
-        (triage_symptoms.UNDER_REPLICATED, triage_symptoms.Subject(topic=move.topic, partition=move.partition))
-    )
-    lasts = (
-        symptom is not None and (observations.since(symptom) or observations.began) <= observations.last.at - SETTLED
-    )
+    subject = triage_symptoms.Subject(topic=move.topic, partition=move.partition)
+    lasts = observations.lasts(triage_symptoms.UNDER_REPLICATED, subject, SETTLED)
     return out if lasts or any(broker not in alive for broker in out) else []
 
 
@@ -447,8 +438,9 @@ def _raises(observations: Observations, brokers: Sequence[int]) -> Iterator[caus
 
 def _rates(observations: Observations, brokers: Sequence[int]) -> Iterator[tuple[int, int]]:
     for broker in brokers:
-        configs = observations.last.snapshot.configs.get(config.broker_resource(broker))
-        entry = configs.get("follower.replication.throttled.rate") if configs is not None else None
+        entry = config.entry_in(
+            observations.last.snapshot.configs, config.broker_resource(broker), "follower.replication.throttled.rate"
+        )
         rate = long_number(entry.value) if entry is not None else None
         if rate is not None and rate != LONG_MAX:
             yield broker, rate

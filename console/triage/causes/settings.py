@@ -13,7 +13,6 @@ from typing import NamedTuple
 from console.model.acl import Acl, has_type
 from console.model.cluster import Group, PartitionLag, Topic, partition_in
 from console.model.config import broker_resource
-from console.model.lag_trend import LagTrend
 from console.model.numbers import first_few
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues, effective
 from console.model.rates import WINDOW, Rates
@@ -144,7 +143,8 @@ def _limited(observations: Observations) -> Iterator[cause.Claim]:
             continue
         written, read = write_rates(observations.last, group.name), _read_rates(observations.last, group.name)
         broker, much = max(written.items(), key=lambda each: each[1], default=(-1, 0.0))
-        if much > limit.quota and _is_long(snapshot.lag_trends[group.name]):
+        trend = snapshot.lag_trends[group.name]
+        if much > limit.quota and trend.last.at - trend.base.at >= LONG_ENOUGH:
             yield _throttled(
                 observations, group.name, limit, f"{much:,.0f} bytes/s are written to broker {broker}", much
             )
@@ -154,11 +154,6 @@ def _limited(observations: Observations) -> Iterator[cause.Claim]:
             yield _throttled(
                 observations, group.name, limit, f"it reads about {much:,.0f} bytes/s from broker {broker}", 0.0
             )
-
-
-def _is_long(trend: LagTrend) -> bool:
-    """Return whether the polls of a trend are far enough apart for a rate without bursts."""
-    return trend.last.at - trend.base.at >= LONG_ENOUGH
 
 
 def limit_of_reading(observations: Observations, group: Group, topic: str, number: int) -> Limit | None:

@@ -37,12 +37,7 @@ def _failed(observations: Observations) -> Iterator[cause.Claim]:
             evidence=(cause.Evidence(f"{path}: {failure}", "DescribeLogDirs"),),
             predicted=(
                 *cause.predict(triage_symptoms.DIR_ERROR, subject=symptom.subject),
-                *cause.predict(
-                    triage_symptoms.UNDER_REPLICATED,
-                    triage_symptoms.UNDER_MIN_ISR,
-                    triage_symptoms.LEADERLESS,
-                    brokers=frozenset({broker}),
-                ),
+                *cause.predict(*triage_symptoms.OF_REPLICAS, brokers=frozenset({broker})),
             ),
             next=(
                 cause.Next(
@@ -56,26 +51,6 @@ TAKEN_IN = timedelta(seconds=10)
 """The time for which brokers and topics may be shown as of different moments."""
 
 
-def _lasts(observations: Observations, topic: str, number: int) -> bool:
-    """Return whether a partition has been under-replicated for longer than kac needs to notice an absent broker."""
-    symptom = observations.seen.get(
-        (triage_symptoms.UNDER_REPLICATED, triage_symptoms.Subject(topic=topic, partition=number))
-    )
-    return (
-        symptom is not None and (observations.since(symptom) or observations.began) <= observations.last.at - TAKEN_IN
-    )
-
-
-def _came_back(observations: Observations, broker: int) -> bool:
-    """Return whether a broker came back a moment ago: topics and brokers are not read at the same time."""
-    intervals = [
-        observations.intervals.get((name, triage_symptoms.Subject(broker=broker)), ())
-        for name in (triage_symptoms.BROKER_GONE, triage_symptoms.BROKER_SILENT)
-    ]
-    ended = [mine[-1].ended for mine in intervals if mine]
-    return any(each is not None and each > observations.last.at - TAKEN_IN for each in ended)
-
-
 def _offline(observations: Observations) -> Iterator[cause.Claim]:
     """Yield replicas that are offline on running brokers: their directory failed, maybe before DescribeLogDirs reports
     it.
@@ -85,9 +60,11 @@ def _offline(observations: Observations) -> Iterator[cause.Claim]:
     offline: dict[int, list[str]] = {}
     for topic, partition in triage_symptoms.out_of_sync(observations.last.snapshot.topics):
         for broker in partition.offline:
-            if broker in known or broker in away or _came_back(observations, broker):
+            if broker in known or broker in away or observations.came_back(broker, TAKEN_IN):
                 continue
-            if _lasts(observations, topic, partition.number):
+            subject = triage_symptoms.Subject(topic=topic, partition=partition.number)
+            # For longer than kac needs to notice an absent broker.
+            if observations.lasts(triage_symptoms.UNDER_REPLICATED, subject, TAKEN_IN):
                 offline.setdefault(broker, []).append(f"{topic}/{partition.number}")
     for broker, places in sorted(offline.items()):
         yield cause.Claim(
@@ -99,12 +76,7 @@ def _offline(observations: Observations) -> Iterator[cause.Claim]:
             evidence=(
                 cause.Evidence(f"replicas of {first_few(places)} are offline on a broker that is up", "Metadata"),
             ),
-            predicted=cause.predict(
-                triage_symptoms.UNDER_REPLICATED,
-                triage_symptoms.UNDER_MIN_ISR,
-                triage_symptoms.LEADERLESS,
-                brokers=frozenset({broker}),
-            ),
+            predicted=cause.predict(*triage_symptoms.OF_REPLICAS, brokers=frozenset({broker})),
             next=(
                 cause.Next(f"look at the disks of broker {broker}; it takes a directory back only when it restarts"),
             ),

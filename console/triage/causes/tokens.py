@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from console.model.cluster import DelegationToken
-from console.model.config import broker_resource
+from console.model.config import broker_resource, entry_in
 from console.model.numbers import long_number, plural
 from console.model.snapshot import Snapshot
 from console.model.transactions import minutes
@@ -40,8 +40,7 @@ def _ending(observations: Observations) -> Iterator[cause.Claim]:
 
 def _period_ms(snapshot: Snapshot) -> int:
     for broker in snapshot.cluster.brokers:
-        configs = snapshot.configs.get(broker_resource(broker.id))
-        entry = configs.get(PERIOD_KEY) if configs is not None else None
+        entry = entry_in(snapshot.configs, broker_resource(broker.id), PERIOD_KEY)
         if entry is not None and (found := long_number(entry.value)):
             return found
     return PERIOD_MS

@@ -6,11 +6,16 @@ Written from Kafka 4.4's definitions by ``python -m tests.support.record_newer_m
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from kio.schema.api_versions.v4 import response as before
 from kio.schema.errors import ErrorCode
 from kio.schema.response_header.v0.header import ResponseHeader
-from kio.static.primitive import i16, i32, i32Timedelta, i64
+from kio.static.primitive import i32, i32Timedelta, i64
 
-from console.wire.message_bases import FlexiblePart, FlexibleRequest, FlexibleResponse
+from console.wire.message_bases import FlexibleRequest, FlexibleResponse
+
+ApiVersion = before.ApiVersion
+SupportedFeatureKey = before.SupportedFeatureKey
+FinalizedFeatureKey = before.FinalizedFeatureKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,42 +30,6 @@ class ApiVersionsRequest(FlexibleRequest, key=18, version=5):
     """The cluster ID the client intends to connect to. Provide both ClusterId and NodeId, if known."""
     node_id: i32 = field(metadata={"kafka_type": "int32"}, default=i32(-1))
     """The node ID the client intends to connect to. Provide both ClusterId and NodeId, if known."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiVersion(FlexiblePart, version=5):
-    """The APIs supported by the broker."""
-
-    api_key: i16 = field(metadata={"kafka_type": "int16"})
-    """The API index."""
-    min_version: i16 = field(metadata={"kafka_type": "int16"})
-    """The minimum supported version, inclusive."""
-    max_version: i16 = field(metadata={"kafka_type": "int16"})
-    """The maximum supported version, inclusive."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SupportedFeatureKey(FlexiblePart, version=5):
-    """Features supported by the broker. Note: in v0-v3, features with MinSupportedVersion = 0 are omitted."""
-
-    name: str = field(metadata={"kafka_type": "string"})
-    """The name of the feature."""
-    min_version: i16 = field(metadata={"kafka_type": "int16"})
-    """The minimum supported version for the feature."""
-    max_version: i16 = field(metadata={"kafka_type": "int16"})
-    """The maximum supported version for the feature."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinalizedFeatureKey(FlexiblePart, version=5):
-    """List of cluster-wide finalized features. The information is valid only if FinalizedFeaturesEpoch >= 0."""
-
-    name: str = field(metadata={"kafka_type": "string"})
-    """The name of the feature."""
-    max_version_level: i16 = field(metadata={"kafka_type": "int16"})
-    """The cluster-wide finalized max version level for the feature."""
-    min_version_level: i16 = field(metadata={"kafka_type": "int16"})
-    """The cluster-wide finalized min version level for the feature."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

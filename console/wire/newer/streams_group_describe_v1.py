@@ -6,10 +6,14 @@ Written from Kafka 4.4's definitions by ``python -m tests.support.record_newer_m
 from dataclasses import dataclass, field
 
 from kio.schema.errors import ErrorCode
+from kio.schema.streams_group_describe.v0 import response as before
 from kio.schema.types import GroupId, TopicName
-from kio.static.primitive import i8, i16, i32, i32Timedelta, i64, u16
+from kio.static.primitive import i8, i32, i32Timedelta
 
 from console.wire.message_bases import FlexiblePart, FlexibleRequest, FlexibleResponse
+
+Topology = before.Topology
+Member = before.Member
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,142 +26,6 @@ class StreamsGroupDescribeRequest(FlexibleRequest, key=89, version=1):
     """Whether to include authorized operations."""
     include_topology_description: bool = field(metadata={"kafka_type": "bool"}, default=False)
     """Whether to include the full topology description from the topology description plugin in the response."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyValue(FlexiblePart, version=1):
-    """A structure of StreamsGroupDescribeResponse."""
-
-    key: str = field(metadata={"kafka_type": "string"})
-    """key of the config."""
-    value: str = field(metadata={"kafka_type": "string"})
-    """value of the config."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicInfo(FlexiblePart, version=1):
-    """A structure of StreamsGroupDescribeResponse."""
-
-    name: TopicName = field(metadata={"kafka_type": "string"})
-    """The name of the topic."""
-    partitions: i32 = field(metadata={"kafka_type": "int32"})
-    """The number of partitions in the topic. Can be 0 if no specific number of partitions is enforced. Always 0 for
-    changelog topics."""
-    replication_factor: i16 = field(metadata={"kafka_type": "int16"})
-    """The replication factor of the topic. Can be 0 if the default replication factor should be used."""
-    topic_configs: tuple[KeyValue, ...]
-    """Topic-level configurations as key-value pairs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subtopology(FlexiblePart, version=1):
-    """The subtopologies of the streams application. This contains the configured subtopologies, where the number of
-    partitions are set and any regular expressions are resolved to actual topics. Null if the group is uninitialized,
-    source topics are missing or incorrectly partitioned."""
-
-    subtopology_id: str = field(metadata={"kafka_type": "string"})
-    """String to uniquely identify the subtopology."""
-    source_topics: tuple[TopicName, ...] = field(metadata={"kafka_type": "string"}, default=())
-    """The topics the subtopology reads from."""
-    repartition_sink_topics: tuple[TopicName, ...] = field(metadata={"kafka_type": "string"}, default=())
-    """The repartition topics the subtopology writes to."""
-    state_changelog_topics: tuple[TopicInfo, ...]
-    """The set of state changelog topics associated with this subtopology. Created automatically."""
-    repartition_source_topics: tuple[TopicInfo, ...]
-    """The set of source topics that are internally created repartition topics. Created automatically."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Topology(FlexiblePart, version=1):
-    """The topology metadata currently initialized for the streams application. Can be null in case of a describe
-    error."""
-
-    epoch: i32 = field(metadata={"kafka_type": "int32"})
-    """The epoch of the currently initialized topology for this group."""
-    subtopologies: tuple[Subtopology, ...] | None
-    """The subtopologies of the streams application. This contains the configured subtopologies, where the number of
-    partitions are set and any regular expressions are resolved to actual topics. Null if the group is uninitialized,
-    source topics are missing or incorrectly partitioned."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint(FlexiblePart, version=1):
-    """A structure of StreamsGroupDescribeResponse."""
-
-    host: str = field(metadata={"kafka_type": "string"})
-    """host of the endpoint."""
-    port: u16 = field(metadata={"kafka_type": "uint16"})
-    """port of the endpoint."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskOffset(FlexiblePart, version=1):
-    """A structure of StreamsGroupDescribeResponse."""
-
-    subtopology_id: str = field(metadata={"kafka_type": "string"})
-    """The subtopology identifier."""
-    partition: i32 = field(metadata={"kafka_type": "int32"})
-    """The partition."""
-    offset: i64 = field(metadata={"kafka_type": "int64"})
-    """The offset."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskIds(FlexiblePart, version=1):
-    """A structure of StreamsGroupDescribeResponse."""
-
-    subtopology_id: str = field(metadata={"kafka_type": "string"})
-    """The subtopology identifier."""
-    partitions: tuple[i32, ...] = field(metadata={"kafka_type": "int32"}, default=())
-    """The partitions of the input topics processed by this member."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assignment(FlexiblePart, version=1):
-    """A structure of StreamsGroupDescribeResponse."""
-
-    active_tasks: tuple[TaskIds, ...]
-    """Active tasks for this client."""
-    standby_tasks: tuple[TaskIds, ...]
-    """Standby tasks for this client."""
-    warmup_tasks: tuple[TaskIds, ...]
-    """Warm-up tasks for this client."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member(FlexiblePart, version=1):
-    """The members."""
-
-    member_id: str = field(metadata={"kafka_type": "string"})
-    """The member ID."""
-    member_epoch: i32 = field(metadata={"kafka_type": "int32"})
-    """The member epoch."""
-    instance_id: str | None = field(metadata={"kafka_type": "string"}, default=None)
-    """The member instance ID for static membership."""
-    rack_id: str | None = field(metadata={"kafka_type": "string"}, default=None)
-    """The rack ID."""
-    client_id: str = field(metadata={"kafka_type": "string"})
-    """The client ID."""
-    client_host: str = field(metadata={"kafka_type": "string"})
-    """The client host."""
-    topology_epoch: i32 = field(metadata={"kafka_type": "int32"})
-    """The epoch of the topology on the client."""
-    process_id: str = field(metadata={"kafka_type": "string"})
-    """Identity of the streams instance that may have multiple clients."""
-    user_endpoint: Endpoint | None = field(default=None)
-    """User-defined endpoint for Interactive Queries. Null if not defined for this client."""
-    client_tags: tuple[KeyValue, ...]
-    """Used for rack-aware assignment algorithm."""
-    task_offsets: tuple[TaskOffset, ...]
-    """Cumulative changelog offsets for tasks."""
-    task_end_offsets: tuple[TaskOffset, ...]
-    """Cumulative changelog end offsets for tasks."""
-    assignment: Assignment
-    """The current assignment."""
-    target_assignment: Assignment
-    """The target assignment."""
-    is_classic: bool = field(metadata={"kafka_type": "bool"})
-    """True for classic members that have not been upgraded yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,86 @@
+"""A mirror between two clusters, as MirrorMaker 2 is one, whose both ends are this cluster.
+
+It makes topic ``ALIAS.name`` for each topic ``name`` that has none, and copies its records there. Its offsets are not
+kept in a group. ``python -m benchmarks.nights.programs.mirror BOOTSTRAP ALIAS SECONDS [--knows-its-own]``
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+HEARTBEATS = "heartbeats"
+
+
+class Mirror:
+    """Copies topics under another name.
+
+    Attributes:
+        knows_its_own: it leaves out topics that have its alias already, as a mirror does that sees a cycle.
+    """
+
+    def __init__(self, bootstrap: str, alias: str, *, knows_its_own: bool) -> None:
+        settings: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap, "client.id": f"mirror-{alias}"}
+        self.knows_its_own = knows_its_own
+        self._alias = alias
+        self._admin = AdminClient(settings)
+        self._producer = Producer(settings)
+        self._consumer = Consumer(settings | {"group.id": "-", "enable.auto.commit": False})
+        self._places: set[tuple[str, int]] = set()
+
+    def refresh(self) -> None:
+        """Make the missing topics of the other end, and copy from all that have one."""
+        found = self._admin.list_topics(timeout=10).topics
+        if HEARTBEATS not in found:
+            self._create(HEARTBEATS, 1)
+            found = self._admin.list_topics(timeout=10).topics
+        for name, topic in found.items():
+            is_own = name.startswith(f"{self._alias}.")
+            if name.startswith("__") or (is_own and self.knows_its_own):
+                continue
+            if f"{self._alias}.{name}" not in found:
+                self._create(f"{self._alias}.{name}", len(topic.partitions))
+            new = {(name, number) for number in topic.partitions} - self._places
+            self._places |= new
+            if new:
+                self._consumer.incremental_assign([TopicPartition(*place, OFFSET_BEGINNING) for place in new])
+
+    def copy(self, seconds: float) -> None:
+        """Copy what is written for some time, with a heartbeat a second."""
+        until = time.monotonic() + seconds
+        beat = 0.0
+        while (now := time.monotonic()) < until:
+            if now - beat > 1:
+                beat = now
+                self._producer.produce(HEARTBEATS, b"beat")
+            for message in self._consumer.consume(500, 0.2):
+                if message.error() is None:
+                    name, partition = f"{self._alias}.{message.topic()}", message.partition()
+                    assert partition is not None
+                    self._producer.produce(name, message.value(), message.key(), partition)
+            self._producer.poll(0)
+
+    def _create(self, name: str, partitions: int) -> None:
+        """Make a topic, as another mirror may have done."""
+        try:
+            replicas = min(3, len(self._admin.list_topics(timeout=10).brokers))
+            self._admin.create_topics([NewTopic(name, partitions, replicas)])[name].result(10)
+        except KafkaException as error:
+            print(f"{name}: {error}", flush=True)
+
+
+def main() -> None:
+    """Mirror until the end."""
+    bootstrap, alias, seconds = sys.argv[1:4]
+    mirror = Mirror(bootstrap, alias, knows_its_own="--knows-its-own" in sys.argv)
+    while True:
+        mirror.refresh()
+        mirror.copy(float(seconds))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""An appliance's agent speaks a protocol that brokers of Kafka 4 no longer know: its topic falls silent."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from benchmarks.nights.night import Begin, Night, Words
+
+if TYPE_CHECKING:
+    from benchmarks.nights.field import Client, Field
+
+
+@asynccontextmanager
+async def _make(field: Field) -> AsyncIterator[Begin]:
+    """What changes here is the client, not the brokers: a writer that they understand is followed by one that they
+    don't, which looks the same from the brokers' side as an upgrade of them under the second one."""
+    await field.topic("adc.metrics", partitions=2)
+    async with (
+        AsyncExitStack() as later,
+        field.producer("adc.metrics", rate=50, name="adc-agent") as agent,
+        field.consumer("adc.metrics", "dashboards"),
+    ):
+        await field.reads("dashboards", "adc.metrics")
+        await asyncio.sleep(10)
+
+        async def begin() -> None:
+            await agent.stop()
+            await later.enter_async_context(
+                field.program(
+                    sys.executable,
+                    "-m",
+                    "benchmarks.nights.programs.old_agent",
+                    field.cluster.bootstrap,
+                    "adc.metrics",
+                )
+            )
+            await asyncio.sleep(5)
+
+        yield begin
+
+
+async def _in_bursts(writer: Client) -> None:
+    """Write for four seconds of every sixteen."""
+    while True:
+        await writer.tell(rate=50)
+        await asyncio.sleep(4)
+        await writer.tell(rate=0)
+        await asyncio.sleep(12)
+
+
+@asynccontextmanager
+async def _twin(field: Field) -> AsyncIterator[Begin]:
+    """An agent that collects for a while and then writes: most of the time it is silent."""
+    await field.topic("adc.metrics", partitions=2)
+    async with (
+        field.producer("adc.metrics", rate=50, name="adc-agent") as agent,
+        field.consumer("adc.metrics", "dashboards"),
+    ):
+        await field.reads("dashboards", "adc.metrics")
+        bursts = asyncio.create_task(_in_bursts(agent))
+        try:
+            await asyncio.sleep(20)
+
+            async def begin() -> None:
+                await asyncio.sleep(20)
+
+            yield begin
+        finally:
+            bursts.cancel()
+
+
+NIGHT = Night(
+    name="agent older than the brokers",
+    source="https://github.com/netscaler/netscaler-observability-exporter/issues/78",
+    story=(
+        "After the brokers went to Kafka 4, nothing arrived from the appliances any more. Their agent writes with the "
+        "first version of Produce, which brokers no longer have: they close its connection and log that the version "
+        "is unsupported, and the agent connects again for ever. Nothing else is wrong with cluster, topic or group."
+    ),
+    make=_make,
+    twin_story="An agent writes in bursts and is silent in between.",
+    twin=_twin,
+    # No request tells of clients that were sent away; a right answer has the silence, and where its reason is found.
+    unknowable=True,
+    cause=Words(
+        must=(
+            r"adc\.metrics",
+            r"no (new )?(record|write|message|data)|silent|silence|quiet|idle|stopped|"
+            r"nothing (is|was) written|nobody writes|not written|ceased|no producer",
+            r"\blogs?\b|producer's|writer's|client('s|s that write)|cannot (be )?(known|tell|see|say)|"
+            r"(does|do) not (know|tell|say)|unknown why|not visible|protocol|version|metric of",
+        )
+    ),
+    symptom=Words(
+        must=(
+            r"adc\.metrics",
+            r"no (new )?(record|write|message|data)|silent|silence|quiet|idle|stopped|"
+            r"nothing (is|was) written|nobody writes|not written|ceased|no producer",
+        )
+    ),
+    step=Words(must=(r"client|producer|writer|agent", r"\blogs?\b|version|check|look|upgrade|restart")),
+    wrong=(r"delete topic adc", r"reset group dashboards", r"delete group dashboards", r"set topic adc\.metrics"),
+    versions=("4.3", "4.4"),
+)

@@ -1,0 +1,92 @@
+"""A program leaks connections until the listener's limit is reached: a service that is restarted does not come in."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from benchmarks.nights.night import Begin, Night, Words
+
+if TYPE_CHECKING:
+    from benchmarks.nights.field import Field
+
+LIMIT = 12
+"""Connections of a listener of a broker: thousands elsewhere."""
+LEAK = """
+import socket, sys, time
+held = []
+for port in sys.argv[2:]:
+    for _ in range(int(sys.argv[1])):
+        held.append(socket.create_connection(("127.0.0.1", int(port))))
+time.sleep(3600)
+"""
+TAKES = 4.0
+"""Seconds until its connections are made."""
+
+
+@asynccontextmanager
+async def _deployed(field: Field, leaked: int) -> AsyncIterator[Begin]:
+    """A service that reads, one that writes, and a probe that opens connections and forgets them.
+
+    Args:
+        leaked: how many to each broker.
+    """
+    await field.topic("orders", partitions=3)
+    async with AsyncExitStack() as later, field.producer("orders", rate=50, user="alice"):
+        member = await later.enter_async_context(field.consumer("orders", "billing", user="alice"))
+        await field.reads("billing", "orders")
+
+        async def begin() -> None:
+            ports = [str(port) for _, port in field.cluster.login_addresses]
+            probe = field.cluster.directory / "probe.py"
+            await asyncio.to_thread(probe.write_text, LEAK)
+            await later.enter_async_context(field.program(sys.executable, str(probe), str(leaked), *ports))
+            await asyncio.sleep(TAKES)
+            await member.stop()
+            await member.start()
+
+        yield begin
+
+
+@asynccontextmanager
+async def _make(field: Field) -> AsyncIterator[Begin]:
+    """The probe takes all that the listener has."""
+    async with _deployed(field, 2 * LIMIT) as begin:
+        yield begin
+
+
+@asynccontextmanager
+async def _twin(field: Field) -> AsyncIterator[Begin]:
+    """It takes two of each broker, and the service is restarted all the same."""
+    async with _deployed(field, 2) as begin:
+        yield begin
+
+
+NIGHT = Night(
+    name="connections used up",
+    source="https://github.com/apache/kafka/pull/12559",
+    story="A probe of the monitoring opens connections and never closes them, until the listener has as many as "
+    "max.connections allows. Who is connected goes on; a service that is restarted waits for its connection and "
+    "times out, its group stays without a member, and no broker logs a word of it.",
+    make=_make,
+    twin_story="The same restart while the probe has a few connections: the service is back in seconds.",
+    twin=_twin,
+    # The brokers count connections for JMX only; the limit is a setting that can be read. An honest answer: the group
+    # lost its members and none comes back, so look at what its clients say of their connection.
+    cause=Words(
+        (
+            r"billing|group",
+            r"max\.connections|connection|connect to|log ?in|authenticat|client.{0,20}\blogs?\b|\blogs?\b.{0,30}client"
+            r"|whether .{0,40}(runs|running|up|started)",
+        )
+    ),
+    symptom=Words((r"billing", r"empty|no (active )?member|\blag|behind|nobody reads")),
+    step=Words((r"max\.connections|client|service|\blogs?\b|start|connect",)),
+    wrong=(r"reset group", r"delete group", r"delete topic"),
+    unknowable=True,
+    security="logins",
+    properties={"listener.name.sasl_plaintext.max.connections": str(LIMIT)},
+)

@@ -1,0 +1,98 @@
+"""One hot key: 95 % of the writes go into one of three partitions, and one of three members can't keep up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from benchmarks.nights.night import Begin, Night, Words
+
+if TYPE_CHECKING:
+    from benchmarks.nights.field import Field
+
+_WORK_MS = 25.0
+"""Some 38 records a second are what one member can do."""
+
+
+@asynccontextmanager
+async def _settling(field: Field) -> AsyncIterator[None]:
+    """Three members, a partition each."""
+    await field.topic("payments", partitions=3)
+    async with AsyncExitStack() as members:
+        for name in ("settling-a", "settling-b", "settling-c"):
+            await members.enter_async_context(field.consumer("payments", "settling", name=name, work_ms=_WORK_MS))
+        await field.writes("payments", 30)
+        await field.reads("settling", "payments")
+        yield
+
+
+@asynccontextmanager
+async def _make(field: Field) -> AsyncIterator[Begin]:
+    """Sixty records a second under many keys; then the same number, nearly all of them under one key."""
+    async with (
+        _settling(field),
+        field.producer("payments", rate=60, name="payments-api") as many,
+        field.producer("payments", rate=0, key="one", name="payments-import") as one,
+    ):
+        await asyncio.sleep(8)
+
+        async def begin() -> None:
+            """A large customer's import begins; the others are few."""
+            await many.tell(rate=5)
+            await one.tell(rate=55)
+
+        yield begin
+
+
+@asynccontextmanager
+async def _twin(field: Field) -> AsyncIterator[Begin]:
+    """Records without keys: the client fills one partition for some seconds, then another; each gets its third."""
+    # The sticky partitioner stays for a batch or for this time; some seconds instead of milliseconds make it visible.
+    async with (
+        _settling(field),
+        field.producer(
+            "payments",
+            rate=30,
+            key=None,
+            name="payments-api",
+            sticky_partitioning_linger_ms=5000,
+        ),
+    ):
+        await asyncio.sleep(8)
+
+        async def begin() -> None:
+            """Nothing changes."""
+
+        yield begin
+
+
+NIGHT = Night(
+    name="one hot partition of three",
+    source="https://www.michal-drozd.com/en/blog/kafka-partition-skew-contracts/",
+    story="Records were keyed by something of which one value makes nearly all the traffic. The topic took no more "
+    "than before, but 95 % of it went into one of three partitions: one member fell behind for good while two had "
+    "nothing to do, and more members changed nothing.",
+    make=_make,
+    twin_story="A producer without keys that fills one partition for some seconds and then another, as the sticky "
+    "partitioner does: uneven in each moment, even over a minute, and every member keeps up.",
+    twin=_twin,
+    cause=Words(
+        (
+            r"payments|settling",
+            r"partition",
+            r"skew|uneven|unbalanced|hot\b|one partition|single partition|most of|9\d(\.\d+)? ?%|"
+            r"share of (the )?(writes|records)",
+        )
+    ),
+    symptom=Words((r"settling", r"lag|behind|slow")),
+    step=Words((r"\bkeys?\b|partitioner|partitioning",)),
+    wrong=(
+        r"reset group settling\b.*latest",
+        r"delete (group|topic|records)",
+        # More partitions move keys to other partitions, which breaks their order, and leave the hot key in one.
+        r"(set|alter|add|grow|increase|create).*payments.*partitions",
+        r"set topic payments retention",
+    ),
+)

@@ -1,0 +1,84 @@
+"""A topic gets more partitions, and its readers, which begin at the end, do not know of them yet."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from benchmarks.nights.night import Begin, Night, Words
+
+if TYPE_CHECKING:
+    from benchmarks.nights.field import Field
+
+
+@asynccontextmanager
+async def _grown(field: Field, refresh_ms: int, reset: str) -> AsyncIterator[Begin]:
+    """Two members read a topic that gets three more partitions.
+
+    Args:
+        refresh_ms: how often the readers ask for the topic's partitions.
+        reset: their ``auto.offset.reset``.
+    """
+    await field.topic("clicks", partitions=3)
+    async with (
+        # The writer sees new partitions soon, as one does that was started after them.
+        field.producer("clicks", rate=90, topic_metadata_refresh_interval_ms=2_000),
+        field.consumer("clicks", "sessions", topic_metadata_refresh_interval_ms=refresh_ms, auto_offset_reset=reset),
+        field.consumer("clicks", "sessions", topic_metadata_refresh_interval_ms=refresh_ms, auto_offset_reset=reset),
+    ):
+        await field.reads("sessions", "clicks")
+        await asyncio.sleep(5)
+
+        async def begin() -> None:
+            await field.tool("kafka-topics", "--alter", "--topic", "clicks", "--partitions", "6")
+            await asyncio.sleep(10)
+
+        yield begin
+
+
+@asynccontextmanager
+async def _make(field: Field) -> AsyncIterator[Begin]:
+    """The readers ask every five minutes, which is the default."""
+    async with _grown(field, 300_000, "latest") as begin:
+        yield begin
+
+
+@asynccontextmanager
+async def _twin(field: Field) -> AsyncIterator[Begin]:
+    """The readers ask every two seconds, and begin new partitions at their beginning."""
+    async with _grown(field, 2_000, "earliest") as begin:
+        yield begin
+
+
+NIGHT = Night(
+    name="partitions nobody noticed",
+    source="https://github.com/IBM/sarama/issues/1739",
+    story=(
+        "A topic was given more partitions during the evening's peak. Producers wrote to them at once, but the group "
+        "learns of new partitions only when it refreshes its metadata, minutes later, and then starts at their end: "
+        "all records of these minutes in the new partitions are never read, and no lag is shown for them."
+    ),
+    make=_make,
+    twin_story="The same topic grows; its readers see that within seconds and begin at the start of new partitions.",
+    twin=_twin,
+    cause=Words(
+        must=(
+            r"clicks",
+            r"sessions",
+            r"partition",
+            r"\badded|\bnew\b|grew|grown|increas|expan|more partitions|not (yet )?(read|assigned)|no member|nobody|"
+            r"unread|unassigned|not covered|no committed|without (a |an |any )?(committed |reader|offset|member)",
+        )
+    ),
+    symptom=Words(must=(r"clicks", r"lag|behind|unread|partition.{0,40}(3|6|added|grew|new|count)|\bkeys?\b")),
+    step=Words(
+        must=(
+            r"restart|re-?join|rebalanc|metadata\.max\.age|refresh|earliest|auto\.offset\.reset|commit.{0,40}(start|begin)",
+        )
+    ),
+    wrong=(r"reset group sessions.*(latest|end)", r"delete topic clicks", r"delete group sessions"),
+    # It is true, and worth a row, that keys are in other partitions from then on.
+    fine=(r"clicks.*(\badded|grew|grown|3 (to|->|→) 6|\bkeys\b)",),
+)

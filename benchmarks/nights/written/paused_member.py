@@ -1,0 +1,136 @@
+"""A member that is in its group, polls and beats, and has paused its partitions: nothing is fetched, nothing fails."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from benchmarks.nights.night import Begin, Night, Words
+
+if TYPE_CHECKING:
+    from benchmarks.nights.field import Client, Field
+
+_MEMBER = """
+import signal, sys
+from confluent_kafka import Consumer
+
+bootstrap, topic, group, name = sys.argv[1:]
+wanted = {"pause": False, "end": False}
+signal.signal(signal.SIGUSR1, lambda *_: wanted.update(pause=True))
+signal.signal(signal.SIGUSR2, lambda *_: wanted.update(pause=False))
+signal.signal(signal.SIGTERM, lambda *_: wanted.update(end=True))
+consumer = Consumer({
+    "bootstrap.servers": bootstrap, "group.id": group, "client.id": name, "auto.offset.reset": "earliest",
+    "auto.commit.interval.ms": 1000,
+})
+consumer.subscribe([topic])
+is_paused = False
+while not wanted["end"]:
+    if wanted["pause"] != is_paused:
+        is_paused = wanted["pause"]
+        (consumer.pause if is_paused else consumer.resume)(consumer.assignment())
+    consumer.poll(0.2)
+consumer.close()
+"""
+"""A member that pauses what it has at SIGUSR1 and resumes it at SIGUSR2, and polls all the while."""
+
+
+@asynccontextmanager
+async def _sharing(field: Field) -> AsyncIterator[Client]:
+    """A group of two members with two partitions each; gives the one that can pause."""
+    await field.topic("orders", partitions=4)
+    member = field.program(sys.executable, "-c", _MEMBER, field.cluster.bootstrap, "orders", "billing", "billing-b")
+    async with (
+        field.producer("orders", rate=60),
+        member as pausing,
+        field.consumer("orders", "billing", name="billing-a"),
+    ):
+
+        async def is_shared() -> bool:
+            """Whether each member has two partitions."""
+            seen = await field.tool(
+                "kafka-consumer-groups", "--describe", "--group", "billing", "--members", check=False
+            )
+            return all(re.search(rf"{name}\s+2\b", seen) for name in ("billing-a", "billing-b"))
+
+        await field.until(is_shared, "both members have partitions", within=90)
+        await field.reads("billing", "orders")
+        yield pausing
+
+
+@asynccontextmanager
+async def _make(field: Field) -> AsyncIterator[Begin]:
+    """Two members; one pauses and never resumes."""
+    async with _sharing(field) as member:
+
+        async def begin() -> None:
+            """Pause what the member has."""
+            os.kill(member.pid, signal.SIGUSR1)
+
+        yield begin
+
+
+@asynccontextmanager
+async def _twin(field: Field) -> AsyncIterator[Begin]:
+    """The same members; one pauses for some seconds again and again, as it writes in bulk, and always catches up."""
+    async with _sharing(field) as member:
+        rounds: set[asyncio.Task[None]] = set()
+
+        async def bulk() -> None:
+            """Pause for six seconds in each twenty."""
+            while True:
+                os.kill(member.pid, signal.SIGUSR1)
+                await asyncio.sleep(6)
+                os.kill(member.pid, signal.SIGUSR2)
+                await asyncio.sleep(14)
+
+        async def begin() -> None:
+            """Let it write in bulk from now on."""
+            rounds.add(asyncio.create_task(bulk()))
+            await asyncio.sleep(0)
+
+        try:
+            yield begin
+        finally:
+            for each in rounds:
+                each.cancel()
+            await asyncio.gather(*rounds, return_exceptions=True)
+
+
+NIGHT = Night(
+    name="a paused member",
+    source="https://cwiki.apache.org/confluence/display/KAFKA/KIP-1304:+Add+consumer+metric+about+paused+partitions",
+    story="One of two members paused its partitions when its downstream was slow, and the code that resumes them never "
+    "ran. It goes on polling and sending heartbeats, so it keeps its partitions: half of the topic isn't read, "
+    "without an error, a rebalance or a member that is missing.",
+    make=_make,
+    twin_story="A member that pauses for six seconds in twenty, while it writes in bulk, and catches up each time.",
+    twin=_twin,
+    # No request tells whether a member has paused what it has, or works on one record without an end. What can be said:
+    # who has the partitions that aren't read, that it is alive, and that its own log or metrics tell the rest.
+    cause=Words(
+        (
+            r"billing",
+            r"billing-b|member|client",
+            r"paus(e|ed|ing)|stuck|stands? still|no(t| longer)? (commit|read|progress)|"
+            r"does(n't| not) (commit|read|move)",
+            r"paus(e|ed|ing)|its (own )?(log|metrics|application)|application|poison|"
+            r"cannot (tell|know|say)|can't (tell|know|say)",
+        )
+    ),
+    symptom=Words((r"billing", r"stands? still|stuck|no progress|not (moved|read|commit)|lag|behind")),
+    step=Words((r"member|client|application|billing-b|restart|resume",)),
+    wrong=(
+        r"reset group billing\b.*(latest|\bend\b|\+|forward|by )",
+        r"delete (group|topic)",
+        r"delete records",
+        r"set topic orders retention",
+    ),
+    unknowable=True,
+)

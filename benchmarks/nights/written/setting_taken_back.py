@@ -1,0 +1,83 @@
+"""A setting of one broker that hurts for half a minute, and is taken back: it is over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from benchmarks.nights.night import Begin, Night, Words
+
+if TYPE_CHECKING:
+    from benchmarks.nights.field import Field
+
+_FOR = 25.0
+"""Seconds until it is taken back."""
+
+
+@asynccontextmanager
+async def _trying(field: Field, key: str, value: str) -> AsyncIterator[Begin]:
+    """A topic with a partition on each broker, and records of 2 kB; somebody tries a setting on broker 2.
+
+    Args:
+        key: the setting.
+        value: what it has for a while.
+    """
+    await field.topic("orders", partitions=3)
+    async with field.producer("orders", rate=30, value_bytes=2000), field.consumer("orders", "billing"):
+        await field.reads("billing", "orders")
+        await field.settled()
+        await asyncio.sleep(8)
+        on_it = ("--alter", "--entity-type", "brokers", "--entity-name", "2")
+
+        async def begin() -> None:
+            """Set it, wait, take it back."""
+            await field.tool("kafka-configs", *on_it, "--add-config", f"{key}={value}")
+            await asyncio.sleep(_FOR)
+            await field.tool("kafka-configs", *on_it, "--delete-config", key)
+
+        yield begin
+
+
+@asynccontextmanager
+async def _make(field: Field) -> AsyncIterator[Begin]:
+    """A size below each record: the partitions that broker 2 leads take nothing."""
+    async with _trying(field, "message.max.bytes", "1000") as begin:
+        yield begin
+
+
+@asynccontextmanager
+async def _twin(field: Field) -> AsyncIterator[Begin]:
+    """A second thread of the log cleaner, which nobody notices."""
+    async with _trying(field, "log.cleaner.threads", "2") as begin:
+        yield begin
+
+
+NIGHT = Night(
+    name="a setting on one broker, taken back",
+    source="https://docs.confluent.io/platform/current/kafka/dynamic-config.html",
+    story="Somebody set message.max.bytes on one broker only, far too low, as a trial. The partitions which that "
+    "broker led refused every record; half a minute later the setting was taken back, and all was well again. Who "
+    "comes then has to hear what it was and that it is over, and nothing that sets it once more.",
+    make=_make,
+    twin_story="Another setting is tried on the same broker and taken back, and never changed anything for anyone.",
+    twin=_twin,
+    cause=Words((r"broker 2\b", r"message\.max\.bytes")),
+    symptom=Words(
+        (
+            r"orders",
+            r"no (new |more )?(writes?|records?)|writes? .{0,20}stop|stopped|nothing (is |was )?(written|arrives)|"
+            r"end (offsets? )?(stands|does not move)|silent|idle|quiet",
+        )
+    ),
+    # It is over: any statement is one too many.
+    step=None,
+    wrong=(
+        r"set broker 2\b.*message\.max\.bytes",
+        r"message\.max\.bytes\s*=\s*1000\b",
+        r"^\s*(move|drain|unregister|elect|reassign|restart)\b",
+        r"reset group",
+        r"delete (group|topic|records)",
+    ),
+)

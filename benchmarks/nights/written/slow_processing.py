@@ -1,0 +1,87 @@
+"""Work on a batch that takes longer than max.poll.interval.ms: members leave and join for ever and commit nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.nights.night import Begin, Night, Words
+
+if TYPE_CHECKING:
+    from benchmarks.nights.field import Client, Field
+
+
+@asynccontextmanager
+async def _working(field: Field) -> AsyncIterator[tuple[Client, Client]]:
+    """Two members that take fifty records at a time and have no trouble with them."""
+    # Six seconds instead of five minutes, and a session as short as brokers allow: the nature is the same, it only
+    # turns faster.
+    patience: dict[str, Any] = {"max_poll_interval_ms": 6000, "session_timeout_ms": 6000, "heartbeat_interval_ms": 2000}
+    await field.topic("orders", partitions=4)
+    async with (
+        field.producer("orders", rate=40),
+        field.consumer("orders", "billing", name="billing-a", work_ms=5, batch=50, **patience) as first,
+        field.consumer("orders", "billing", name="billing-b", work_ms=5, batch=50, **patience) as second,
+    ):
+        await field.reads("billing", "orders")
+        await asyncio.sleep(5)  # both have joined, and the rebalance of that is over
+        yield first, second
+
+
+@asynccontextmanager
+async def _make(field: Field) -> AsyncIterator[Begin]:
+    """Both members need 200 ms for a record from some moment on, which are ten seconds for a batch."""
+    async with _working(field) as members:
+
+        async def begin() -> None:
+            """The service that they call becomes slow."""
+            for each in members:
+                await each.tell(work_ms=200)
+
+        yield begin
+
+
+@asynccontextmanager
+async def _twin(field: Field) -> AsyncIterator[Begin]:
+    """The members are deployed anew, one after the other: each leaves in order and comes back under another id."""
+    async with _working(field) as members:
+
+        async def begin() -> None:
+            """Restart the one, then the other."""
+            for each in members:
+                await each.stop()
+                await asyncio.sleep(2)
+                await each.start()
+                await asyncio.sleep(8)
+
+        yield begin
+
+
+NIGHT = Night(
+    name="processing above max.poll.interval",
+    source="https://www.netdata.cloud/guides/kafka/kafka-commit-failed-exception/",
+    story="A service that consumers call for each record became slow. A batch took longer than max.poll.interval.ms, "
+    "so the client left its group in the middle of it; its commit was refused, it joined again and got the same "
+    "records. The group rebalanced without an end, and its lag grew although every process was up and busy.",
+    make=_make,
+    twin_story="A rolling deployment of the same group: two members leave and join again once each, then it is quiet.",
+    twin=_twin,
+    cause=Words(
+        (
+            r"billing",
+            r"max\.poll\.interval|max\.poll|poll interval|between (two )?polls|too long|"
+            r"slow(er)? work|processing",
+            r"leav|left|re-?join|joins? again|rebalanc|member ids?|come and go|kicked|evict",
+        )
+    ),
+    symptom=Words((r"billing", r"rebalanc|lag|behind|leav|left|re-?join|members?")),
+    step=Words((r"max\.poll\.(interval|records)|poll interval|fewer records|smaller batch|processing",)),
+    wrong=(
+        r"reset group billing\b",
+        r"delete (group|topic|records)",
+        r"(set|alter|add) .*orders.*partitions",
+        r"remove member",
+    ),
+)
