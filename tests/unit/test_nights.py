@@ -27,8 +27,9 @@ from benchmarks.nights.score import average, first_row, judge, named, silence, s
 from benchmarks.nights.table import line, markdown
 from console.admin.errors import Disconnected
 from console.model.failure import Failure
-from console.triage.cause import Certainty, Claim, Evidence, Next, Severity
+from console.triage.cause import Claim, Evidence, Next
 from console.triage.diagnosis import Hidden, Named, Unexplained, Verdict
+from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import Subject
 from tests.support.kafka_jars import RELEASES
 
@@ -287,7 +288,7 @@ def test_symptoms_without_a_cause_lines_and_lost_brokers_are_rows_and_lines() ->
 
 
 def test_a_record_gives_what_was_written_of_it() -> None:
-    (trial,) = [each for each in trials(RECORDED) if (each.version, each.faults) == ("4.3.0", ("broker stopped",))]
+    (trial,) = [each for each in trials(RECORDED) if (each.version, each.faults) == ("3.9.1", ("broker killed",))]
     live = replace(a_half(), began_ms=trial.began_ms, begun=0.0)
     half = again(live, FAULTS / record_name(trial.version, trial.faults))
     assert 0 < half.until < 120
