@@ -90,14 +90,17 @@ def changes_after(known: tuple[JudgedChange, ...], before: Poll, now: Poll) -> t
     found = list(islice(_differences(old, new), MOST))
     if not found and not known:
         return known
-    kept = {each.place: each for each in known if each.at > now.at - KEPT and not _is_gone(each, new)}
+    recent = (_made_again(each, new) for each in known if each.at > now.at - KEPT)
+    kept = {each.place: each for each in recent if not _is_gone(each, new)}
     for made in _judged(found, before, now):
         earlier = kept.pop(made.place, None)
         if earlier is None:
             kept[made.place] = made
         elif earlier.was != made.became:  # otherwise it restores the value that the earlier one replaced
             kept[made.place] = replace(made, was=earlier.was, back=earlier.back)
-    return known if not found and len(kept) == len(known) else tuple(kept.values())[-MOST:]
+    now_known = tuple(kept.values())[-MOST:]
+    # An equal result is the same object, so that what is based on it is not computed again.
+    return known if now_known == known else now_known
 
 
 def _differences(old: Snapshot, new: Snapshot) -> Iterator[triage_events.Difference]:
@@ -117,11 +120,22 @@ def _is_dynamic(place: triage_events.Place, old: Snapshot, new: Snapshot) -> boo
     return any(entry is not None and is_override(entry, place.about) for entry in entries)
 
 
+def _made_again(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
+    """Return the deletion of a topic that is there again as what it was: another topic took its name."""
+    place = change.place
+    if not isinstance(place.about, changes.TopicTarget) or change.became is not None:
+        return change
+    topic = snapshot.topics.get(place.about.name)
+    if topic is None:
+        return change
+    return replace(change, place=place._replace(key=triage_events.ID), became=topic.topic_id or "", at=change.at)
+
+
 def _is_gone(change: JudgedChange, snapshot: Snapshot) -> bool:
-    """Return whether the topic of a change is gone, or is there again after its deletion."""
+    """Return whether the topic of a change is gone."""
     about = change.place.about
     if isinstance(about, changes.TopicTarget):
-        return (about.name in snapshot.topics) is (change.became is None)
+        return about.name not in snapshot.topics and change.became is not None
     if not isinstance(about, ConfigResource) or about.type != TOPIC:
         return False
     return Part.TOPICS in snapshot.read_at and about.name not in snapshot.topics

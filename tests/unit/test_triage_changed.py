@@ -206,6 +206,24 @@ def test_a_topic_made_again_under_a_reader_is_named_with_the_group() -> None:
     assert not claim.next, "no edit brings back the records"
 
 
+def test_a_topic_that_was_seen_deleted_and_is_there_again_was_made_again() -> None:
+    """The group is beyond the end of the new topic: one row has both partitions, and no step loses records."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        if tick < WHEN:
+            return snapshot
+        if tick == WHEN:
+            return replace(snapshot, topics={})
+        shorter = test_triage.moved(made_again(snapshot, tick), {0: (100, 7), 1: (5, 2)})
+        return replace(shorter, topics=made_again(snapshot, tick).topics)
+
+    causes = [each.claim for each in diagnose(watched(change, 14, before=healthy())).causes]
+    (claim,) = [each for each in causes if each.cause == "changed-lately"]
+    assert claim.title == "topic orders: deleted and made again right before group billing fell behind"
+    assert [each.command for each in claim.next] == ["reset group billing topic orders to earliest"]
+    assert "offsets-out-of-range" not in {each.cause for each in causes}
+
+
 def test_a_way_back_that_a_rule_warns_of_is_not_offered() -> None:
     (risky,) = changes_between(topic_configs(retention_ms="1000"), topic_configs(retention_ms="2000"))
     assert (risky.risks, risky.back) == ((), ()), "back to a retention below what brokers look at"

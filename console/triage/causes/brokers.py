@@ -126,7 +126,10 @@ def _rack_down(observations: Observations) -> Iterator[cause.Claim]:
 
 def _restarts(observations: Observations) -> Iterator[cause.Claim]:
     """Yield brokers that were shut down in order, until they are back and in sync."""
+    missing = {broker for each in observations.seen.values() for broker in each.brokers}
     for broker, at in restarting(observations).items():
+        if broker not in missing:
+            continue
         back = back_since(observations, broker, at)
         subject = symptoms.Subject(broker=broker)
         away = any((name, subject) in observations.seen for name in (symptoms.BROKER_GONE, symptoms.BROKER_SILENT))
