@@ -22,7 +22,10 @@ from console.plan.staged import Draft, Pruned, Staged
 
 
 def risks(
-    staged: Iterable[Staged], snapshot: Snapshot, facts: risk_rules.RiskFacts | None = None
+    staged: Iterable[Staged],
+    snapshot: Snapshot,
+    facts: risk_rules.RiskFacts | None = None,
+    after: Snapshot | None = None,
 ) -> tuple[risk_rules.Risk, ...]:
     """Return the warnings about these edits, in their order.
 
@@ -30,13 +33,15 @@ def risks(
         staged: all edits that are applied together: a warning is about the cluster after all of them.
         snapshot: with the parts in `risk_needs`; unread parts count as unknown, not as harmless.
         facts: facts that are read only for warnings; without them sizes and readers are unknown.
+        after: the cluster after the edits, if they were made already; None: it is predicted.
 
     Returns:
         The warnings of each edit in the order of `risk_rules.NAMES`. `settle.ApplyOptions` has the accepted ones.
     """
     all_ = tuple(staged)
     # Predicted only when the first rule needs it: not every plan has such rules.
-    judged = risk_rules.Judged(snapshot, all_, facts or risk_rules.RiskFacts(), partial(predict, snapshot, Plan(all_)))
+    then = partial(predict, snapshot, Plan(all_)) if after is None else lambda: after
+    judged = risk_rules.Judged(snapshot, all_, facts or risk_rules.RiskFacts(), then)
     of_each = (
         risk_rules.Risk(each.edit.slot, rule.name, text, rule.subject(each.edit, judged))
         for each in all_

@@ -159,7 +159,7 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
         if edit is not None:
             staged = Staged(edit, kind_of(edit).current(edit, seen))
             facts = _facts(edit, old)
-            found = tuple(Warned(risk.name, risk.text) for risk in risks((staged,), old, facts))
+            found = tuple(Warned(risk.name, risk.text) for risk in risks((staged,), old, facts, new))
             if not isinstance(edit, edits.DeleteTopic):
                 back = reversal(staged).edits
             then = Described(new)

@@ -59,7 +59,7 @@ SAYING = {
     ("console/language/verbs/plan.py", "kafka-topics"): "a runbook is made of them",
     ("console/language/verbs/plan.py", "kafka-configs"): "a runbook is made of them",
     ("console/language/verbs/plan.py", "kafka-acls"): "a runbook is made of them",
-    ("console/session/terminal_front.py", "kafka-delegation-tokens"): "brokers tell a token's HMAC to its owner; "
+    ("console/admin/tokens.py", "kafka-delegation-tokens"): "brokers tell a token's HMAC to its owner; "
     "kac shows it once, and on a terminal alone",
 }
 """(file, tool) -> what it is named for there."""
