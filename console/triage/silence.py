@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
+from console.model.cluster import Topic
+from console.model.observed_logs import ObservedLogs
 from console.triage.observations import Observations
+from console.triage.remembered import remembered
 
 WROTE, QUIET, SETTLES = 30.0, 12.0, 5.0
 """Limits in seconds: from the last write to a topic to the change; without new records since; for records in flight
@@ -12,23 +16,32 @@ that still arrive after the change.
 """
 
 
-def fell_silent(
-    observations: Observations, topic: str, after: datetime, at: datetime, broker: int | None = None
-) -> bool:
-    """Return whether a topic was written to until just before a change, and not since.
+def fell_silent(observations: Observations, after: datetime, at: datetime, broker: int | None = None) -> Iterator[str]:
+    """Yield the topics that were written to until just before a change, and not since.
 
     Args:
         after: the last read without the change.
         at: the first read with it.
-        broker: the partitions that it leads; None for all.
+        broker: only the partitions that it leads; None for all.
     """
     logs = observations.last.facts.logs
-    known = observations.last.snapshot.topics.get(topic)
-    partitions = known.partitions if known is not None else ()
-    partitions = tuple(each for each in partitions if broker in (None, each.leader))
-    grew = [log.grew_at for each in partitions if (log := logs.logs.get((topic, each.number))) is not None]
-    last = max((moment for moment in grew if moment is not None), default=None)
-    # Silence is measured at the last read of the logs, not now: offsets are read less often than polls are taken.
-    if last is None or logs.at - last < QUIET:
-        return False
-    return after.timestamp() - WROTE <= last <= at.timestamp() + SETTLES
+    earliest, latest = after.timestamp() - WROTE, at.timestamp() + SETTLES
+    for topic, by_leader in _last_writes(logs, observations.last.snapshot.topics).items():
+        last = max(by_leader.values()) if broker is None else by_leader.get(broker)
+        # Silence is measured at the last read of the logs, not now: offsets are read less often than polls are taken.
+        if last is not None and logs.at - last >= QUIET and earliest <= last <= latest:
+            yield topic
+
+
+@remembered
+def _last_writes(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Mapping[str, Mapping[int, float]]:
+    """Return topic -> leader -> the time at which one of its partitions was last seen to grow; seconds since 1970."""
+    found: dict[str, dict[int, float]] = {}
+    for (name, number), log in logs.logs.items():
+        topic = topics.get(name)
+        if log.grew_at is None or topic is None or number >= len(topic.partitions):
+            continue
+        leader = topic.partitions[number].leader
+        by_leader = found.setdefault(name, {})
+        by_leader[leader] = max(log.grew_at, by_leader.get(leader, log.grew_at))
+    return found

@@ -144,6 +144,7 @@ def test_a_change_with_a_risk_is_a_row_before_anybody_suffers(
         (topic_configs(cleanup_policy="delete"), topic_configs(cleanup_policy="compact")),
         (topic_configs(max_message_bytes="1000000"), topic_configs(max_message_bytes="500000")),
         (credential(is_there=True), credential(is_there=False)),
+        (credential(is_there=False), credential(is_there=True)),
         (as_it_was, as_it_was),
     ],
 )
@@ -197,6 +198,10 @@ def test_a_change_that_was_made_here_is_no_row() -> None:
 def test_a_topic_that_falls_silent_at_a_change_has_it_as_its_cause(before: Change, then: Change, words: str) -> None:
     (claim,) = seen(before, then, stops=True)
     assert (claim.title, claim.severity, claim.certainty) == (words, Severity.HIGH, Certainty.LIKELY)
+
+
+def test_a_new_credential_stops_no_producer() -> None:
+    assert not seen(credential(is_there=False), credential(is_there=True), stops=True)
 
 
 def test_a_topic_made_again_under_a_reader_is_named_with_the_group() -> None:

@@ -63,7 +63,7 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
         topics = _topics(observations, change.acl)
         if change.takes(_WRITES) and (
             quiet := [
-                each for each in topics if fell_silent(observations, each, change.parts[0].after, change.parts[0].at)
+                each for each in fell_silent(observations, change.parts[0].after, change.parts[0].at) if each in topics
             ]
         ):
             yield _claim(observations, change, quiet, [])

@@ -130,7 +130,7 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
     match change.place.kind:
         case Kind.CONFIG | Kind.QUOTA:
             return frozenset() if _lets_go(change) else _EFFECTS.get(change.place.key, frozenset())
-        case Kind.SCRAM:
+        case Kind.SCRAM if change.was is not None:
             return _READERS
         case Kind.TOPIC if change.place.key == ID or change.became is None:
             return _READERS
@@ -205,21 +205,30 @@ def _has_client(snapshot: Snapshot, name: str, entity: QuotaEntity) -> bool:
     return group is not None and any(each.client_id == entity.name_of(CLIENT_ID) for each in group.members or ())
 
 
+def _stops_producers(change: JudgedChange) -> bool:
+    """Return whether brokers may refuse, or slow down, producers by a change."""
+    match change.place.kind:
+        case Kind.CONFIG:
+            return change.place.key in _REFUSES and change.became is not None
+        case Kind.QUOTA:
+            return change.place.key in _SLOWS and not _lets_go(change)
+        case Kind.SCRAM:
+            return change.was is not None  # a new credential locks no client out
+    return False
+
+
 def _silent(observations: Observations, change: JudgedChange) -> Iterator[str]:
-    """Yield the topics that were written to until a change by which brokers refuse their producers, and not since."""
-    place, at = change.place, change.at
-    if at < observations.last.at - BEFORE or (change.became is None and place.kind is not Kind.SCRAM):
+    """Yield the topics that were written to until a change that stops producers, and not since."""
+    if not _stops_producers(change) or change.at < observations.last.at - BEFORE:
         return
-    about = place.about
-    leader = None
-    if isinstance(about, ConfigResource) and place.key in _REFUSES:
-        topics = [about.name] if about.type == TOPIC else list(observations.last.snapshot.topics)
-        leader = int(about.name) if about.type == BROKER and about.name.isdecimal() else None
-    elif place.kind is Kind.SCRAM or (place.kind is Kind.QUOTA and place.key in _SLOWS and not _lets_go(change)):
-        topics = list(observations.last.snapshot.topics)
-    else:
-        return
-    yield from (topic for topic in topics if fell_silent(observations, topic, change.after, at, leader))
+    about = change.place.about
+    match about:
+        case ConfigResource(type=type_, name=name) if type_ == BROKER and name.isdecimal():
+            yield from fell_silent(observations, change.after, change.at, int(name))
+        case ConfigResource(type=type_, name=name) if type_ == TOPIC:
+            yield from (topic for topic in fell_silent(observations, change.after, change.at) if topic == name)
+        case _:
+            yield from fell_silent(observations, change.after, change.at)
 
 
 # -- the claim ---------------------------------------------------------------------------------------------------------
@@ -230,7 +239,7 @@ def _claim(made: _Made, authors: Mapping[tuple[changes.Target, str, str | None],
     subject, name = changed_place(first.place.about, first.place.key)
     risks = dict.fromkeys(risk for each in made.parts for risk in each.risks)
     # A rule that has this effect makes the change the likely cause; its time alone, a possible one.
-    is_sure = bool(made.silent) or first.place.kind in (Kind.SCRAM, Kind.TOPIC) or not made.hit
+    is_sure = bool(made.silent) or first.place.kind is Kind.TOPIC or not made.hit
     certainty = Certainty.LIKELY if is_sure else Certainty.POSSIBLE
     standing = [risk.text for risk in risks if risk.name in _STANDS]
     return cause.Claim(
