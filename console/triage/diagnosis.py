@@ -131,8 +131,7 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Ve
         of explained symptoms. Symptoms that are work (`WORK`) count as unexplained only if a claim predicts them.
     """
     announced = frozenset(expected)
-    in_order = {Subject(broker=broker) for broker in observations.handed_over}
-    observations = without_restarts(observations, announced | in_order)
+    observations = without_restarts(observations, announced)
     claims = [claim for rule in RULES for claim in rule.claims(observations)]
     index = _index(observations.seen)
     explained = [_explained(claim, index) for claim in claims]

@@ -47,7 +47,7 @@ class JudgedChange(Struct, frozen=True):
 
     was, became: as in `triage_events.Difference`. back: the edits that take it back; empty if nothing restores the
     former state, or if a rule of the plan warns of these edits. after: time of the last read without it, at: time of
-    the poll that first has it, UTC.
+    the poll that first has it, UTC. held, holds: the effective values of a config before and after, from any source.
     """
 
     place: triage_events.Place
@@ -57,6 +57,8 @@ class JudgedChange(Struct, frozen=True):
     back: tuple[edits.Edit, ...]
     after: datetime
     at: datetime
+    held: str | None = None
+    holds: str | None = None
 
 
 def edit_of(change: triage_events.Difference) -> edits.Edit | None:
@@ -97,7 +99,7 @@ def changes_after(known: tuple[JudgedChange, ...], before: Poll, now: Poll) -> t
         if earlier is None:
             kept[made.place] = made
         elif earlier.was != made.became:  # otherwise it restores the value that the earlier one replaced
-            kept[made.place] = replace(made, was=earlier.was, back=earlier.back)
+            kept[made.place] = replace(made, was=earlier.was, held=earlier.held, back=earlier.back)
     now_known = tuple(kept.values())[-MOST:]
     # An equal result is the same object, so that what is based on it is not computed again.
     return known if now_known == known else now_known
@@ -168,7 +170,15 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
                 back = ()
         since, _ = triage_events.seen_between(each.place, old, new, at)
         whole = old.read_at.get(Part.CONFIGS)
-        yield JudgedChange(each.place, each.was, each.became, found, back, since or whole or before.at, at)
+        held, holds = (_effective(snapshot, each.place) for snapshot in (old, new))
+        yield JudgedChange(each.place, each.was, each.became, found, back, since or whole or before.at, at, held, holds)
+
+
+def _effective(snapshot: Snapshot, place: triage_events.Place) -> str | None:
+    """Return the value of a config, inherited or not; None for other places and unknown values."""
+    configs = snapshot.configs.get(place.about) if isinstance(place.about, ConfigResource) else None
+    entry = configs.get(place.key) if configs is not None else None
+    return entry.value if entry is not None else None
 
 
 def _facts(edit: edits.Edit, snapshot: Snapshot) -> RiskFacts:

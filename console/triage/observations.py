@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from console.model.cluster import Topic
 from console.model.disk_trend import DirSample, sampled
 from console.triage import symptoms
 from console.triage.moves import Copy, Replica, copies_after
@@ -21,8 +20,6 @@ SETTLES = timedelta(seconds=20)
 """The time after a broker went or came, in which clients look for leaders and coordinators: growing lag is then not the
 consumers' fault.
 """
-LEAVES = timedelta(seconds=3)
-"""The longest time between two polls for seeing a broker leave: most are gone seconds after."""
 FEWEST_JUMPS = 2
 """Number of elections of the quorum within the observations that is more than a restart."""
 MOST_INTERVALS = 64
@@ -40,8 +37,7 @@ class Observations(Struct, frozen=True):
     """The observations. began: time of the first poll, UTC. intervals: symptom -> its intervals, the earliest first.
     seen: the symptoms of the last poll. dirs: samples, the earliest first. epochs: of the quorum, with the time of the
     first poll. past: events between polls. copies: of running reassignments. racks: broker -> its rack in the last
-    listing: before Kafka 4 brokers that are down are not listed. handed_over: broker -> when it gave its leaders away
-    while it was up, as in an orderly shutdown.
+    listing: before Kafka 4 brokers that are down are not listed.
     """
 
     began: datetime
@@ -53,7 +49,6 @@ class Observations(Struct, frozen=True):
     past: Past = NOTHING
     copies: Mapping[Replica, Copy] = field(default_factory=dict)
     racks: Mapping[int, str] = field(default_factory=dict)
-    handed_over: Mapping[int, datetime] = field(default_factory=dict)
 
     @property
     def watched(self) -> timedelta:
@@ -132,7 +127,6 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
         epochs=_epochs(observations, poll),
         past=past_after(observations.past, observations.last, poll),
         copies=copies_after(observations.copies, observations.last.snapshot, poll.snapshot, poll.at),
-        handed_over=_handed_over(observations, poll),
         racks={**observations.racks, **{each.id: each.rack for each in poll.snapshot.cluster.brokers if each.rack}},
     )
     now = symptoms.shown(poll)
@@ -228,35 +222,6 @@ def _over_time(observations: Observations) -> Iterator[symptoms.Symptom]:
     led_by_others = [(led.topic, led.was.number) for led in observations.past.unclean if led.sure or led.place in fell]
     for place in dict.fromkeys(led_by_others):
         yield symptoms.Symptom(symptoms.UNCLEAN_LEADER, symptoms.Subject(topic=place[0], partition=place[1]))
-
-
-@remembered
-def _leaders_with_followers(topics: Mapping[str, Topic]) -> frozenset[int]:
-    """Return the brokers that lead a partition with another replica in sync."""
-    return frozenset(each.leader for topic in topics.values() for each in topic.partitions if len(each.isr) > 1)
-
-
-@remembered
-def _in_sync_with_others(topics: Mapping[str, Topic]) -> frozenset[int]:
-    """Return the brokers that are in the ISR of a partition with another replica in sync."""
-    sets = {each.isr for topic in topics.values() for each in topic.partitions if len(each.isr) > 1}
-    return frozenset(broker for isr in sets for broker in isr)
-
-
-def _handed_over(observations: Observations, poll: symptoms.Poll) -> Mapping[int, datetime]:
-    """Return broker -> when it handed its leaders over: a shutdown in order moves them, and takes the broker out of all
-    ISRs, while it still answers (ReplicationControlManager.handleBrokerInControlledShutdown). The controller moves the
-    leaders of a broker that fails only once it fences it.
-    """
-    old, new = observations.last.snapshot.topics, poll.snapshot.topics
-    known = observations.handed_over
-    # Polls that are further apart do not show that the broker was up when its leaders moved.
-    if old is not new and poll.at - observations.last.at <= LEAVES:
-        handed = _leaders_with_followers(old) - _in_sync_with_others(new)
-        known = {**known, **dict.fromkeys(sorted(handed - poll.silent - symptoms.gone(poll.snapshot)), poll.at)}
-    if all(at > poll.at - KEPT for at in known.values()):
-        return known
-    return {broker: at for broker, at in known.items() if at > poll.at - KEPT}
 
 
 def _epochs(observations: Observations, poll: symptoms.Poll) -> tuple[tuple[int, datetime], ...]:

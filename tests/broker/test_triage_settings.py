@@ -85,18 +85,19 @@ async def test_a_change_right_before_its_symptom_stands_beside_it(kafka: KafkaCl
         assert await asyncio.to_thread(cli.run, ["run", "-b", where, "-e", command]) == 0
         await it.reads_configs_of(name, ours)
         named = await it.names("changed-lately", Subject(topic=name, key=key))
-        (what,) = named.claim.evidence
+        what, risk = named.claim.evidence
+        assert risk.source == "the rule isr-above-replication of plans"
         assert what.fact.startswith(f"{key} was not set (1 applied), and is 3 since")
         assert found(await it.poll(), "min-isr-impossible", Subject(topic=name)) is not None
         await it.until(
             lambda v: (
                 (one := found(v, "changed-lately", Subject(topic=ours, key=key))) is not None
-                and len(one.claim.evidence) == 2
+                and len(one.claim.evidence) == 3
             ),
             "an author",
         )
         mine = await it.names("changed-lately", Subject(topic=ours, key=key))
-        what, who = mine.claim.evidence
+        _, _, who = mine.claim.evidence
         assert who.source == "this host's journal"
         assert "set it: change 1, " in who.fact
         (step,) = mine.claim.next

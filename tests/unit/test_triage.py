@@ -598,8 +598,6 @@ def test_every_cause_has_a_case() -> None:
         "broker-stopped",
         "brokers-stopped",
         "controller-down",
-        # Of brokers that are shut down in order: test_triage_restarts.py.
-        "broker-restarting",
         # Of what is no symptom of the cluster: test_triage_tokens.py.
         "token-expiring",
     }

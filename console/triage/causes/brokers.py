@@ -18,7 +18,6 @@ from console.model.transactions import minutes
 from console.triage import cause, symptoms
 from console.triage.observations import Interval, Observations, earliest
 from console.triage.remembered import remembered
-from console.triage.restarts import back_since, restarting
 from console.triage.severity import Certainty, Severity
 
 CATCHES_UP = timedelta(minutes=5)
@@ -124,37 +123,12 @@ def _rack_down(observations: Observations) -> Iterator[cause.Claim]:
         )
 
 
-def _restarts(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield brokers that were shut down in order, until they are back and in sync."""
-    missing = {broker for each in observations.seen.values() for broker in each.brokers}
-    for broker, at in restarting(observations).items():
-        if broker not in missing:
-            continue
-        back = back_since(observations, broker, at)
-        subject = symptoms.Subject(broker=broker)
-        away = any((name, subject) in observations.seen for name in (symptoms.BROKER_GONE, symptoms.BROKER_SILENT))
-        how = "is away" if away else "leaves" if back is None else "is back, and catches up"
-        yield cause.Claim(
-            cause="broker-restarting",
-            subject=subject,
-            severity=Severity.INFO,
-            certainty=Certainty.LIKELY,
-            title=f"broker {broker} {how}: it handed its leaders over, as in a restart",
-            since=at,
-            evidence=cause.given(
-                cause.Evidence(f"its leaders were elsewhere at {time_of_day(at)}, while it was up", "Metadata"),
-                cause.Evidence(f"it answers again since {time_of_day(back)}", "ApiVersions") if back else None,
-            ),
-            predicted=_follows(broker),
-        )
-
-
 def _down(observations: Observations) -> Iterator[cause.Claim]:
     """Yield brokers that are fenced, and those whose hosts refuse connections: a broker whose process ended is fenced
     only after its session times out.
     """
     away = _away(observations)
-    for broker in sorted((away | _refusing(observations)) - restarting(observations).keys()):
+    for broker in sorted(away | _refusing(observations)):
         subject = symptoms.Subject(broker=broker)
         # `_flapping` reports these: one broker is one cause.
         if observations.times((symptoms.BROKER_GONE, subject)) >= FLAPS:
@@ -290,10 +264,7 @@ def _rhythm(intervals: tuple[Interval, ...]) -> str:
 def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
     for symptom in observations.of(symptoms.BROKER_SILENT):
         broker = symptom.subject.broker
-        if (
-            broker is None
-            or broker in _refusing(observations) | observations.last.closing | restarting(observations).keys()
-        ):
+        if broker is None or broker in _refusing(observations) | observations.last.closing:
             continue
         how = "refuses connections" if broker in observations.last.refusing else "did not answer ApiVersions in time"
         # Silence alone may be caused by the network between here and the broker; if followers also fall behind, the
@@ -378,10 +349,7 @@ def _replication(observations: Observations) -> Iterator[cause.Claim]:
     snapshot = observations.last.snapshot
     added = frozenset((each.topic, each.partition, b) for each in snapshot.reassignments for b in each.adding)
     pairs = _behind_alone(snapshot.topics, _away(observations) | observations.last.silent, added)
-    restarts = restarting(observations)
     for broker, (partitions, topics) in sorted(pairs.items()):
-        if broker in restarts:
-            continue
         leaders = sorted({partition.leader for partition in partitions})
         names = sorted(topics)
         from_ = f"broker{'s' * (len(leaders) > 1)} {', '.join(map(str, leaders))}"
@@ -609,7 +577,6 @@ def _rack_is_up(observations: Observations) -> str:
 CAUSES = (
     cause.CauseRule("rack-down", _rack_down, _rack_is_up),
     cause.CauseRule("broker-flapping", _flapping),
-    cause.CauseRule("broker-restarting", _restarts),
     cause.CauseRule(
         "broker-down", _down, lambda c: "" if _away(c) | c.last.refusing else "no broker is fenced or missing"
     ),

@@ -314,13 +314,14 @@ def _said(change: JudgedChange) -> str:
     """Return a change as a sentence."""
     when = f"since {time_of_day(change.after)} to {time_of_day(change.at)}"
     if change.place.kind in (Kind.CONFIG, Kind.QUOTA):
-        return f"{change.place.key} was {_shown(change.was)}, and is {_shown(change.became)} {when}"
+        was, became = _shown(change.was, change.held), _shown(change.became, change.holds)
+        return f"{change.place.key} was {was}, and is {became} {when}"
     return f"{_short(change)} {when}"
 
 
-def _shown(value: str | None) -> str:
+def _shown(value: str | None, held: str | None) -> str:
     if value is None:
-        return "not set"
+        return f"not set ({held} applied)" if held else "not set"
     return "hidden" if value == HIDDEN else value or "empty"
 
 
