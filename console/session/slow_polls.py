@@ -12,7 +12,7 @@ from functools import partial
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from console.model.snapshot import Snapshot
     from console.session.session import Session
 
-K = TypeVar("K")
 _INTERNAL = attrgetter("internal")
 
 log = logging.getLogger(__name__)

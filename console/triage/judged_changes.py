@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from console.model import changes
 from console.model.acl import Acl
 from console.model.codes import TOPIC
-from console.model.config import ConfigResource, is_override
+from console.model.config import ConfigResource, entry_in, is_override
 from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
@@ -118,7 +118,7 @@ def _differences(old: Snapshot, new: Snapshot) -> Iterator[triage_events.Differe
 def _is_dynamic(place: triage_events.Place, old: Snapshot, new: Snapshot) -> bool:
     """Return whether a config was, or is, an override that a request sets."""
     assert isinstance(place.about, ConfigResource)
-    entries = (snapshot.configs[place.about].get(place.key) for snapshot in (old, new))
+    entries = (entry_in(snapshot.configs, place.about, place.key) for snapshot in (old, new))
     return any(entry is not None and is_override(entry, place.about) for entry in entries)
 
 
@@ -176,8 +176,7 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
 
 def _effective(snapshot: Snapshot, place: triage_events.Place) -> str | None:
     """Return the value of a config, inherited or not; None for other places and unknown values."""
-    configs = snapshot.configs.get(place.about) if isinstance(place.about, ConfigResource) else None
-    entry = configs.get(place.key) if configs is not None else None
+    entry = entry_in(snapshot.configs, place.about, place.key) if isinstance(place.about, ConfigResource) else None
     return entry.value if entry is not None else None
 
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from console.model import changes
-from console.model.codes import BROKER, GROUP, TOPIC
+from console.model import changes, codes
 from console.model.config import ConfigResource
 from console.model.numbers import first_few, long_number, time_of_day
 from console.model.quota import CLIENT_ID, QuotaEntity
@@ -20,7 +19,7 @@ from console.triage import symptoms as triage_symptoms
 from console.triage.changed_places import changed_place
 from console.triage.config_changes import HIDDEN
 from console.triage.events import ID, Kind
-from console.triage.facts import Author
+from console.triage.facts import Author, ChangeKey
 from console.triage.judged_changes import JudgedChange
 from console.triage.observations import Observations
 from console.triage.severity import Certainty, Severity
@@ -167,14 +166,12 @@ def _affects(about: changes.Target, symptom: triage_symptoms.Symptom, snapshot: 
     """Return whether the subject of a symptom depends on a changed entity."""
     subject = symptom.subject
     match about:
-        case ConfigResource(type=type_, name=name) if type_ == TOPIC:
+        case ConfigResource(type=codes.TOPIC, name=name) | changes.TopicTarget(name=name):
             return subject.topic == name or (subject.topic is None and _reads(snapshot, subject.group, name))
-        case ConfigResource(type=type_, name=name) if type_ == GROUP:
+        case ConfigResource(type=codes.GROUP, name=name):
             return subject.group == name
         case ConfigResource(name=name):
             return not name or not symptom.brokers or _is_near(snapshot, symptom, name)
-        case changes.TopicTarget(name=name):
-            return subject.topic == name or (subject.topic is None and _reads(snapshot, subject.group, name))
         case QuotaEntity():
             return subject.group is None or _has_client(snapshot, subject.group, about)
         case changes.ScramUser():
@@ -221,11 +218,10 @@ def _silent(observations: Observations, change: JudgedChange) -> Iterator[str]:
     """Yield the topics that were written to until a change that stops producers, and not since."""
     if not _stops_producers(change) or change.at < observations.last.at - BEFORE:
         return
-    about = change.place.about
-    match about:
-        case ConfigResource(type=type_, name=name) if type_ == BROKER and name.isdecimal():
+    match change.place.about:
+        case ConfigResource(type=codes.BROKER, name=name) if name.isdecimal():
             yield from fell_silent(observations, change.after, change.at, int(name))
-        case ConfigResource(type=type_, name=name) if type_ == TOPIC:
+        case ConfigResource(type=codes.TOPIC, name=name):
             yield from (topic for topic in fell_silent(observations, change.after, change.at) if topic == name)
         case _:
             yield from fell_silent(observations, change.after, change.at)
@@ -234,7 +230,7 @@ def _silent(observations: Observations, change: JudgedChange) -> Iterator[str]:
 # -- the claim ---------------------------------------------------------------------------------------------------------
 
 
-def _claim(made: _Made, authors: Mapping[tuple[changes.Target, str, str | None], Author]) -> cause.Claim:
+def _claim(made: _Made, authors: Mapping[ChangeKey, Author]) -> cause.Claim:
     first = made.parts[0]
     subject, name = changed_place(first.place.about, first.place.key)
     risks = dict.fromkeys(risk for each in made.parts for risk in each.risks)
@@ -267,7 +263,7 @@ def _claim(made: _Made, authors: Mapping[tuple[changes.Target, str, str | None],
     )
 
 
-def _author(change: JudgedChange, authors: Mapping[tuple[changes.Target, str, str | None], Author]) -> Author | None:
+def _author(change: JudgedChange, authors: Mapping[ChangeKey, Author]) -> Author | None:
     return authors.get((change.place.about, change.place.key, change.became))
 
 
