@@ -33,7 +33,9 @@ MOST = 500
 RETENTION = ("retention.ms", "retention.bytes", "cleanup.policy")
 DENY = Permission.parse("DENY")
 NOTICED = 120.0
-"""Seconds after a deletion in which a change of the retention may still be its cause: configs are read each minute."""
+"""Seconds after a deletion in which a change of the retention may still be its cause: large clusters' configs are read
+each minute.
+"""
 PURGED = "-repartition"
 """The suffix of topics from which Kafka Streams deletes records that it has read (RepartitionTopicConfig)."""
 

@@ -49,7 +49,7 @@ class Watching:
         return self.observations is not None and topic_resource(topic) in self.observations.last.snapshot.configs
 
     async def reads_configs_of(self, *topics: str) -> None:
-        """Read the configs of topics now, as a pane that shows them does: triage itself reads them each minute."""
+        """Read the configs of topics now, as a pane that shows them does: triage reads them every 5 s."""
         await self._session.read_configs([topic_resource(topic) for topic in topics])
 
     async def poll(self) -> Verdict:
