@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from console.model.cluster import Group, PartitionLag
 from console.model.lag_trend import STUCK_ALONE, LagTrend, Place
@@ -30,6 +31,8 @@ RESTS = 6.0
 """Seconds without a commit: the interval of auto.commit with a margin."""
 LASTS = 4.0
 """Seconds of growing lag that are more than a burst of records."""
+UNEVEN, UNEVEN_OF = 0.8, 3
+"""The share of a topic's new records above which one partition has most of them, and the fewest partitions for that."""
 LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
 """Rebalancing time within the last minute: a group that rebalances for so long reads almost nothing."""
 
@@ -180,6 +183,34 @@ def _falls_behind(trend: LagTrend, since: datetime) -> bool:
     return sum(rates) >= 1
 
 
+class _Uneven(NamedTuple):
+    """A partition that gets most of the new records of its topic. share: 0 to 1; of: the number of partitions."""
+
+    place: Place
+    share: float
+    of: int
+
+
+def _uneven(trend: LagTrend) -> _Uneven | None:
+    """Return the partition that gets most of the records that arrive for a group; None if they are spread."""
+    before = {(each.topic, each.partition): each.end for each in trend.base.lag.partitions}
+    came: dict[str, dict[int, int]] = {}
+    for each in trend.last.lag.partitions:
+        known = before.get((each.topic, each.partition))
+        if known is not None and min(known, each.end) >= 0:
+            came.setdefault(each.topic, {})[each.partition] = each.end - known
+    total = sum(sum(mine.values()) for mine in came.values())
+    for topic, mine in came.items():
+        number, most = max(mine.items(), key=lambda each: each[1])
+        if len(mine) >= UNEVEN_OF and most >= UNEVEN * max(1, sum(mine.values())) and 2 * most >= total:
+            return _Uneven((topic, number), most / sum(mine.values()), len(mine))
+    return None
+
+
+def _place(place: Place) -> str:
+    return f"{place[0]}/{place[1]}"
+
+
 def _slow(observations: Observations) -> Iterator[cause.Claim]:
     known = {each.group.name: each for each in symptoms.readings(observations.last.snapshot)}
     parts: list[tuple[symptoms.Subject, tuple[object, ...]]] = []
@@ -217,14 +248,16 @@ def _slow_group(
     lags = not is_empty and _falls_behind(trend, began) and not rebalanced and lasts
     # For a group at work it may be a burst of records, which is only a problem if it lasts.
     is_burst = not (is_empty or rebalanced or lasts or again)
+    uneven = _uneven(trend) if lags else None
     return cause.Claim(
         cause="consumer-slow",
         subject=subject,
         severity=Severity.INFO if is_burst else Severity.HIGH,
         certainty=Certainty.LIKELY if lags else Certainty.POSSIBLE,
-        title=f"group {subject.group} lags {trend.last.lag.total:,}, {trend.rate or 0:+,.0f} records/s",
+        title=f"group {subject.group} lags {trend.last.lag.total:,}, {trend.rate or 0:+,.0f} records/s"
+        f"{f': {_place(uneven.place)} gets most of the records' if uneven else ''}",
         since=since,
-        evidence=(
+        evidence=cause.given(
             _lag(trend),
             cause.Evidence(
                 "it commits, more slowly than records arrive"
@@ -232,9 +265,23 @@ def _slow_group(
                 else "for a moment only, or in partitions in which nothing was committed meanwhile",
                 "OffsetFetch",
             ),
+            cause.Evidence(
+                f"{_place(uneven.place)} gets {uneven.share:.0%} of the records of its topic's {uneven.of} partitions: "
+                "one member reads all of them",
+                "ListOffsets",
+            )
+            if uneven
+            else None,
         ),
         predicted=cause.predict(symptoms.LAG_GROWS, subject=subject),
-        next=(cause.Next("look at its consumers: their time for a batch, their quota"),),
+        next=(
+            cause.Next(
+                "look at the producers' keys: all records of a key go to one partition, so that more members, or more "
+                "partitions, do not help"
+            )
+            if uneven
+            else cause.Next("look at its consumers: their time for a batch, their quota"),
+        ),
         fold=("lags", "lag, and ever more"),
     )
 
