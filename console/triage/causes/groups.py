@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from console.model.cluster import Group, PartitionLag
 from console.model.lag_trend import STUCK_ALONE, LagTrend, Place
-from console.model.numbers import plural
+from console.model.numbers import plural, time_of_day
 from console.plan.amounts import measured_time
 from console.triage import cause, symptoms
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
@@ -31,6 +31,8 @@ RESTS = 6.0
 """Seconds without a commit: the interval of auto.commit with a margin."""
 LASTS = 4.0
 """Seconds of growing lag that are more than a burst of records."""
+BEHIND = 10.0
+"""Seconds for which records wait before a growing lag is a trouble: most consumers commit every five."""
 UNEVEN, UNEVEN_OF = 0.8, 3
 """The share of a topic's new records above which one partition has most of them, and the fewest partitions for that."""
 LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
@@ -78,12 +80,36 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
             certainty=Certainty.CERTAIN,
             title=f"group {group.name} has no member, and records wait",
             since=observations.since(symptoms.Symptom(symptoms.LAG_GROWS, symptoms.Subject(group=group.name))),
-            evidence=(cause.Evidence(f"the group is {group.state}", "ListGroups"), _lag(trend)),
+            evidence=cause.given(
+                cause.Evidence(f"the group is {group.state}", "ListGroups"),
+                _lag(trend),
+                _broker_away(observations, trend),
+            ),
             predicted=cause.predict(symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, group=group.name),
-            next=(cause.Next("start its consumers"),),
+            next=(
+                cause.Next(
+                    "start its consumers; if they run, look at their logs: no API tells which clients brokers refuse, "
+                    "or which give up"
+                ),
+            ),
             fold=("has no member, and records wait", "have no member, and records wait"),
             idle=True,
         )
+
+
+def _broker_away(observations: Observations, trend: LagTrend) -> cause.Evidence | None:
+    """Return the absence of a broker right before the last commit of a group without members."""
+    moved = [each.moved for each in trend.standing.values() if each.moved is not None]
+    last = datetime.fromtimestamp(max(moved), UTC) if moved else None
+    for broker, interval in observations.absences():
+        if last is not None and abs(interval.began - last) <= NEAR:
+            until = f" until {time_of_day(interval.ended)}" if interval.ended is not None else ""
+            return cause.Evidence(
+                f"broker {broker} was away from {time_of_day(interval.began)}{until}, about when its members stopped: "
+                "some clients end when their coordinator moves to another broker",
+                "DescribeCluster, OffsetFetch",
+            )
+    return None
 
 
 def _stuck(observations: Observations) -> Iterator[cause.Claim]:
@@ -246,8 +272,11 @@ def _slow_group(
     began = since or watched
     lasts = trend.last.at - began.timestamp() >= LASTS
     lags = not is_empty and _falls_behind(trend, began) and not rebalanced and lasts
-    # For a group at work it may be a burst of records, which is only a problem if it lasts.
-    is_burst = not (is_empty or rebalanced or lasts or again)
+    # For a group at work it may be a burst of records, which is only a problem if it lasts, and if records wait long.
+    waits_for = trend.longest_behind
+    is_burst = not (is_empty or rebalanced or lasts or again) or (
+        waits_for.seconds is not None and not waits_for.least and waits_for.seconds < BEHIND
+    )
     uneven = _uneven(trend) if lags else None
     return cause.Claim(
         cause="consumer-slow",
