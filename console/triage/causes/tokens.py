@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from console.model.config import broker_resource, entry_in
 from console.model.numbers import long_number, plural
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.model.tokens import DelegationToken
 from console.model.transactions import minutes
@@ -13,7 +14,6 @@ from console.plan.amounts import utc_time
 from console.plan.edits import BROKERS_OWN, MakeToken, Renew
 from console.triage import cause
 from console.triage.observations import Observations
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import Subject, cluster_time
 
 _MINUTE, _HOUR, _DAY = 60_000, 3_600_000, 86_400_000
