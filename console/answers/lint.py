@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from console.answers.results import Column, Detail, Row, Table
 from console.language.interpret import command_of
 from console.language.quoting import as_typed
+from console.lint.acceptance import Acceptance
 from console.lint.report import Finding, Report
 from console.lint.rule import Found
+from console.lint.rules import BY_NAME
 from console.model.numbers import Data
 from console.model.severity import Severity
 from console.present import names
@@ -42,21 +45,23 @@ def mended_by(found: Found) -> str:
 # -- text --------------------------------------------------------------------------------------------------------------
 
 
-def report_detail(report: Report, missing: Sequence[str], *, whole: bool) -> Detail:
+Where = Callable[[Found], str]
+"""The file and line of what a finding is about; ``""`` without one."""
+
+
+def report_detail(report: Report, missing: Sequence[str], where: Where, *, whole: bool) -> Detail:
     """Return the report for a terminal: a table for each rule that found something.
 
     Args:
         missing: lines on members that were not read.
+        where: a finding's place in files.
         whole: whether all findings are listed; else the first `MOST` of each rule.
     """
-    parts = {name: _table([*found], whole=whole) for name, found in _by_rule(report)}
+    parts = {name: _table([*found], where, whole=whole) for name, found in _by_rule(report)}
     lines = [
         *(f"did not look: {', '.join(each.rules)} ({each.why})" for each in report.blind),
         *missing,
-        *(
-            f"accepted, but not found any more: {each.rule} on {each.subject} ({each.place}): {each.reason}"
-            for each in report.unused
-        ),
+        *map(in_vain, report.unused),
     ]
     return Detail(heading(report), {}, tuple(lines), parts)
 
@@ -76,10 +81,29 @@ def _by_rule(report: Report) -> Iterator[tuple[str, Iterator[Finding]]]:
     yield from groupby(report.findings, key=lambda each: each.rule.name)
 
 
-def _table(findings: Sequence[Finding], *, whole: bool) -> Table:
+def in_vain(acceptance: Acceptance) -> str:
+    """Return a line on an acceptance that fits no finding."""
+    what = f"{acceptance.rule} on {acceptance.subject} ({acceptance.place})"
+    if acceptance.rule not in BY_NAME:
+        return f"accepted in vain: {what}: there is no such rule{did_you_mean(acceptance.rule)}"
+    return f"accepted in vain: {what}: nothing is found there any more; it stood because: {acceptance.reason}"
+
+
+def did_you_mean(name: str) -> str:
+    """Return the rule with a similar name, as the end of a line; ``""`` without one."""
+    near = get_close_matches(name, BY_NAME, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _subject(found: Found, where: Where) -> str:
+    at = where(found)
+    return names.target(found.subject) + (f" ({at})" if at else "")
+
+
+def _table(findings: Sequence[Finding], where: Where, *, whole: bool) -> Table:
     rule = findings[0].rule
     shown = findings if whole else findings[:MOST]
-    rows = tuple(Row((names.target(each.found.subject), each.found.what, _answer(each)), {}) for each in shown)
+    rows = tuple(Row((_subject(each.found, where), each.found.what, _answer(each)), {}) for each in shown)
     left = len(findings) - len(shown)
     notes = (f"and {left:,} more: --rule {rule.name} lists them all",) if left else ()
     title = f"{rule.severity.value.upper()} {rule.name} ({rule.certainty.value}): {rule.why}"
@@ -95,10 +119,10 @@ def _answer(finding: Finding) -> str:
 # -- JSON --------------------------------------------------------------------------------------------------------------
 
 
-def report_data(report: Report, missing: Sequence[str]) -> dict[str, Data]:
+def report_data(report: Report, missing: Sequence[str], where: Where) -> dict[str, Data]:
     """Return the report as the object of JSON. missing: lines on members that were not read."""
     return {
-        "findings": [finding_data(each) for each in report.findings],
+        "findings": [{**finding_data(each), "place": where(each.found) or None} for each in report.findings],
         "did_not_look": [{"rules": list(each.rules), "why": each.why} for each in report.blind],
         "not_read": list(missing),
         "accepted_in_vain": [
@@ -131,14 +155,15 @@ def finding_data(finding: Finding) -> dict[str, Data]:
 # -- JUnit -------------------------------------------------------------------------------------------------------------
 
 
-def junit_text(report: Report, missing: Sequence[str], cluster: str) -> str:
+def junit_text(report: Report, missing: Sequence[str], where: Where, cluster: str) -> str:
     """Return the report as JUnit's XML: one suite, a test case for each rule, a failure for each finding that counts.
 
     A rule that could not look is skipped. Accepted findings are output of their test case.
 
     Args:
         missing: lines on members that were not read.
-        cluster: its id, or the context's name.
+        where: a finding's place in files.
+        cluster: its id.
     """
     from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -156,22 +181,22 @@ def junit_text(report: Report, missing: Sequence[str], cluster: str) -> str:
         mine = found.get(rule.name, [])
         for each in mine:
             if each.accepted is None:
-                _failure(case, each)
-        accepted = [f"{names.target(e.found.subject)}: {e.accepted.reason}" for e in mine if e.accepted is not None]
+                _failure(case, each, _subject(each.found, where))
+        accepted = [f"{_subject(e.found, where)}: {e.accepted.reason}" for e in mine if e.accepted is not None]
         if accepted:
             SubElement(case, "system-out").text = _text("\n".join(f"accepted: {each}" for each in accepted))
-    notes = [*missing, *(f"accepted in vain: {e.rule} on {e.subject} ({e.place}): {e.reason}" for e in report.unused)]
+    notes = [*missing, *map(in_vain, report.unused)]
     if notes:
         SubElement(suite, "system-out").text = _text("\n".join(notes))
     indent(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(suites, encoding="unicode")}\n'
 
 
-def _failure(case: Element, finding: Finding) -> None:
+def _failure(case: Element, finding: Finding, subject: str) -> None:
     from xml.etree.ElementTree import SubElement
 
     rule, found, _ = finding
-    message = f"{names.target(found.subject)}: {found.what}"
+    message = f"{subject}: {found.what}"
     made = SubElement(case, "failure", _texts(type=f"{rule.severity.value} {rule.certainty.value}", message=message))
     made.text = _text("\n".join(filter(None, (message, f"{rule.why}.", *remedy(found), found.advice))))
 

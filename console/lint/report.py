@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from console.lint.acceptance import Acceptance
 from console.lint.rule import Found, Rule, Seen
-from console.lint.rules import RULES
+from console.lint.rules import BY_NAME, RULES
 from console.model.changes import Target
 from console.model.codes import TOPIC
 from console.model.config import broker_resource, topic_resource
@@ -39,7 +39,7 @@ class Report(NamedTuple):
     """The worst first; those of one rule together, in the order of their subjects."""
     blind: tuple[Blind, ...]
     unused: tuple[Acceptance, ...] = ()
-    """Acceptances that fit no finding, though their rule looked."""
+    """Acceptances that fit no finding though their rule looked, or whose rule does not exist."""
     rules: tuple[Rule, ...] = RULES
     """The rules that were asked for."""
 
@@ -53,16 +53,14 @@ def lint(
     seen: Seen,
     name: Callable[[Target], str],
     rules: Sequence[Rule] = RULES,
-    accepted: Sequence[Acceptance] = (),
     counts: Callable[[Rule, Found], bool] = lambda _rule, _found: True,
 ) -> Report:
     """Return what the rules find.
 
     Args:
-        seen: the cluster. Parts that were not read make no finding.
+        seen: the cluster, and the findings that stay. Parts that were not read make no finding.
         name: the text of a subject, which acceptances name.
         rules: those that look.
-        accepted: findings that stay.
         counts: whether a finding belongs into the report.
     """
     blind: dict[str, list[str]] = {}
@@ -75,23 +73,28 @@ def lint(
             blind.setdefault(why, []).append(rule.name)
             continue
         looked.add(rule.name)
-        mine = [each for each in accepted if each.rule == rule.name]
+        mine = [each for each in seen.accepted if each.rule == rule.name]
         for found in rule.find(seen):
-            if not counts(rule, found):
-                continue
             text = name(found.subject) if mine else ""
             by = next((each for each in mine if each.fits(rule.name, text)), None)
             if by is not None:
                 used.add(by)
+            if not counts(rule, found):
+                continue
             findings.append(Finding(rule, found, by))
     order = {rule.name: number for number, rule in enumerate(rules)}
     findings.sort(key=lambda each: (_rank(each.rule), order[each.rule.name]))
-    unused = tuple(each for each in accepted if each not in used and each.rule in looked)
+    unused = tuple(e for e in seen.accepted if e not in used and (e.rule in looked or e.rule not in BY_NAME))
     return Report(tuple(findings), tuple(Blind(tuple(each), why) for why, each in blind.items()), unused, tuple(rules))
 
 
 def _rank(rule: Rule) -> tuple[int, int]:
     return _SEVERITIES.index(rule.severity), _CERTAINTIES.index(rule.certainty)
+
+
+def can_look(seen: Seen, rule: Rule) -> bool:
+    """Return whether all that a rule reads was read."""
+    return not unread(seen, rule)
 
 
 def unread(seen: Seen, rule: Rule) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from console.lint.acceptance import Acceptance
 from console.model import codes, config
 from console.model.certificates import Certificate
 from console.model.changes import OwnTarget, Target
@@ -82,6 +83,8 @@ class Seen(Struct, frozen=True, dict=True):
     """Of the brokers' listeners; None if they were not read."""
     meant: frozenset[config.ConfigPlace] = frozenset()
     """Replication throttles that the context declares to stay."""
+    accepted: tuple[Acceptance, ...] = ()
+    """Findings that stay, by the context or by files."""
 
     @property
     def brokers(self) -> tuple[Broker, ...]:

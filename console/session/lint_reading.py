@@ -57,7 +57,8 @@ async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule]) -> Seen:
     certificates = None
     if Part.CERTIFICATES in needed:
         certificates = await _certificates(reader.client, reader.snapshot, reader.context)
-    return Seen(reader.snapshot, reader.clock.now(), certificates, reader.context.throttles)
+    context = reader.context
+    return Seen(reader.snapshot, reader.clock.now(), certificates, context.throttles, context.lint)
 
 
 async def _certificates(client: Client, snapshot: Snapshot, context: Context) -> tuple[Certificate, ...]:
