@@ -13,6 +13,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from console.model.parts import about
+from console.model.severity import Certainty, Severity
 from console.triage.cause import CauseRule, Claim
 from console.triage.causes import (
     access,
@@ -35,7 +36,6 @@ from console.triage.causes import (
 from console.triage.folding import folded, one_of
 from console.triage.observations import Observations, without_restarts
 from console.triage.remembered import RememberedEach, remembered
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import WORK, Key, Subject, Symptom
 from console.triage.unread import unread_parts, vital_parts
 

@@ -16,6 +16,7 @@ from console.model.acl import Acl, acl_differences
 from console.model.authorizer import pattern_of, patterns_on, within_whole
 from console.model.codes import AclOperation, Permission
 from console.model.observed_logs import LogOffsets
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.plan.edits import AddAcl, RemoveAcl
 from console.triage import past
@@ -23,7 +24,6 @@ from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
 from console.triage.facts import Author, ChangeKey, Facts
 from console.triage.past import DENY, NOTHING, past_after
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import Poll
 from tests.support import samples
 from tests.unit import test_triage

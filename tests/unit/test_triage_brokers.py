@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from console.model import cluster
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot, trends_after, with_failures
 from console.triage.diagnosis import diagnose
 from console.triage.observations import after, begin
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import Poll, Subject
 from tests.support import samples
 from tests.unit import test_triage as triage

@@ -15,11 +15,11 @@ from console.model.acl import Acl
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, broker_resource
 from console.model.lag_trend import trend_after
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot, with_group_polls, with_groups
 from console.plan.group_forecast import forecast
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.readers import left_behind
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import Poll, Subject
 from console.triage.trouble import troubles
 from tests.support import samples

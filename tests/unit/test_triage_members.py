@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from console.model import cluster
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import Subject
 from tests.unit.test_triage import moved, watched
 

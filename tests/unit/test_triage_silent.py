@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.model.observed_logs import LogOffsets
+from console.model.severity import Severity
 from console.model.snapshot import Snapshot
 from console.triage import silence
 from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
-from console.triage.severity import Severity
 from console.triage.silence import QUIET, STEADY
 from console.triage.symptoms import Subject
 from tests.unit.test_triage import START, TICK, healthy, logs_seen, watched

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from console.model.cluster import Group, PartitionLag
 from console.model.lag_trend import STUCK_ALONE, LagTrend, Place
 from console.model.numbers import plural, time_of_day
+from console.model.severity import Certainty, Severity
 from console.plan.amounts import measured_time
 from console.triage import cause, symptoms
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
@@ -16,7 +17,6 @@ from console.triage.folding import FEW, one_of
 from console.triage.observations import Observations
 from console.triage.readers import Leftovers, is_beyond, leftovers, sorted_readings
 from console.triage.remembered import RememberedEach
-from console.triage.severity import Certainty, Severity
 from console.triage.waiting import is_held, waits
 
 OFTEN, NEAR = 3, timedelta(minutes=2)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
+from console.model.severity import Certainty, Severity
 from console.triage import cause, symptoms
 from console.triage.observations import Observations
-from console.triage.severity import Certainty, Severity
 
 OFTEN, LATELY = 3, timedelta(seconds=60)
 """Fewest times that an instance id changes hands within this time: a restart, or a deployment, is one."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from console.model.numbers import first_few, time_of_day
+from console.model.severity import Certainty, Severity
 from console.triage import cause
 from console.triage.observations import Observations
-from console.triage.severity import Certainty, Severity
 from console.triage.silence import Silence, silences
 from console.triage.symptoms import CLUSTER, Subject
 
