@@ -1,4 +1,4 @@
-"""Who depends on whom: what a symptom's subject needs, nearest first, as entities that a client can change. Pure.
+"""Who depends on whom: the entities that a client can change, and those on which a symptom's subject depends. Pure.
 
 A topic depends on the brokers of its replicas, a group on its topics, their leaders, its coordinator and the clients,
 hosts and users of its members, and everything on the cluster. No API tells the users of members, so that a group may
@@ -8,13 +8,12 @@ depend on every user; ACLs that let a user read some groups leave out the others
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from console.model import changes, codes
 from console.model.acl import Acl
 from console.model.authorizer import covers, pattern_of
-from console.model.cluster import partition_in
+from console.model.cluster import GroupMember, partition_in
 from console.model.codes import AclResourceType, Permission
 from console.model.config import ConfigResource
 from console.model.coordinators import OFFSETS, partition_of
@@ -23,49 +22,45 @@ from console.model.snapshot import Snapshot
 from console.triage.remembered import remembered
 from console.triage.symptoms import Symptom
 
+T = TypeVar("T")
 _GROUP, _ALLOW = AclResourceType.parse("GROUP"), Permission.parse("ALLOW")
 
-
-class Sort(StrEnum):
-    """The sort of an entity."""
-
-    TOPIC = "topic"
-    GROUP = "group"
-    BROKER = "broker"
-    CLIENT = "client"
-    """A client id."""
-    HOST = "host"
-    USER = "user"
-    CLUSTER = "cluster"
+TOPICS, GROUPS, BROKERS, CLIENTS, HOSTS, USERS, ALL = "topic", "group", "broker", "client", "host", "user", "cluster"
+"""Sorts of entities; clients are client ids. Not an enumeration: its members are slow to hash."""
 
 
 class Entity(NamedTuple):
     """An entity that a change is about. name: of a broker its id as text; ``""`` for the cluster."""
 
-    sort: Sort
+    sort: str
     name: str = ""
 
 
-CLUSTER = Entity(Sort.CLUSTER)
-ANY_USER = Entity(Sort.USER)
-"""The unknown user of a member."""
+CLUSTER = Entity(ALL)
+Changed = Mapping[str, Mapping[str, T]]
+"""Sort -> name -> what happened to that entity."""
+
+ITSELF, LEADS, READS, HOLDS, RUNS, COORDINATES, MAY_BE, BELONGS = range(8)
+"""Distances: the entity itself; the leader of its partition; a topic that it reads; another replica, or the leader of
+what it reads; a client or a host of its members; its coordinator; a user that may be one of its members; the cluster.
+"""
 
 
 def changed_entity(about: changes.Target) -> Entity | None:
     """Return the entity that a change is about; None if nothing here depends on it."""
     match about:
         case ConfigResource(type=codes.TOPIC, name=name) | changes.TopicTarget(name=name):
-            return Entity(Sort.TOPIC, name)
+            return Entity(TOPICS, name)
         case ConfigResource(type=codes.GROUP, name=name) | changes.GroupTarget(name=name):
-            return Entity(Sort.GROUP, name)
+            return Entity(GROUPS, name)
         case ConfigResource(type=codes.BROKER, name=name):
-            return Entity(Sort.BROKER, name) if name else CLUSTER
+            return Entity(BROKERS, name) if name else CLUSTER
         case changes.BrokerTarget(id=number):
-            return Entity(Sort.BROKER, str(number))
+            return Entity(BROKERS, str(number))
         case QuotaEntity():
             return _limited(about)
         case changes.ScramUser(user=name):
-            return Entity(Sort.USER, name)
+            return Entity(USERS, name)
         case changes.FeatureTarget() | changes.VoterTarget():
             return CLUSTER
     return None
@@ -73,60 +68,77 @@ def changed_entity(about: changes.Target) -> Entity | None:
 
 def _limited(entity: QuotaEntity) -> Entity:
     """Return the entity of a quota: members report their client id and host, and no API their user."""
-    for sort, part in ((Sort.CLIENT, CLIENT_ID), (Sort.HOST, IP), (Sort.USER, USER)):
+    for sort, part in ((CLIENTS, CLIENT_ID), (HOSTS, IP), (USERS, USER)):
         if entity.has(part) and (name := entity.name_of(part)) is not None:
             return Entity(sort, name)
     return CLUSTER
 
 
-def needs(symptom: Symptom, snapshot: Snapshot) -> Iterator[Entity]:
-    """Yield the entities that a symptom's subject depends on, the nearest first; some more than once."""
+def near(symptom: Symptom, snapshot: Snapshot, changed: Changed[T]) -> Iterator[tuple[int, T]]:
+    """Yield what happened to the entities that a symptom's subject depends on, each with its distance; some more than
+    once. Sorts without a change cost nothing: of 10,000 groups each is examined.
+    """
     subject = symptom.subject
-    if subject.group is not None:
-        yield Entity(Sort.GROUP, subject.group)
-    if subject.topic is not None:
-        yield Entity(Sort.TOPIC, subject.topic)
-    for broker in symptom.brokers:
-        yield Entity(Sort.BROKER, str(broker))
-    if subject.topic is not None:
-        yield from _brokers_of(snapshot, subject.topic, subject.partition)
-    if subject.group is not None:
-        yield from _of_group(snapshot, subject.group, subject.topic)
-    yield CLUSTER
+    group, topic = subject.group, subject.topic
+    if topic is not None and (found := changed.get(TOPICS, {}).get(topic)) is not None:
+        yield ITSELF, found
+    if (brokers := changed.get(BROKERS)) is not None:
+        yield from ((ITSELF, brokers[name]) for name in map(str, symptom.brokers) if name in brokers)
+        if topic is not None:
+            yield from _brokers_of(snapshot, topic, subject.partition, brokers)
+    if group is not None:
+        yield from _near_group(snapshot, group, topic, changed)
+    if (found := changed.get(ALL, {}).get("")) is not None:
+        yield BELONGS, found
 
 
-def _brokers_of(snapshot: Snapshot, topic: str, number: int | None) -> Iterator[Entity]:
-    """Yield the brokers of a partition, its leader first; of a topic those of all its partitions."""
+def _brokers_of(
+    snapshot: Snapshot, topic: str, number: int | None, brokers: Mapping[str, T]
+) -> Iterator[tuple[int, T]]:
+    """Yield the changed brokers of a partition, or of all partitions of a topic."""
     known = snapshot.topics.get(topic)
-    found = [*known.partitions] if known is not None else []
-    if number is not None:
-        found = [each for each in found if each.number == number]
-    leading = dict.fromkeys(each.leader for each in found)
-    for broker in {**leading, **dict.fromkeys(each for one in found for each in one.replicas)}:
-        if broker >= 0:
-            yield Entity(Sort.BROKER, str(broker))
+    for each in known.partitions if known is not None else ():
+        if number is None or each.number == number:
+            for broker in each.replicas:
+                if (found := brokers.get(str(broker))) is not None:
+                    yield (LEADS if broker == each.leader else HOLDS), found
 
 
-def _of_group(snapshot: Snapshot, name: str, topic: str | None) -> Iterator[Entity]:
-    """Yield the entities that a group depends on. topic: the only one that counts; None for all that it reads."""
-    group, lag = snapshot.groups.get(name), snapshot.lags.get(name)
+def _near_group(snapshot: Snapshot, name: str, topic: str | None, changed: Changed[T]) -> Iterator[tuple[int, T]]:
+    """Yield what happened to the entities that a group depends on. topic: the only one that counts; None for all that
+    it reads.
+    """
+    if (found := changed.get(GROUPS, {}).get(name)) is not None:
+        yield ITSELF, found
+    group = snapshot.groups.get(name)
     members = group.members or () if group is not None else ()
-    yield from (Entity(Sort.CLIENT, each) for each in dict.fromkeys(member.client_id for member in members))
-    yield from (Entity(Sort.HOST, each) for each in dict.fromkeys(m.host.removeprefix("/") for m in members))
-    if topic is None:
-        read = {(each.topic, each.partition): None for each in (lag.partitions if lag is not None else ())}
-        read |= dict.fromkeys(place for member in members for place in member.assignment)
-        yield from (Entity(Sort.TOPIC, each) for each in dict.fromkeys(place[0] for place in read))
-        led = (partition_in(snapshot.topics.get(where), number) for where, number in read)
-        for broker in dict.fromkeys(each.leader for each in led if each is not None and each.leader >= 0):
-            yield Entity(Sort.BROKER, str(broker))
-    offsets = snapshot.topics.get(OFFSETS)
+    topics, brokers = changed.get(TOPICS, {}), changed.get(BROKERS, {})
+    if topic is None and (topics or brokers):
+        lag = snapshot.lags.get(name)
+        read = {(each.topic, each.partition) for each in (lag.partitions if lag is not None else ())}
+        read.update(place for member in members for place in member.assignment)
+        yield from ((READS, topics[each]) for each in dict.fromkeys(place[0] for place in read) if each in topics)
+        led = (partition_in(snapshot.topics.get(where), number) for where, number in read) if brokers else ()
+        leaders = dict.fromkeys(str(each.leader) for each in led if each is not None)
+        yield from ((HOLDS, brokers[each]) for each in leaders if each in brokers)
+    for sort, name_of in ((CLIENTS, _client), (HOSTS, _host)):
+        if (mine := changed.get(sort)) is not None:
+            yield from ((RUNS, mine[each]) for each in dict.fromkeys(map(name_of, members)) if each in mine)
+    offsets = snapshot.topics.get(OFFSETS) if OFFSETS in topics or brokers else None
     if offsets is not None and offsets.partitions:
-        yield Entity(Sort.TOPIC, OFFSETS)
         coordinator = partition_in(offsets, partition_of(name, len(offsets.partitions)))
-        if coordinator is not None and coordinator.leader >= 0:
-            yield Entity(Sort.BROKER, str(coordinator.leader))
-    yield ANY_USER
+        leader = str(coordinator.leader) if coordinator is not None else ""
+        yield from ((COORDINATES, each) for each in (topics.get(OFFSETS), brokers.get(leader)) if each is not None)
+    users = changed.get(USERS, {})
+    yield from ((MAY_BE, each) for user, each in users.items() if may_be_user_of(user, name, snapshot))
+
+
+def _client(member: GroupMember) -> str:
+    return member.client_id
+
+
+def _host(member: GroupMember) -> str:
+    return member.host.removeprefix("/")
 
 
 def may_be_user_of(user: str, group: str, snapshot: Snapshot) -> bool:

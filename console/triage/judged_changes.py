@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from console.model import changes
 from console.model.acl import Acl
-from console.model.cluster import Broker
+from console.model.cluster import Broker, Group, GroupLag
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource, entry_in, is_override
 from console.model.parts import Part
@@ -28,6 +28,7 @@ from console.plan.rack_risks import moved_rack, racks
 from console.plan.risk_rules import ONE_RACK, RiskFacts
 from console.triage import events as triage_events
 from console.triage.config_changes import HIDDEN
+from console.triage.remembered import remembered
 from console.triage.symptoms import Poll
 
 KEPT = timedelta(hours=1)
@@ -314,16 +315,31 @@ def _facts(edit: edits.Edit, snapshot: Snapshot) -> RiskFacts:
 
 def readers_of(topic: str, snapshot: Snapshot) -> TopicReaders:
     """Return the groups that read a topic, as far as their offsets and members were read."""
-    committed = {
-        (group, each.partition): each.committed
-        for group, lag in snapshot.lags.items()
-        for each in lag.partitions
-        if each.topic == topic and each.committed >= 0
-    }
-    members: Mapping[str, int] = {
-        name: count
-        for name, group in snapshot.groups.items()
-        if (count := sum(any(topic == where for where, _ in each.assignment) for each in group.members or ()))
-    }
+    known = _readers(snapshot.lags, snapshot.groups)
     listed = frozenset(snapshot.groups)
+    committed, members = known.committed.get(topic, {}), known.members.get(topic, {})
     return TopicReaders(committed, len(listed), len(snapshot.lags), members=members, listed=listed)
+
+
+class _Readers(NamedTuple):
+    """What groups read, by topic: their offsets, and the number of their members with partitions of it."""
+
+    committed: Mapping[str, Mapping[tuple[str, int], int]]
+    members: Mapping[str, Mapping[str, int]]
+
+
+@remembered
+def _readers(lags: Mapping[str, GroupLag], groups: Mapping[str, Group]) -> _Readers:
+    """Return the readers of all topics: several changes of a poll need them."""
+    committed: dict[str, dict[tuple[str, int], int]] = {}
+    members: dict[str, dict[str, int]] = {}
+    for group, lag in lags.items():
+        for each in lag.partitions:
+            if each.committed >= 0:
+                committed.setdefault(each.topic, {})[group, each.partition] = each.committed
+    for name, one in groups.items():
+        for member in one.members or ():
+            for topic in {topic for topic, _ in member.assignment}:
+                mine = members.setdefault(topic, {})
+                mine[name] = mine.get(name, 0) + 1
+    return _Readers(committed, members)
