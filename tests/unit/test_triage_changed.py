@@ -344,6 +344,47 @@ def test_groups_that_lost_their_commits_after_the_offsets_topic_grew() -> None:
     assert (after.severity, after.certainty) == (Severity.HIGH, Certainty.CERTAIN)
 
 
+def test_partitions_that_were_read_again_wait_for_the_others() -> None:
+    """A member reads one partition after the other: the first has passed its former offset, and stands."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        if tick < WHEN:
+            return committed({0: 8_000, 1: 8_000})(snapshot, tick)
+        ahead = min(8_100, 4_000 * (tick - WHEN))
+        rows = (
+            PartitionLag("orders", 0, ahead, 8_000 + 100 * tick, 8_000 + 100 * tick - ahead, "m1"),
+            PartitionLag("orders", 1, 100 * (tick - WHEN), 8_000, 8_000 - 100 * (tick - WHEN), "m1"),
+        )
+        return replace(snapshot, lags={"billing": GroupLag(rows)})
+
+    causes = verdict_of(change, WHEN + 40)
+    assert {each.cause for each in causes if each.subject.group == "billing"} == {"changed-lately"}
+
+
+def test_a_risk_that_stands_keeps_its_text_when_something_begins_near_it() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        parts = tuple(Partition(n, 1, (1, 2, 3), (1, 2, 3)) for n in range(3 if tick < WHEN else 12))
+        topics = {**snapshot.topics, OFFSETS: Topic(OFFSETS, parts, internal=True, topic_id="of")}
+        behind = 1_000 * max(0, tick - WHEN)
+        row = PartitionLag("orders", 0, 100 + 10 * tick, 100 + 10 * tick + behind, behind, "m1")
+        return replace(snapshot, topics=topics, lags={"billing": GroupLag((row,))})
+
+    found = {each.cause: each for each in verdict_of(change, WHEN + 6)}
+    assert "it belongs to Kafka's group coordinators" in found["changed-lately"].title
+    assert found["consumer-slow"].subject.group == "billing"
+
+
+def test_a_change_that_only_stands_near_is_not_named_next_to_a_cause() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        values = {"segment.ms": "1000" if tick < WHEN else "2000"}
+        configs = {**snapshot.configs, ORDERS: samples.config_set(values, DYNAMIC_TOPIC_CONFIG)}
+        behind = 1_000 * max(0, tick - WHEN)
+        row = PartitionLag("orders", 0, 100 + 10 * tick, 100 + 10 * tick + behind, behind, "m1")
+        return replace(snapshot, configs=configs, lags={"billing": GroupLag((row,))})
+
+    assert [each.cause for each in verdict_of(change, WHEN + 6)] == ["consumer-slow"]
+
+
 # -- what a broker says of itself --------------------------------------------------------------------------------------
 
 

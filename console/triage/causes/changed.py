@@ -108,6 +108,10 @@ somebody may be about to start its consumers.
 _Owner = tuple[object, datetime]
 
 
+def _has_risk(change: JudgedChange) -> bool:
+    return any(risk.name in _STANDS for risk in change.risks)
+
+
 class _Hit(NamedTuple):
     """A symptom that a change explains. by_rule: whether a rule says that the change has such symptoms."""
 
@@ -167,7 +171,7 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
 
 def _stands(made: _Made, observations: Observations) -> bool:
     """Return whether changes are worth a row before anything suffers."""
-    if not any(each.again or any(risk.name in _STANDS for risk in each.risks) for each in made.parts):
+    if not any(each.again or _has_risk(each) for each in made.parts):
         return False
     # A change that was made here was announced, with its warnings.
     is_own = any(_author(each, observations.last.facts.authors) is not None for each in made.parts)
@@ -179,9 +183,12 @@ def _with_effects(
 ) -> _Made:
     """Return changes of one owner with their effects; only those with an effect, if any has one."""
     found = [each for part in parts for each in hits.get(id(part), ())]
+    if any(map(_has_risk, parts)) and not any(each.by_rule for each in found):
+        found = []  # its risk says more than that something began after it
     topics = dict.fromkeys(each for part in parts for each in silent.get(id(part), ()))
     groups = dict.fromkeys(each for part in parts for each in lost.get(id(part), ()))
-    with_effect = [each for each in parts if any(id(each) in some for some in (hits, silent, lost))]
+    effects = (hits if found else {}, silent, lost)
+    with_effect = [each for each in parts if any(id(each) in some for some in effects)]
     return _Made(
         tuple(with_effect or parts),
         tuple(found),
@@ -293,8 +300,9 @@ def _best(
             by_rule = name in each.by_rule
             if not (by_rule or name in each.near) or not each.first <= since <= each.last:
                 continue
-            offsets = each.change.offsets
-            if offsets and subject.topic is not None and (subject.topic, subject.partition) not in offsets:
+            # A member that reads much again reads one partition after the other: those that it has read wait.
+            topics = {topic for topic, _ in each.change.offsets}
+            if topics and subject.topic is not None and subject.topic not in topics:
                 continue
             rank = not by_rule, not each.change.risks, distance, -each.change.at.timestamp()
             if best is None or rank < best[0]:
