@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from console.model.acl import LITERAL, PREFIXED, Acl, acl_differences
 from console.model.authorizer import WILDCARD, Pattern, pattern_of, patterns_on, within_whole
@@ -25,6 +25,7 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot, host_ranges
 from console.triage.config_changes import HIDDEN, config_differences
 from console.triage.judged_changes import JudgedChange, Node, changes_after, nodes_after
+from console.triage.static_members import Instance, Joined, joined_after
 from console.triage.symptoms import Poll, gone
 
 KEPT = timedelta(minutes=30)
@@ -122,6 +123,7 @@ class Past(Struct, frozen=True):
     cuts: tuple[Cut, ...] = ()
     judged: tuple[JudgedChange, ...] = ()
     nodes: Mapping[int, Node] = MappingProxyType({})
+    joined: Mapping[Instance, tuple[Joined, ...]] = field(default_factory=dict)
 
 
 NOTHING = Past()
@@ -148,6 +150,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         cuts=tuple(cuts[-MOST:]),
         judged=changes_after(past.judged, before, now, past.nodes),
         nodes=nodes_after(past.nodes, now),
+        joined=joined_after(past.joined, before.snapshot, now.snapshot, now.at),
     )
 
 

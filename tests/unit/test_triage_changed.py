@@ -17,6 +17,7 @@ from console.model.config import broker_resource, topic_resource
 from console.model.coordinators import OFFSETS
 from console.model.observed_logs import LogOffsets
 from console.model.quota import QuotaEntity
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.plan import edits
 from console.triage.cause import Claim
@@ -25,7 +26,6 @@ from console.triage.events import Difference, Kind, Place
 from console.triage.facts import Author, ChangeKey, Facts
 from console.triage.judged_changes import JudgedChange, changes_after, edit_of
 from console.triage.observations import after, begin
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import Poll, Subject
 from tests.support import samples
 from tests.unit import test_triage

@@ -12,6 +12,7 @@ from console.model import changes, codes
 from console.model.config import ConfigResource, topic_resource
 from console.model.coordinators import OFFSETS
 from console.model.numbers import first_few, long_number, plural, time_of_day
+from console.model.severity import Certainty, Severity
 from console.plan import risk_rules
 from console.plan.edits import CommitOffset
 from console.plan.topic_risks import moved_groups
@@ -25,7 +26,6 @@ from console.triage.facts import Author, ChangeKey
 from console.triage.judged_changes import KEPT, JudgedChange
 from console.triage.observations import Interval, Observations
 from console.triage.remembered import remembered_by
-from console.triage.severity import Certainty, Severity
 from console.triage.silence import fell_silent
 
 BEFORE = timedelta(minutes=5)

@@ -150,7 +150,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
 
     def in_trouble(self, row: present_triage.CauseRow) -> bool:
         """Return whether the cause is not muted and more severe than information."""
-        from console.triage.severity import Severity
+        from console.model.severity import Severity
 
         return row.muted is None and row.claim.severity is not Severity.INFO
 
