@@ -22,6 +22,8 @@ from console.plan.topic_risks import SEGMENT, value_of
 # -- settings that contradict each other -------------------------------------------------------------------------------
 
 LAG_TIME, FETCH_WAIT = "replica.lag.time.max.ms", "replica.fetch.wait.max.ms"
+FETCHES = 5
+"""Fetches that a replica may miss before it leaves the ISR, at least."""
 LEAST_SESSION, LONGEST_SESSION = "group.min.session.timeout.ms", "group.max.session.timeout.ms"
 USUAL_SESSION = 45_000
 """session.timeout.ms of Java's consumers since 3.0, and of librdkafka."""
@@ -30,11 +32,11 @@ _MESSAGES, _SEGMENTS = ("max.message.bytes", "message.max.bytes"), (SEGMENT, "lo
 
 def _lag_time(values: Mapping[str, int]) -> str:
     lag, wait = values.get(LAG_TIME), values.get(FETCH_WAIT)
-    if lag is None or wait is None or lag >= 2 * wait:
+    if lag is None or wait is None or lag >= FETCHES * wait:
         return ""
     return (
         f"a follower that waits for records fetches every {wait:,} ms ({FETCH_WAIT}), and is out of sync after {lag:,} "
-        f"ms ({LAG_TIME}): the ISRs of quiet partitions shrink and grow all the time"
+        f"ms ({LAG_TIME}): fetches that are a little late take replicas of quiet partitions out of the ISR"
     )
 
 

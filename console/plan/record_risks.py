@@ -11,10 +11,17 @@ from console.model.numbers import long_number
 from console.model.system_topics import COMPACT
 from console.plan import edits
 from console.plan.risk_rules import NOTHING, Judged, RiskNeeds
-from console.plan.topic_risks import POLICY, TopicChange, changes, counted, topic_key, topic_needs, value_of
+from console.plan.topic_risks import (
+    MESSAGE_SIZE,
+    POLICY,
+    TopicChange,
+    changes,
+    counted,
+    topic_key,
+    topic_needs,
+    value_of,
+)
 from console.plan.values import items_of
-
-MESSAGE_SIZE = "max.message.bytes"
 
 # -- records without keys ----------------------------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ accept an empty list.
 """
 ISR = "min.insync.replicas"
 UNCLEAN = "unclean.leader.election.enable"
-SEGMENT = "segment.bytes"
+MESSAGE_SIZE, SEGMENT = "max.message.bytes", "segment.bytes"
 LOCAL = ("local.retention.ms", "local.retention.bytes")
 KEEPING = (BY_TIME, BY_SIZE, POLICY)
 

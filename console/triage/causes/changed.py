@@ -108,6 +108,10 @@ somebody may be about to start its consumers.
 _Owner = tuple[object, datetime]
 
 
+def _owner(change: JudgedChange) -> _Owner:
+    return change.place.about, change.at
+
+
 def _has_risk(change: JudgedChange) -> bool:
     return any(risk.name in _STANDS for risk in change.risks)
 
@@ -162,7 +166,7 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
     silent, lost = _silent(observations, judged), _lost(judged)
     by_owner: dict[_Owner, list[JudgedChange]] = {}
     for each in judged:
-        by_owner.setdefault((each.place.about, each.at), []).append(each)
+        by_owner.setdefault(_owner(each), []).append(each)
     for parts in by_owner.values():
         made = _with_effects(parts, hits, silent, lost)
         if made.has_effect or _stands(made, observations):
@@ -182,7 +186,8 @@ def _with_effects(
     parts: Sequence[JudgedChange], hits: _Hits, silent: Mapping[int, Sequence[str]], lost: Mapping[int, Sequence[str]]
 ) -> _Made:
     """Return changes of one owner with their effects; only those with an effect, if any has one."""
-    found = [each for part in parts for each in hits.get(id(part), ())]
+    every = (each for part in parts for each in hits.get(id(part), ()))
+    found = list({id(each.symptom): each for each in every}.values())
     if any(map(_has_risk, parts)) and not any(each.by_rule for each in found):
         found = []  # its risk says more than that something began after it
     topics = dict.fromkeys(each for part in parts for each in silent.get(id(part), ()))
@@ -210,7 +215,7 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
             return _READERS
         case Kind.TOPIC if place.key == ID or change.became is None:
             return _READERS
-        case Kind.OFFSET:
+        case Kind.OFFSET if change.again:  # what is gone, or skipped, makes no group fall behind
             return _READERS
         case Kind.BROKER if place.key == ADDRESS:
             return frozenset({triage_symptoms.BROKER_SILENT})
@@ -268,10 +273,12 @@ def _hits(
     has one change: the one that is most likely its cause. It is found once, when the symptom or the change is new.
     """
     changed: dict[str, dict[str, list[_Candidate]]] = {}
+    by_owner: dict[_Owner, list[_Candidate]] = {}
     candidates = []
     for each in judged:
         if (entity := changed_entity(each.place.about)) is not None:
             candidates.append(_candidate(each))
+            by_owner.setdefault(_owner(each), []).append(candidates[-1])
             changed.setdefault(entity.sort, {}).setdefault(entity.name, []).append(candidates[-1])
     found: dict[int, list[_Hit]] = {}
     earliest = min((each.first for each in candidates), default=None)
@@ -281,9 +288,13 @@ def _hits(
             if since is None or earliest is None or since < earliest:
                 continue
             best = _best(symptom, since, near(symptom, observations.last.snapshot, changed))
-            if best is not None:
-                predicted = cause.Prediction(frozenset({name}), symptom.subject)
-                found.setdefault(id(best.change), []).append(_Hit(symptom, name in best.by_rule, predicted))
+            if best is None:
+                continue
+            predicted = cause.Prediction(frozenset({name}), symptom.subject)
+            # What was changed at once is named together.
+            for each in by_owner[_owner(best.change)]:
+                if each is best or name in each.by_rule:
+                    found.setdefault(id(each.change), []).append(_Hit(symptom, name in each.by_rule, predicted))
     return found
 
 
@@ -301,7 +312,7 @@ def _best(
             if not (by_rule or name in each.near) or not each.first <= since <= each.last:
                 continue
             # A member that reads much again reads one partition after the other: those that it has read wait.
-            topics = {topic for topic, _ in each.change.offsets}
+            topics = {topic for (topic, _), (was, now) in each.change.offsets.items() if now < was}
             if topics and subject.topic is not None and subject.topic not in topics:
                 continue
             rank = not by_rule, not each.change.risks, distance, -each.change.at.timestamp()
@@ -379,7 +390,7 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
     risks = dict.fromkeys(risk for each in made.parts for risk in each.risks)
     certainty = _certainty(made)
     # A config, a quota or a credential concerns many: it does not displace the cause that a symptom itself shows.
-    is_shown = certainty is Certainty.CERTAIN or bool(made.silent) or first.place.kind in _EXACT
+    is_shown = certainty is Certainty.CERTAIN or bool(made.silent) or (made.by_rule and first.place.kind in _EXACT)
     beside = bool(made.hit) and not is_shown
     standing = [risk.text for risk in risks if risk.name in _STANDS]
     return cause.Claim(
