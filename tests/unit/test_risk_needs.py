@@ -20,6 +20,9 @@ from console.model.records import NewestBatches
 from console.model.snapshot import Snapshot
 from console.plan import edits as do
 from console.plan import risk_rules as rules
+from console.plan.compile import predict
+from console.plan.plan import EMPTY, Plan, stage
+from console.plan.reversal import reversal
 from console.plan.risks import risk_needs, risks
 from console.plan.staged import Staged
 from console.plan.topic_risks import may_inherit, moved_groups
@@ -482,3 +485,34 @@ def test_larger_segments_of_a_coordinators_topic() -> None:
         in judged(of("__consumer_offsets", "segment.bytes", "2000000000"), snapshot=there)[rules.SYSTEM_TOPIC]
     )
     assert not judged(of("__consumer_offsets", "segment.bytes", "50000000"), snapshot=there)
+
+
+@pytest.mark.parametrize(
+    ("edit", "name"),
+    [
+        (of("full", "cleanup.policy", "compact"), rules.KEYLESS_RECORDS),
+        (of("full", "max.message.bytes", "1000"), rules.MESSAGE_SIZE_LOWERED),
+        (do.SetConfig(config.broker_resource(1), "max.connections.per.ip", "1"), rules.CONNECTIONS_BELOW_USE),
+        (do.SetConfig(config.broker_resource(1), "replica.lag.time.max.ms", "600"), rules.SETTINGS_CONTRADICT),
+        (do.SetConfig(config.broker_resource(1), "offsets.retention.minutes", "60"), rules.OFFSETS_EXPIRE),
+    ],
+    ids=str,
+)
+def test_what_is_taken_back_leaves_no_risk(edit: do.Edit, name: str) -> None:
+    """The reversal of an edit, judged on the cluster that the edit made, has no warning of its own."""
+    values = {
+        "replica.lag.time.max.ms": "30000",
+        "replica.fetch.wait.max.ms": "500",
+        "offsets.retention.minutes": "10080",
+    }
+    own = tuple(samples.config_set(values, codes.DYNAMIC_BROKER_CONFIG).entries)
+    snapshot, broker = known(), config.broker_resource(1)
+    configs = {**snapshot.configs, broker: config.ConfigSet((*snapshot.configs[broker].entries, *own))}
+    before = replace(snapshot, configs=configs)
+    facts = replace(FACTS, groups=GROUPS, batches={"full": NewestBatches(5_100, 20, 7)})
+    (staged,) = stage(EMPTY, [edit], before).plan.staged
+    assert name in [each.name for each in risks([staged], before, facts)]
+    after = predict(before, Plan((staged,)))
+    back = stage(EMPTY, reversal(staged).edits, after).plan.staged
+    assert back
+    assert not risks(back, after, facts)
