@@ -1,7 +1,7 @@
 """Who depends on whom: the entities that a client can change, and those on which a symptom's subject depends. Pure.
 
 A topic depends on the brokers of its replicas, a group on its topics, their leaders, its coordinator and the clients,
-hosts and users of its members, and everything on the cluster. No API tells the users of members, so that a group may
+hosts and users of its members, and everything on the cluster. No API reports the users of members, so that a group may
 depend on every user; ACLs that let a user read some groups leave out the others.
 """
 

@@ -107,7 +107,7 @@ def edit_of(change: triage_events.Difference) -> edits.Edit | None:
             return edits.GrowTopic(about.name, int(became))
         case changes.FeatureTarget():
             return edits.SetFeature(about.name, int(became or 0))
-        case changes.VoterTarget() if became is None:  # no API tells the endpoint of a voter that joined
+        case changes.VoterTarget() if became is None:  # no API reports the endpoint of a voter that joined
             return edits.LeaveQuorum(about.id, about.directory_id)
         case changes.GroupOffsetTarget(group=group, topic=topic, number=number):
             if became is None:

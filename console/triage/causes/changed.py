@@ -102,7 +102,7 @@ MOST_NAMED = 3
 """Limit of silent topics, or of groups, that a title names."""
 STAYS = timedelta(seconds=30)
 """The time for which a group whose offsets were set has to stay without members before it is offered to set them again:
-somebody may be about to start its consumers.
+its consumers may be about to start.
 """
 
 _Owner = tuple[object, datetime]
