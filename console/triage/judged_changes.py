@@ -153,8 +153,13 @@ def changes_after(
 
 
 def _differences(old: Snapshot, new: Snapshot) -> Iterator[triage_events.Difference]:
+    again: set[object] = set()
     for each in triage_events.changes_by_clients(old, new):
         place = each.place
+        if place.kind is triage_events.Kind.TOPIC and place.key == triage_events.ID:
+            again.add(place.about)
+        elif place.about in again:
+            continue  # the new topic has a number of partitions of its own
         if place.kind is triage_events.Kind.TOPIC and each.was is None:
             continue  # a new topic harms no client
         if place.kind is triage_events.Kind.CONFIG and not _is_dynamic(place, old, new):
