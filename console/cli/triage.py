@@ -110,7 +110,8 @@ def run_triage(options: argparse.Namespace) -> int:
         if recorder is not None:
             return_large_blocks()
             in_memory(recorder, session.context.name)
-        with _keeping(keep) if recorder is not None else nullcontext():
+        as_json = options.output == "json"
+        with _keeping(keep, as_json=as_json) if recorder is not None else nullcontext():
             async with Poller(session, options.request_logs) as poller:
                 verdict = await watch_verdicts(poller, options)
         return exit_code(verdict)
@@ -119,16 +120,20 @@ def run_triage(options: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _keeping(keep: Callable[[], Awaitable[str]]) -> Iterator[None]:
-    """Write the last half hour of responses into a file on SIGUSR1, while the block lasts. keep: writes it, and returns
-    a
-    line with its path.
+def _keeping(keep: Callable[[], Awaitable[str]], *, as_json: bool) -> Iterator[None]:
+    """Write the last half hour of responses into a file on SIGUSR1, while the block lasts.
+
+    Args:
+        keep: writes it, and returns a line with its path.
+        as_json: whether standard output has objects alone.
     """
     loop, writing = asyncio.get_running_loop(), set[asyncio.Task[None]]()
 
     async def write() -> None:
         try:
-            put(f"{time_of_day(datetime.now(UTC))}  .  {await keep()}\n")
+            line = f"{time_of_day(datetime.now(UTC))}  .  {await keep()}"
+            # Standard output has one object on each line.
+            complain(line) if as_json else put(f"{line}\n")
         except OSError as error:
             complain(f"no record was written: {error.filename}: {error.strerror}")
 
@@ -204,20 +209,26 @@ async def watch_verdicts(poller: Poller, options: argparse.Namespace) -> Verdict
                 if not options.watch and time.monotonic() - began >= options.seconds:
                     raise
                 if options.watch and not lost:
-                    _say_of_brokers(f"no {poller.asked} answers: {error.failure}", options.output)
+                    _tell_lost(f"no {poller.asked} answers: {error.failure}", verdict, options.output)
                     _write_metrics(options.prometheus, None, None)
                 lost = True
                 continue
             break
         if options.watch and lost:
-            _say_of_brokers(f"{poller.asked}s answer again", options.output)
+            if options.output == "json":
+                told = None  # the next verdict is told whether it differs or not
+            else:
+                say(f"{time_of_day(datetime.now(UTC))}  !  {poller.asked}s answer again")
         lost = False
 
 
-def _say_of_brokers(text: str, output: str) -> None:
+def _tell_lost(text: str, verdict: Verdict, output: str) -> None:
+    """Print that no broker answers since a verdict, as the same object as the verdict's."""
     now = datetime.now(UTC)
     if output == "json":
-        put(json_text({"at": now.isoformat(), "brokers": text}) + "\n")
+        from console.answers.triage import verdict_data
+
+        put(json_text(verdict_data(verdict, text, now)) + "\n")
     else:
         say(f"{time_of_day(now)}  !  {text}")
 

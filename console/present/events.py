@@ -48,7 +48,7 @@ def what_text(event: Event) -> str:
         case Kind.CONTROLLER:
             return "active controller"
         case Kind.BROKER if isinstance(place.about, changes.BrokerTarget):
-            return f"broker {place.about.id}"
+            return f"broker {place.about.id}" + (f" came and went, {event.times} changes" if event.times > 1 else "")
         case Kind.ACL if isinstance(place.about, Acl):
             acl = place.about
             word = f"{acl.permission.name.lower()} {acl.operation.name}"

@@ -25,6 +25,7 @@ from console.session.snapshot_reader import Refused
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.events import Event as EventOfRecord
 from console.triage.events import Record, differences, events
+from console.triage.judged_changes import warned_places
 from console.triage.observations import Observations, after, begin
 
 if TYPE_CHECKING:
@@ -200,4 +201,4 @@ def _happened(before: Moment, poll: Poll) -> Sequence[EventOfRecord]:
         return ()
     old, new = before.observations.last.snapshot, poll.snapshot
     differing = list(differences(old, new))
-    return events(differing, old, new, poll.at, {}) if differing else ()
+    return events(differing, old, new, poll.at, {}, warned_places(differing, old, new)) if differing else ()

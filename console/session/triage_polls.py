@@ -138,7 +138,8 @@ class Poller(Scheduler):
         silent, refusing, closing = self._silence
         unread = tuple(part.name for part in self.parts if not self.was_read(part.name))
         snapshot = self._with_failures(self._session.snapshot)
-        return Poll(at, snapshot, silent, refusing, unread, self._slow.facts, self._own.held, closing)
+        facts = self._slow.facts
+        return Poll(at, snapshot, silent, refusing, unread, facts, self._own.held, closing, self.late())
 
     async def rest(self) -> None:
         """Wait until the next poll is due: at once if brokers fell silent, or answer again."""

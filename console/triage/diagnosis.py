@@ -35,7 +35,7 @@ from console.triage.observations import Observations, without_restarts
 from console.triage.remembered import RememberedEach, remembered
 from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import WORK, Key, Subject, Symptom
-from console.triage.unread import unread_parts, vital_parts
+from console.triage.unread import in_order, unread_parts, vital_parts
 
 RULES: tuple[CauseRule, ...] = (
     *changed.CAUSES,
@@ -93,8 +93,8 @@ class RuledOut(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """The problems and their causes, the worst first. at: time of the last poll, UTC. blind: unread parts that a
-    verdict needs.
+    """The problems and their causes, the worst first. at: time of the last poll, UTC. unread: parts that no poll has
+    read, or whose last read failed or is too old. blind: those of them without which no verdict says anything.
     """
 
     at: datetime
@@ -102,6 +102,7 @@ class Verdict(Struct, frozen=True):
     unexplained: tuple[Unexplained, ...]
     ruled_out: tuple[RuledOut, ...]
     unknowable: tuple[Hidden, ...] = field(default=())
+    unread: tuple[str, ...] = ()
     blind: tuple[str, ...] = ()
 
     @property
@@ -111,8 +112,8 @@ class Verdict(Struct, frozen=True):
 
     @property
     def is_healthy(self) -> bool:
-        """Whether there is no problem, and the parts that show it were read."""
-        return self.is_calm and not self.blind
+        """Whether there is no problem, and all parts were read: what was not read may have one."""
+        return self.is_calm and not self.unread
 
 
 def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Verdict:
@@ -127,8 +128,9 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Ve
             they explain are reported.
 
     Returns:
-        Causes with the worst first: by severity, then active ones before idle ones, then by certainty and by the number
-        of explained symptoms. Symptoms that are work (`WORK`) count as unexplained only if a claim predicts them.
+        Causes with the worst first: those that are sure, the possible ones, information; each by severity, then active
+        ones before idle ones, then by certainty and by the number of explained symptoms. Symptoms that are work
+        (`WORK`) count as unexplained only if a claim predicts them.
     """
     announced = frozenset(expected)
     observations = without_restarts(observations, announced)
@@ -160,13 +162,15 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Ve
         for place in (*chosen, *alone)
     )
     found = [each for _, each in sorted(_as_few(named), key=itemgetter(0))]
+    unread = unread_parts(observations.last)
     return Verdict(
         observations.last.at,
         tuple(found),
         _unexplained(symptoms[n] for n in sorted(open_)),
         _ruled_out(observations, {each.claim.cause for each in found}, bool(remaining)),
         _hidden(observations),
-        tuple(part for part in vital_parts(observations.last) if part in unread_parts(observations.last)),
+        in_order(unread),
+        tuple(part for part in vital_parts(observations.last) if part in unread),
     )
 
 
@@ -254,7 +258,7 @@ def _owners(claim: Claim) -> Iterator[tuple[str, object]]:
     yield from (each for each in places if each[1] is not None)
 
 
-_Order = tuple[int, bool, int, int, str]
+_Order = tuple[bool, bool, int, bool, int, int, str]
 
 
 def _named(claim: Claim, explains: tuple[Symptom, ...]) -> tuple[_Order, Named]:
@@ -270,7 +274,8 @@ def _named(claim: Claim, explains: tuple[Symptom, ...]) -> tuple[_Order, Named]:
 def _order(claim: Claim, much: int) -> _Order:
     severity, certainty = _SEVERITIES.index(claim.severity), _CERTAINTIES.index(claim.certainty)
     # The subject decides last, so that rows of a verdict keep their places from poll to poll.
-    return severity, claim.idle, certainty, -much, repr(claim.subject)
+    first = claim.severity is Severity.INFO, claim.is_guess
+    return *first, severity, claim.idle, certainty, -much, repr(claim.subject)
 
 
 _each_named: RememberedEach[int, tuple[_Order, Named]] = RememberedEach(_named)

@@ -123,6 +123,7 @@ class Poll(Struct, frozen=True):
     """The state read at one time. at: UTC. silent: listed brokers that did not answer in time; refusing: those of them
     whose hosts refuse connections. unread: parts that were never read so far. facts: facts that are read occasionally.
     own_throttles: throttles of this host's operations. closing: silent brokers that close each new connection at once.
+    late: parts whose last read is older than their interval allows.
     """
 
     at: datetime
@@ -133,6 +134,7 @@ class Poll(Struct, frozen=True):
     facts: Facts = field(default_factory=Facts)
     own_throttles: frozenset[ConfigPlace] = frozenset()
     closing: frozenset[int] = frozenset()
+    late: tuple[str, ...] = ()
 
 
 def symptoms(poll: Poll) -> Iterator[Symptom]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from console.model.parts import Part
 from console.triage.symptoms import SILENT_SECONDS, Poll, quorum_silence
 
+TIMED_OUT = "TIMED_OUT"
+"""The name of a failure to answer in time."""
 VITAL = tuple(part for part in Part if part.about.is_vital)
 """Parts that every verdict needs, even one without problems: the brokers, their responses, and the partitions."""
 
@@ -23,17 +25,29 @@ def _wait_for_leader(poll: Poll) -> bool:
     return poll.snapshot.quorum_asked is not None or quorum_silence(poll) > SILENT_SECONDS
 
 
+def in_order(parts: frozenset[str]) -> tuple[str, ...]:
+    """Return parts in the order of `Part`; names that are no part, as of a single group, are left out."""
+    return tuple(part for part in Part if part in parts)
+
+
 def unread_parts(poll: Poll) -> frozenset[str]:
-    """Return the parts without a present state: never read, or their last read failed as a whole. A part with only some
-    unread members is not included.
+    """Return the parts without a present state: never read, read longer ago than their interval allows, or their last
+    read failed as a whole. A part with only some unread members is not included, and neither is one whose last answer
+    was slow: its state before counts until it is late.
     """
     snapshot = poll.snapshot
-    whole = {each.part for each in snapshot.failures if each.entity in ("", each.part)}
+    whole = {
+        each.part
+        for each in snapshot.failures
+        if each.entity in ("", each.part)
+        and (each.failure.name != TIMED_OUT or each.part in VITAL or each.part not in snapshot.read_at)
+    }
     asked = {each.part for each in snapshot.failures}
     nothing = {Part.LOG_DIRS: not snapshot.log_dirs, Part.CONFIGS: not snapshot.configs}
     return frozenset(
         {
             *poll.unread,
+            *poll.late,
             *whole,
             *(part for part, is_empty in nothing.items() if is_empty and part in asked),
             *((Part.QUORUM,) if _wait_for_leader(poll) else ()),

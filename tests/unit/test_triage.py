@@ -863,7 +863,12 @@ def test_what_can_not_be_read_is_said() -> None:
     observations = watched(lambda s, _: with_failures(s, "reassignments", [("", denied)]))
     verdict = diagnose(observations)
     (hidden,) = verdict.unknowable
-    assert verdict.is_healthy, "it is this console's trouble, and not the cluster's"
+    assert verdict.is_calm, "it is this console's trouble, and not the cluster's"
+    assert (verdict.is_healthy, verdict.unread, exit_code(verdict)) == (False, ("reassignments",), 1)
+    assert [*text_lines(verdict, 10)][:2] == [
+        "unknown: moves could not be read",
+        "no trouble in 10 seconds in what was read",
+    ]
     assert named(verdict) == {("access-denied", Subject(entity="this console: cluster"))}
     assert "reassignments" in hidden.what
     assert hidden.where == "Ask for Describe on the cluster."
