@@ -191,9 +191,10 @@ async def watch_verdicts(poller: Poller, options: argparse.Namespace) -> Verdict
         waiting(f"looking at the cluster for {duration(round(options.seconds * 1000))} before the verdict…")
     observations = begin(await poller.poll(whole=options.seconds == 0))
     told: dict[str, str] | None = None
+    verdict: Verdict | None = None
     lost = False
     while True:
-        verdict = await asyncio.to_thread(diagnose, observations, options.expect)
+        verdict = await asyncio.to_thread(diagnose, observations, options.expect, verdict)
         if options.watch:
             told = _tell_changes(verdict, told, options.output)
             _write_metrics(options.prometheus, verdict, observations)
@@ -205,6 +206,7 @@ async def watch_verdicts(poller: Poller, options: argparse.Namespace) -> Verdict
             await poller.rest()
             try:
                 observations = after(observations, await poller.poll())
+                poller.follow(observations)
             except AdminError as error:
                 if not options.watch and time.monotonic() - began >= options.seconds:
                     raise

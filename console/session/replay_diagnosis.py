@@ -144,7 +144,7 @@ class ReplayDiagnosis:
             is_new = before.lost is None
             return replace(before, at_ms=at_ms, lost=error.failure, turned=is_new, changed=False)
         observations = _with_shared(before.observations, poll)
-        verdict = _shared(before.verdict, diagnose(observations))
+        verdict = _shared(before.verdict, diagnose(observations, (), before.verdict))
         happened = _happened(before, poll)
         self._throttled += self._replay.count_throttled()
         half_hour = before.half_hour.after(poll.snapshot, poll.at, throttled_kac(self._throttled))

@@ -19,6 +19,7 @@ from console.triage.causes import (
     addresses,
     brokers,
     changed,
+    console,
     controllers,
     coordinators,
     groups,
@@ -32,13 +33,16 @@ from console.triage.causes import (
 )
 from console.triage.folding import folded, one_of
 from console.triage.observations import Observations, without_restarts
+from console.triage.offers import offered
 from console.triage.remembered import RememberedEach, remembered
+from console.triage.settling import Held, still_held
 from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import WORK, Key, Subject, Symptom
 from console.triage.unread import in_order, unread_parts, vital_parts
 
 RULES: tuple[CauseRule, ...] = (
     *changed.CAUSES,
+    *console.CAUSES,
     *brokers.CAUSES,
     *addresses.CAUSES,
     *controllers.CAUSES,
@@ -94,7 +98,8 @@ class RuledOut(Struct, frozen=True):
 
 class Verdict(Struct, frozen=True):
     """The problems and their causes, the worst first. at: time of the last poll, UTC. unread: parts that no poll has
-    read, or whose last read failed or is too old. blind: those of them without which no verdict says anything.
+    read, or whose last read failed or is too old. blind: those of them without which no verdict says anything. held:
+    the causes whose names stay, although this poll has no evidence for them.
     """
 
     at: datetime
@@ -104,6 +109,7 @@ class Verdict(Struct, frozen=True):
     unknowable: tuple[Hidden, ...] = field(default=())
     unread: tuple[str, ...] = ()
     blind: tuple[str, ...] = ()
+    held: tuple[Held, ...] = ()
 
     @property
     def is_calm(self) -> bool:
@@ -116,7 +122,7 @@ class Verdict(Struct, frozen=True):
         return self.is_calm and not self.unread
 
 
-def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Verdict:
+def diagnose(observations: Observations, expected: Iterable[Subject] = (), before: Verdict | None = None) -> Verdict:
     """Return the verdict over observations: the fewest causes that explain their symptoms.
 
     Each rule claims the causes that it has evidence for; then the claim that explains most of the unexplained symptoms
@@ -126,6 +132,7 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Ve
         observations: from `observations.after`.
         expected: subjects of announced work, such as a broker that is restarted: neither they nor the symptoms that
             they explain are reported.
+        before: the last verdict; its names stay for a while if nothing changed (`settling`). None: it is not known.
 
     Returns:
         Causes with the worst first: those that are sure, the possible ones, information; each by severity, then active
@@ -145,6 +152,9 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Ve
         kept = [place for place in kept if not explained[place] or not excused.issuperset(explained[place])]
         claims = [claims[place] for place in kept]
         explained = [[n for n in explained[place] if n not in excused] for place in kept]
+    held = () if before is None else _held(before, claims, explained, index, observations.last.at, announced)
+    claims = [*(each.claim for each in held), *claims]
+    explained = [*(_explained(each.claim, index) for each in held), *explained]
     claimed = set().union(*explained)
     symptoms = index.symptoms
     remaining = {n for n, each in enumerate(symptoms) if n not in excused and (n in claimed or each.name not in WORK)}
@@ -157,9 +167,12 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Ve
     alone = [place for place, claim in enumerate(claims) if not explained[place] and _stands_alone(claim)]
     taken = {subject for place in (*chosen, *alone) if not claims[place].yields for subject in _owners(claims[place])}
     alone = [place for place in alone if not claims[place].yields or taken.isdisjoint(_owners(claims[place]))]
+    shown = (*chosen, *alone)
+    last = observations.last
+    claimed_now = offered([claims[place] for place in shown], last.snapshot, last.facts.taken_back)
     named = _each_named.of(
-        (id(claims[place]), (claims[place], tuple([symptoms[n] for n in explained[place]])))
-        for place in (*chosen, *alone)
+        (id(claim), (claim, tuple([symptoms[n] for n in explained[place]])))
+        for claim, place in zip(claimed_now, shown, strict=True)
     )
     found = [each for _, each in sorted(_as_few(named), key=itemgetter(0))]
     unread = unread_parts(observations.last)
@@ -171,7 +184,31 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Ve
         _hidden(observations),
         in_order(unread),
         tuple(part for part in vital_parts(observations.last) if part in unread),
+        tuple(each for place, each in enumerate(held) if place in shown),
     )
+
+
+def _held(
+    before: Verdict,
+    claims: Sequence[Claim],
+    explained: Sequence[Sequence[int]],
+    index: _Index,
+    at: datetime,
+    announced: frozenset[Subject],
+) -> tuple[Held, ...]:
+    """Return the former names that stay."""
+    known = {each.name: each for each in before.held}
+    former = [
+        known.get((claim.cause, claim.subject)) or Held(claim, before.at, frozenset(named.explains))
+        for named in before.causes
+        for claim in (named.claim,)
+        if claim.subject not in announced
+    ]
+
+    def look(claim: Claim) -> Mapping[int, str]:
+        return {n: index.symptoms[n].name for n in _explained(claim, index)}
+
+    return tuple(still_held(former, claims, explained, look, at))
 
 
 class _Index(NamedTuple):
