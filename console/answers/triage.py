@@ -56,8 +56,11 @@ def text_lines(verdict: Verdict, watched: float) -> Iterator[str]:
         yield f"UNEXPLAINED  {each.symptom}: {each.count:,} ({_subjects(each.examples)})"
     for ruled in verdict.ruled_out:
         yield f"ruled out    {ruled.cause}: {ruled.why}"
+    by_place: dict[str, list[str]] = {}
     for hidden in verdict.unknowable:
-        yield f"unknown      {sentences(clean(hidden.what, 300), clean(hidden.where, 200))}"
+        by_place.setdefault(hidden.where, []).append(clean(hidden.what, 300))
+    for where, what in by_place.items():
+        yield f"unknown      {sentences('; '.join(what), clean(where, 200))}"
 
 
 def _cause_lines(named: Named) -> Iterator[str]:

@@ -194,7 +194,8 @@ async def watch_verdicts(poller: Poller, options: argparse.Namespace) -> Verdict
     verdict: Verdict | None = None
     lost = False
     while True:
-        verdict = await asyncio.to_thread(diagnose, observations, options.expect, verdict)
+        before = verdict if options.watch else None
+        verdict = await asyncio.to_thread(diagnose, observations, options.expect, before)
         if options.watch:
             told = _tell_changes(verdict, told, options.output)
             _write_metrics(options.prometheus, verdict, observations)

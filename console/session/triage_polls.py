@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from console.admin.errors import AdminError, AuthenticationFailed, RequestTimedOut
 from console.model import snapshot as refresh
 from console.model.cluster import Silence
@@ -359,12 +361,20 @@ class Poller(Scheduler):
 
     def _with_failures(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the failures of parts that could not be read. The session's own snapshot stays
-        without them, as no other reader would remove them."""
+        without them, as no other reader would remove them. Failures of parts that only a pane reads are left out: they
+        may be of long ago."""
+        if any(each.part in _NOT_POLLED for each in snapshot.failures):
+            kept = tuple(each for each in snapshot.failures if each.part not in _NOT_POLLED)
+            snapshot = replace(snapshot, failures=kept)
         for name, why in self.problems.items():
             known = [(each.entity, each.failure) for each in snapshot.failures if each.part == name]
             if why not in [failure for _, failure in known]:
                 snapshot = refresh.with_failures(snapshot, name, [*known, ("", why)])
         return snapshot
+
+
+_NOT_POLLED = frozenset(part for part in Part if part not in PACES or PACES[part].triage is None) - {Part.LOG_RANGES}
+"""Parts that triage does not read; it reads the first offsets of logs with the lags."""
 
 
 def _newly_below(before: Snapshot, after: Snapshot, groups: Iterable[str]) -> list[str]:

@@ -38,7 +38,7 @@ from console.triage.remembered import RememberedEach, remembered
 from console.triage.settling import Held, still_held
 from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import WORK, Key, Subject, Symptom
-from console.triage.unread import in_order, unread_parts, vital_parts
+from console.triage.unread import in_order, present_failures, unread_parts, vital_parts
 
 RULES: tuple[CauseRule, ...] = (
     *changed.CAUSES,
@@ -356,14 +356,15 @@ def _ruled_out(observations: Observations, named: set[str], is_ill: bool) -> tup
 
 def _hidden(observations: Observations) -> tuple[Hidden, ...]:
     """Return the parts that could not be read, each reason once; and the parts without a response yet."""
-    failed = {each.part for each in observations.last.snapshot.failures}
+    failures = [*present_failures(observations.last.snapshot)]
+    failed = {each.part for each in failures}
     seen = {
         (part, ""): Hidden(f"{part}: not answered yet", "a longer look, or the brokers' load")
         for part in observations.last.unread
         if part not in failed
     }
     at_controllers = bool(observations.last.snapshot.cluster.controllers)
-    for each in observations.last.snapshot.failures:
+    for each in failures:
         part = each.part.partition(" ")[0]
         if at_controllers and not about(part).at_controllers:
             continue  # another pane requested it

@@ -7,8 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from console.model.failure import Failure
 from console.model.quota import QuotaEntity
-from console.model.snapshot import Snapshot
+from console.model.snapshot import ReadFailure, Snapshot
 from console.triage.dependencies import configs_of
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.observations import after, begin
@@ -36,9 +37,8 @@ def test_a_throttled_console_says_so_and_what_is_older_by_it() -> None:
         Severity.WARNING,
         Certainty.CERTAIN,
     )
-    assert claim.title.startswith("this console is throttled by request_percentage=0.05 of user 'alice'") or (
-        "request_percentage=0.05" in claim.title
-    )
+    assert "throttled by request_percentage=0.05 of" in claim.title
+    assert "alice" in claim.title
     facts = [each.fact for each in claim.evidence]
     assert facts[0] == "brokers delay it by 430 ms of each second"
     assert facts[-1] == "older than usual by it: lags, topics"
@@ -65,3 +65,20 @@ def test_what_a_symptom_depends_on() -> None:
     assert found == ["BROKER ", "TOPIC orders", "BROKER 1", "BROKER 2", "BROKER 3", "GROUP billing"]
     gone = Symptom(UNDER_REPLICATED, Subject(topic="deleted", partition=0))
     assert [each.name for each in configs_of((gone,), healthy())] == [""]
+
+
+def test_what_is_gone_is_not_unknown() -> None:
+    late = Failure("TIMED_OUT", "no answer")
+    failures = (
+        ReadFailure("group billing", "billing", late),
+        ReadFailure("group deleted", "deleted", late),
+        ReadFailure("lag of deleted", "", late),
+        ReadFailure("configs", "topic orders", late),
+        ReadFailure("configs", "topic deleted", Failure("TOPIC_AUTHORIZATION_FAILED", "denied")),
+        ReadFailure("group_positions", "billing", Failure("GROUP_ID_NOT_FOUND", "gone")),
+    )
+    verdict = seen(replace(healthy(), failures=failures))
+    assert [each.what.partition(":")[0] for each in verdict.unknowable] == [
+        "group billing billing",
+        "configs topic orders",
+    ]

@@ -68,10 +68,12 @@ def test_no_value_is_offered_that_is_worse_than_what_stands(
 
 
 def test_nothing_is_offered_that_this_journal_took_back() -> None:
-    taken: frozenset[ChangeKey] = frozenset({(ORDERS, RETENTION, "604800000"), (ALICE, "consumer_byte_rate", "500.0")})
+    taken: frozenset[ChangeKey] = frozenset(
+        {(ORDERS, RETENTION, "604800000"), (ALICE, "consumer_byte_rate", "5000000.0")}
+    )
     for edit in (
         edits.SetConfig(ORDERS, RETENTION, "604800000"),
-        edits.SetQuota(ALICE, "consumer_byte_rate", 500.0),
+        edits.SetQuota(ALICE, "consumer_byte_rate", 5_000_000.0),
     ):
         claim = a_claim(Next("take it back", edits=(edit,)))
         (found,) = offered([claim], with_own(RETENTION, "86400000"), taken)
