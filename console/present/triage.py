@@ -183,7 +183,10 @@ def sureness(claim: Claim) -> str:
     return "seen" if claim.cause.startswith(UNEXPLAINED) else claim.certainty.value
 
 
-def _severity(severity: str) -> tuple[str, str]:
+def _severity(claim: Claim) -> tuple[str, str]:
+    severity = claim.severity
+    if claim.is_guess:
+        return f"  {WORDS[severity]}", "muted"
     return ("! " if severity in _ALARMING else "  ") + WORDS[severity], _MEANINGS[severity]
 
 
@@ -192,7 +195,7 @@ CAUSES: Columns[CauseRow] = Columns(
         "severity",
         SHOWN,
         title="",
-        cell=lambda row: (MUTED, "muted") if row.muted else _severity(row.claim.severity),
+        cell=lambda row: (MUTED, "muted") if row.muted else _severity(row.claim),
         layout=ScreenColumn("severity", "  Sev", width=6, priority=95),
     ),
     Column(

@@ -358,11 +358,11 @@ def _hidden(observations: Observations) -> tuple[Hidden, ...]:
     """Return the parts that could not be read, each reason once; and the parts without a response yet."""
     failures = [*present_failures(observations.last.snapshot)]
     failed = {each.part for each in failures}
-    seen = {
-        (part, ""): Hidden(f"{part}: not answered yet", "a longer look, or the brokers' load")
-        for part in observations.last.unread
-        if part not in failed
-    }
+    pending = [about(part).noun for part in observations.last.unread if part not in failed]
+    seen: dict[tuple[str, str], Hidden] = {}
+    if pending:
+        what = f"{', '.join(pending)}: not answered yet"
+        seen["", ""] = Hidden(what, "a longer look, or the brokers' load")
     at_controllers = bool(observations.last.snapshot.cluster.controllers)
     for each in failures:
         part = each.part.partition(" ")[0]

@@ -274,7 +274,7 @@ def test_a_replica_that_was_moved_away_is_not_out_of_sync() -> None:
     assert (moved.since, moved.until) == (THEN, NOW)
 
 
-def _own(key: str, value: str | None) -> Snapshot:
+def _audit_with(key: str, value: str | None) -> Snapshot:
     own = () if value is None else (config.ConfigEntry(key, value, codes.DYNAMIC_TOPIC_CONFIG),)
     resource = config.topic_resource("audit")
     topics = _with_topics(cluster.Topic("audit", (cluster.Partition(0, 1, (1, 2), (1, 2)),)))
@@ -297,7 +297,7 @@ def _own(key: str, value: str | None) -> Snapshot:
 def test_a_change_is_trouble_if_a_rule_of_plans_warns_of_it(
     key: str, was: str | None, became: str | None, *, trouble: bool
 ) -> None:
-    old, new = _own(key, was), _own(key, became)
+    old, new = _audit_with(key, was), _audit_with(key, became)
     found = [*events.differences(old, new)]
     (event,) = events.events(found, old, new, NOW, {}, warned_places(found, old, new))
     assert event.trouble is trouble
