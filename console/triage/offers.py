@@ -45,7 +45,11 @@ def offered(claims: Sequence[Claim], snapshot: Snapshot, taken_back: Collection[
         The same objects where nothing is left out. A step that is left out only says where to look.
     """
     seen = _Seen(snapshot)
-    return _each.of((id(claim), (claim, seen, taken_back)) for claim in claims)
+    # Of 10,000 claims few have edits.
+    judged = [claim for claim in claims if any(step.edits for step in claim.next)]
+    found = _each.of((id(claim), (claim, seen, taken_back)) for claim in judged)
+    changed = {id(claim): now for claim, now in zip(judged, found, strict=True) if now is not claim}
+    return [changed.get(id(claim), claim) for claim in claims] if changed else [*claims]
 
 
 def _offered(claim: Claim, seen: _Seen, taken_back: Collection[ChangeKey]) -> Claim:

@@ -49,8 +49,10 @@ def still_held(
         look: returns the symptoms that a claim explains now: index -> name.
         at: time of the poll, UTC.
     """
-    names = {(claim.cause, claim.subject) for claim in claims}
-    lost = [each for each in former if each.explains and each.name not in names and each.claimed_at > at - HELD]
+    known = [each for each in former if each.explains and each.claimed_at > at - HELD]
+    causes = {each.claim.cause for each in known}
+    names = {(claim.cause, claim.subject) for claim in claims if claim.cause in causes}
+    lost = [each for each in known if each.name not in names]
     if not lost:
         return
     by_symptom: dict[int, list[Claim]] = {}
