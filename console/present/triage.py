@@ -73,7 +73,7 @@ def cause_rows(
     Returns:
         The sure ones, the possible ones, information, and the muted ones; the worst of each first.
     """
-    from console.triage.severity import Severity
+    from console.model.severity import Severity
 
     all_of_it = (
         [*verdict.causes, *map(_unexplained_row, verdict.unexplained)] if verdict.unexplained else verdict.causes
@@ -97,9 +97,9 @@ UNEXPLAINED = "unexplained"
 
 def _unexplained_row(each: Unexplained) -> Named:
     """Return unexplained symptoms of one name as a row, so that each counted trouble has a row."""
+    from console.model.severity import Certainty, Severity
     from console.triage.cause import Claim, Evidence, Next
     from console.triage.diagnosis import Named
-    from console.triage.severity import Certainty, Severity
     from console.triage.symptoms import CLUSTER
 
     subject = each.examples[0] if each.count == 1 else CLUSTER

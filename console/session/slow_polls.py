@@ -302,7 +302,7 @@ class SlowPolls:
         from console.admin import certificates
 
         now = self._session.clock.monotonic()
-        listeners = _listeners(self._session.snapshot, self._session.context)
+        listeners = tls_listeners(self._session.snapshot, self._session.context)
         again = now - CERTIFICATES_AGAIN
         self._shown_at = {each: at for each, at in self._shown_at.items() if at > again and each in listeners}
         due = [each for each in listeners if each not in self._shown_at]
@@ -388,7 +388,7 @@ def _few(topics: Mapping[str, Topic], names: Sequence[str]) -> list[str]:
     return chosen
 
 
-def _listeners(snapshot: Snapshot, context: Context) -> list[Listener]:
+def tls_listeners(snapshot: Snapshot, context: Context) -> list[Listener]:
     """Return the listeners with TLS: those that brokers advertise, those of the voters, and that of the connection."""
     listeners: dict[str, Listener] = {}
     for broker in snapshot.cluster.brokers:

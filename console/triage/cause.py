@@ -8,9 +8,9 @@ from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 
+from console.model.severity import Certainty, Severity
 from console.plan.edits import Edit
 from console.triage.observations import Observations
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import Subject, Symptom
 
 T = TypeVar("T")

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from console.model.parts import about
+from console.model.severity import Certainty, Severity
 from console.triage.cause import CauseRule, Claim
 from console.triage.causes import (
     access,
@@ -24,9 +25,11 @@ from console.triage.causes import (
     coordinators,
     groups,
     load,
+    members,
     partitions,
     records,
     settings,
+    silent,
     storage,
     throttled,
     tokens,
@@ -36,7 +39,6 @@ from console.triage.observations import Observations, without_restarts
 from console.triage.offers import offered
 from console.triage.remembered import RememberedEach, remembered
 from console.triage.settling import Held, still_held
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import WORK, Key, Subject, Symptom
 from console.triage.unread import in_order, present_failures, unread_parts, vital_parts
 
@@ -52,8 +54,10 @@ RULES: tuple[CauseRule, ...] = (
     *throttled.CAUSES,
     *coordinators.CAUSES,
     *settings.QUOTAS,
+    *members.CAUSES,
     *groups.CAUSES,
     *load.CAUSES,
+    *silent.CAUSES,
     *settings.CAUSES,
     *access.CAUSES,
     *tokens.CAUSES,
@@ -160,7 +164,12 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = (), befor
     remaining = {n for n, each in enumerate(symptoms) if n not in excused and (n in claimed or each.name not in WORK)}
     # Claims with `beside` do not compete: a change right before a fault would displace the fault itself.
     aside = [place for place, claim in enumerate(claims) if claim.beside and explained[place]]
-    covering = [[] if claim.beside else mine for claim, mine in zip(claims, explained, strict=True)]
+    # A guess is not named if a change that is the likely cause explains all of it.
+    sure = {n for place in aside if claims[place].certainty is not Certainty.POSSIBLE for n in explained[place]}
+    covering = [
+        [] if claim.beside or (claim.certainty is Certainty.POSSIBLE and sure.issuperset(mine)) else mine
+        for claim, mine in zip(claims, explained, strict=True)
+    ]
     chosen, open_ = _cover(covering, set(remaining))
     chosen += aside
     open_.difference_update(n for place in aside for n in explained[place])

@@ -24,12 +24,12 @@ from console.model.differing import differing
 from console.model.numbers import commas
 from console.model.parts import Part
 from console.model.quota import QuotaEntity, QuotaValues
+from console.model.severity import Severity
 from console.model.snapshot import Snapshot
 from console.model.tokens import TokenTarget
 from console.plan.amounts import utc_time
 from console.triage.config_changes import config_differences
 from console.triage.facts import Author
-from console.triage.severity import Severity
 
 
 class About(NamedTuple):

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from console.model.severity import Certainty, Severity
 from console.triage.cause import Claim
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import Subject
 
 HELD = timedelta(minutes=1)

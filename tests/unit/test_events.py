@@ -16,13 +16,13 @@ from msgspec.structs import replace
 from console.model import changes, cluster, codes, config, tokens
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
+from console.model.severity import Severity
 from console.model.snapshot import Snapshot, share, with_failures
 from console.present import events as present_events
 from console.session.event_reads import AT_A_TIME, NEVER, gaps, longest_ago
 from console.triage import events
 from console.triage.config_changes import HIDDEN
 from console.triage.judged_changes import warned_places
-from console.triage.severity import Severity
 from tests.support import samples
 from tests.support.cpu_time import least_cpu_seconds
 

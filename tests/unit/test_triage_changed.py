@@ -16,6 +16,7 @@ from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, Scr
 from console.model.config import broker_resource, topic_resource
 from console.model.observed_logs import LogOffsets
 from console.model.quota import QuotaEntity
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.plan import edits
 from console.triage.cause import Claim
@@ -23,7 +24,6 @@ from console.triage.diagnosis import diagnose
 from console.triage.events import Difference, Kind, Place
 from console.triage.facts import Author, ChangeKey, Facts
 from console.triage.judged_changes import JudgedChange, changes_after, edit_of
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import Poll, Subject
 from tests.support import samples
 from tests.unit import test_triage

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import ReadFailure, Snapshot
 from console.triage.dependencies import configs_of
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.observations import after, begin
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import OFFSET_OUT_OF_RANGE, UNDER_REPLICATED, Own, Poll, Subject, Symptom
 from tests.unit.test_triage import START, healthy
 

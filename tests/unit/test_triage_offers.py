@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from console.model import codes
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, topic_resource
 from console.model.quota import QuotaEntity
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.plan import edits
 from console.triage.cause import Claim, Evidence, Next
 from console.triage.facts import ChangeKey
 from console.triage.offers import offered
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import CLUSTER
 from tests.unit.test_triage import healthy
 

@@ -6,12 +6,12 @@ from datetime import timedelta
 
 import pytest
 
+from console.model.severity import Certainty, Severity
 from console.triage import diagnosis
 from console.triage.cause import CauseRule, Claim, Evidence, predict
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.observations import after, begin
 from console.triage.settling import HELD
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import UNDER_REPLICATED, Poll, Subject
 from tests.unit.test_triage import START, first_of_orders, healthy
 

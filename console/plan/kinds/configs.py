@@ -116,7 +116,7 @@ def _needs_restart(edit: plan_edits.SetConfig, judged: risk_rules.Judged) -> Ite
         yield "brokers read it from their file, when they start; as a dynamic config most refuse it"
 
 
-_DEAD_LETTERS, _TAKES_THEM, _MADE_FOR_THEM = (
+DEAD_LETTERS, _TAKES_THEM, _MADE_FOR_THEM = (
     f"errors.deadletterqueue.{key}" for key in ("topic.name", "group.enable", "auto.create.topics.enable")
 )
 
@@ -128,7 +128,7 @@ def _dead_letters_needs(edit: plan_edits.SetConfig) -> risk_rules.RiskNeeds:
 
 def _dead_letters_topic(edit: plan_edits.SetConfig) -> str:
     """Return the dead letter topic of a share group (KIP-1191) that an edit sets; ``""`` for other edits."""
-    is_one = edit.resource.type == GROUP and edit.key == _DEAD_LETTERS and isinstance(edit.value, str)
+    is_one = edit.resource.type == GROUP and edit.key == DEAD_LETTERS and isinstance(edit.value, str)
     return str(edit.value) if is_one else ""
 
 

@@ -14,11 +14,11 @@ from console.model.config import broker_resource
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.observers import not_in_sync
 from console.model.parts import Part
+from console.model.severity import Certainty, Severity
 from console.model.transactions import minutes
 from console.triage import cause, symptoms
 from console.triage.observations import Interval, Observations, earliest
 from console.triage.remembered import remembered
-from console.triage.severity import Certainty, Severity
 
 CATCHES_UP = timedelta(minutes=5)
 """The time after a broker's return in which its replicas may be behind."""

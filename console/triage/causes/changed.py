@@ -12,6 +12,7 @@ from console.model import changes, codes
 from console.model.config import ConfigResource
 from console.model.numbers import first_few, long_number, time_of_day
 from console.model.quota import CLIENT_ID, QuotaEntity
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.plan import risk_rules
 from console.triage import cause
@@ -22,7 +23,6 @@ from console.triage.events import ID, Kind
 from console.triage.facts import Author, ChangeKey
 from console.triage.judged_changes import JudgedChange
 from console.triage.observations import Observations
-from console.triage.severity import Certainty, Severity
 from console.triage.silence import fell_silent
 
 BEFORE = timedelta(minutes=5)

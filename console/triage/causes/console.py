@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from console.model.numbers import first_few
 from console.model.parts import about
 from console.model.quota import effective
+from console.model.severity import Certainty, Severity
 from console.triage import cause
 from console.triage.observations import Observations
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import BROKER_SILENT, CONSOLE_THROTTLED, Subject
 
 KEYS = ("request_percentage", "consumer_byte_rate")

@@ -12,12 +12,12 @@ from console.model.cluster import Topic
 from console.model.coordinators import OFFSETS, TRANSACTIONS, partition_of
 from console.model.numbers import first_few, plural, time_of, time_of_day
 from console.model.observed_logs import Place
+from console.model.severity import Certainty, Severity
 from console.triage import cause as triage_cause
 from console.triage import symptoms
 from console.triage.changed_places import changed_place, undo
 from console.triage.observations import Observations
 from console.triage.past import ConfigChange, Loss, is_mended, losses_by_change
-from console.triage.severity import Certainty, Severity
 from console.triage.waiting import Wait, waits
 
 NAMED_GROUPS = 3

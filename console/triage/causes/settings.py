@@ -16,6 +16,7 @@ from console.model.config import broker_resource
 from console.model.numbers import first_few
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues, effective
 from console.model.rates import WINDOW, Rates
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.plan.edits import RemoveAcl, SetConfig, SetQuota
 from console.triage import cause
@@ -24,7 +25,6 @@ from console.triage.changed_places import quota_text
 from console.triage.observations import Observations
 from console.triage.odd_configs import odd_keys
 from console.triage.remembered import remembered
-from console.triage.severity import Certainty, Severity
 
 BEFORE = timedelta(minutes=5)
 """The longest time between a change and a symptom for naming the change next to it."""
