@@ -161,7 +161,7 @@ def _replayed(options: argparse.Namespace) -> int:
         nonlocal told, last
         last = observations
         if options.watch:
-            told = _tell_changes(verdict, told, options.output)
+            told = tell_changes(verdict, told, options.output)
         else:
             _tell(verdict, observations, options.output)
 
@@ -197,7 +197,7 @@ async def watch_verdicts(poller: Poller, options: argparse.Namespace) -> Verdict
         before = verdict if options.watch else None
         verdict = await asyncio.to_thread(diagnose, observations, options.expect, before)
         if options.watch:
-            told = _tell_changes(verdict, told, options.output)
+            told = tell_changes(verdict, told, options.output)
             _write_metrics(options.prometheus, verdict, observations)
         elif time.monotonic() - began >= options.seconds:
             _tell(verdict, observations, options.output)
@@ -245,16 +245,22 @@ def _tell(verdict: Verdict, observations: Observations, output: str) -> None:
         say("\n".join(text_lines(verdict, observations.watched.total_seconds())))
 
 
-def _tell_changes(verdict: Verdict, known: dict[str, str] | None, output: str) -> dict[str, str]:
+_UNREAD = "unread"
+"""Stands for unread parts among the causes that are told."""
+
+
+def tell_changes(verdict: Verdict, known: dict[str, str] | None, output: str) -> dict[str, str]:
     """Print the causes that appeared and disappeared since the last verdict, a line each; as JSON the whole verdict on
     a
     line if the causes differ. Returns the present causes.
     """
     from console.present.text import clean
-    from console.present.triage import cause_id
+    from console.present.triage import cause_id, part_names
 
     now = {cause_id(named.claim): clean(named.claim.title, 200) for named in verdict.causes}
     now |= {each.symptom: f"{each.symptom}: {each.count:,}, unexplained" for each in verdict.unexplained}
+    if verdict.is_calm and verdict.unread:
+        now[_UNREAD] = f"unknown: {part_names(verdict.unread)}" if output == "text" else ""
     if output == "json":
         if now != known:
             from console.answers.triage import verdict_data
@@ -262,7 +268,7 @@ def _tell_changes(verdict: Verdict, known: dict[str, str] | None, output: str) -
             put(json_text(verdict_data(verdict)) + "\n")
         return now
     at = time_of_day(verdict.at)
-    if known is None and not now:
+    if verdict.is_healthy and not now and (known is None or _UNREAD in known):
         say(f"{at}  healthy")
     for key, title in now.items():
         if key not in (known or {}):

@@ -6,18 +6,20 @@ import argparse
 import asyncio
 import json
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
-from console.cli.triage import watch_verdicts
+from console.cli.triage import tell_changes, watch_verdicts
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from console.session.session import Session
 from console.session.triage_polls import Poller
+from console.triage.diagnosis import Verdict
 from tests.support import worlds
 from tests.support.patience import PATIENCE
 
@@ -54,3 +56,14 @@ async def test_a_cluster_that_goes_and_comes(cluster: ThreadedCluster, capsys: p
     assert lines[lost - 1]["lost"].startswith("no broker answers: ")
     assert not lines[lost - 1]["healthy"]
     assert {line["v"] for line in lines} == {1}
+
+
+def test_it_is_not_healthy_before_all_was_read(capsys: pytest.CaptureFixture[str]) -> None:
+    at = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
+    unread, read = Verdict(at, (), (), (), (), ("configs",)), Verdict(at, (), (), ())
+    told = tell_changes(unread, None, "text")
+    assert [line[10:] for line in capsys.readouterr().out.splitlines()] == ["+  unknown: configs"]
+    told = tell_changes(read, told, "text")
+    assert [line[10:] for line in capsys.readouterr().out.splitlines()] == ["healthy", "-  unknown: configs"]
+    assert tell_changes(read, told, "text") == told
+    assert not capsys.readouterr().out
