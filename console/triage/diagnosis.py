@@ -148,14 +148,7 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = (), befor
     claims = [claim for rule in RULES for claim in rule.claims(observations)]
     index = _index(observations.seen)
     explained = [_explained(claim, index) for claim in claims]
-    excused: set[int] = set()
-    if announced:
-        excused.update(*(mine for claim, mine in zip(claims, explained, strict=True) if claim.subject in announced))
-        kept = [place for place, claim in enumerate(claims) if claim.subject not in announced]
-        # A claim that only explains excused symptoms is not named, and does not stand alone.
-        kept = [place for place in kept if not explained[place] or not excused.issuperset(explained[place])]
-        claims = [claims[place] for place in kept]
-        explained = [[n for n in explained[place] if n not in excused] for place in kept]
+    claims, explained, excused = _unannounced(claims, explained, announced)
     held = () if before is None else _held(before, claims, explained, index, observations.last.at, announced)
     claims = [*(each.claim for each in held), *claims]
     explained = [*(_explained(each.claim, index) for each in held), *explained]
@@ -218,6 +211,23 @@ def _held(
         return {n: index.symptoms[n].name for n in _explained(claim, index)}
 
     return tuple(still_held(former, claims, explained, look, at))
+
+
+def _unannounced(
+    claims: list[Claim], explained: list[Sequence[int]], announced: frozenset[Subject]
+) -> tuple[list[Claim], list[Sequence[int]], set[int]]:
+    """Return the claims that are not about announced work, each with the symptoms that it explains, and the symptoms
+    that such work excuses.
+    """
+    excused: set[int] = set()
+    if not announced:
+        return claims, explained, excused
+    excused.update(*(mine for claim, mine in zip(claims, explained, strict=True) if claim.subject in announced))
+    kept = [place for place, claim in enumerate(claims) if claim.subject not in announced]
+    # A claim that only explains excused symptoms is not named, and does not stand alone.
+    kept = [place for place in kept if not explained[place] or not excused.issuperset(explained[place])]
+    left: list[Sequence[int]] = [[n for n in explained[place] if n not in excused] for place in kept]
+    return [claims[place] for place in kept], left, excused
 
 
 class _Index(NamedTuple):

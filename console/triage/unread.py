@@ -8,8 +8,8 @@ from console.model.parts import Part
 from console.model.snapshot import GONE, ReadFailure, Snapshot
 from console.triage.symptoms import SILENT_SECONDS, Poll, quorum_silence
 
-TIMED_OUT = "TIMED_OUT"
-"""The name of a failure to answer in time."""
+TIMED_OUT, UNSUPPORTED = "TIMED_OUT", "UNSUPPORTED"
+"""The names of a failure to answer in time, and of the failure of a server that lacks an API."""
 VITAL = tuple(part for part in Part if part.about.is_vital)
 """Parts that every verdict needs, even one without problems: the brokers, their responses, and the partitions."""
 
@@ -52,6 +52,12 @@ def in_order(parts: frozenset[str]) -> tuple[str, ...]:
     return tuple(part for part in Part if part in parts)
 
 
+def _is_no_gap(failed: ReadFailure, snapshot: Snapshot) -> bool:
+    """Return whether a failed read hides nothing: its last answer was only slow, or the server has no such part."""
+    name = failed.failure.name
+    return name == UNSUPPORTED or (name == TIMED_OUT and failed.part in snapshot.read_at)
+
+
 def unread_parts(poll: Poll) -> frozenset[str]:
     """Return the parts without a present state: never read, read longer ago than their interval allows, or their last
     read failed as a whole. A part with only some unread members is not included, and neither is one whose last answer
@@ -61,8 +67,7 @@ def unread_parts(poll: Poll) -> frozenset[str]:
     whole = {
         each.part
         for each in snapshot.failures
-        if each.entity in ("", each.part)
-        and (each.failure.name != TIMED_OUT or each.part in VITAL or each.part not in snapshot.read_at)
+        if each.entity in ("", each.part) and (each.part in VITAL or not _is_no_gap(each, snapshot))
     }
     asked = {each.part for each in snapshot.failures}
     nothing = {Part.LOG_DIRS: not snapshot.log_dirs, Part.CONFIGS: not snapshot.configs}

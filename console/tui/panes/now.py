@@ -114,7 +114,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         verdict, observations = watch.verdict, watch.observations
         if verdict is None or observations is None:
             return (self.snapshot.cluster, self.snapshot.topics)
-        parts = verdict.causes, verdict.unexplained, verdict.ruled_out, verdict.unknowable
+        parts = verdict.causes, verdict.unexplained, verdict.ruled_out, verdict.unknowable, verdict.unread
         return (*parts, observations.last.unread, watch.muted, watch.lost, self.plan, *self._left.inputs())
 
     def known(self) -> bool:
