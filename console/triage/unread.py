@@ -64,12 +64,9 @@ def unread_parts(poll: Poll) -> frozenset[str]:
     was slow: its state before counts until it is late.
     """
     snapshot = poll.snapshot
-    whole = {
-        each.part
-        for each in snapshot.failures
-        if each.entity in ("", each.part) and (each.part in VITAL or not _is_no_gap(each, snapshot))
-    }
-    asked = {each.part for each in snapshot.failures}
+    gaps = [each for each in snapshot.failures if each.part in VITAL or not _is_no_gap(each, snapshot)]
+    whole = {each.part for each in gaps if each.entity in ("", each.part)}
+    asked = {each.part for each in gaps}
     nothing = {Part.LOG_DIRS: not snapshot.log_dirs, Part.CONFIGS: not snapshot.configs}
     return frozenset(
         {
