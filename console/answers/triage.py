@@ -49,7 +49,7 @@ def text_lines(verdict: Verdict, watched: float) -> Iterator[str]:
         yield f"unknown: {part_names(verdict.unread)} could not be read"
     if verdict.is_calm and not verdict.blind:
         nothing = f"no {'trouble' if verdict.causes else 'symptom'} in {plural(round(watched), 'second')}"
-        yield f"{nothing} in what was read" if verdict.unread else f"healthy: {nothing}"
+        yield f"{'in what was read' if verdict.unread else 'healthy'}: {nothing}"
     for named in verdict.causes:
         yield from _cause_lines(named)
     for each in verdict.unexplained:

@@ -372,10 +372,11 @@ def _own_topics(snapshot: Snapshot) -> int:
 def healthy_text(observations: Observations) -> str:
     """Return the text for a cluster without trouble: the parts that were read, those still being read, and those that
     can't be, with the reason."""
-    from console.triage.unread import unread_parts, vital_parts
+    from console.triage.unread import UNSUPPORTED, unread_parts
 
     snapshot, unread = observations.last.snapshot, observations.last.unread
-    failed = unread_parts(observations.last).difference(unread)
+    gaps = unread_parts(observations.last).difference(unread)
+    failed = gaps.union(each.part for each in snapshot.failures if each.failure.name == UNSUPPORTED)
     counted = {
         Part.CLUSTER: len(snapshot.cluster.brokers),
         Part.TOPICS: _own_topics(snapshot),
@@ -392,7 +393,7 @@ def healthy_text(observations: Observations) -> str:
     else:
         *most, last = read or ["nothing"]
         calm = f"{', '.join(most)} and {last} were looked at" if most else f"{last} was looked at"
-        text = calm if failed.intersection(vital_parts(observations.last)) else f"healthy: {calm}"
+        text = calm if gaps else f"healthy: {calm}"
     return "\n".join([text, *(_unread_line(snapshot, part) for part in names if part in failed)])
 
 

@@ -873,7 +873,7 @@ def test_what_can_not_be_read_is_said() -> None:
     assert (verdict.is_healthy, verdict.unread, exit_code(verdict)) == (False, ("reassignments",), 1)
     assert [*text_lines(verdict, 10)][:2] == [
         "unknown: moves could not be read",
-        "no trouble in 10 seconds in what was read",
+        "in what was read: no trouble in 10 seconds",
     ]
     assert named(verdict) == {("access-denied", Subject(entity="this console: cluster"))}
     assert "reassignments" in hidden.what
