@@ -606,6 +606,7 @@ def test_every_cause_has_a_case() -> None:
         "console-throttled",
         # Needs members over time: test_triage_members.py.
         "instance-contested",
+        "partitions-unread",
     }
     assert {rule.name for rule in RULES} - told == {case[0] for case in CASES}
 
