@@ -34,6 +34,7 @@ async def test_what_was_taken_back_here_is_known(cluster: ThreadedCluster, monke
         await it.until(lambda _: value() is not None, "configs")
         cluster.call(lambda running: running.state.alter_config(ORDERS, {KEY: BAD}))
         await it.until(lambda _: value() == BAD, "the change")
+        await it.poll_times(4)  # authors are searched each second
         assert not it.facts.taken_back
         command = f"unset topic orders {KEY}; apply --yes"
         assert await asyncio.to_thread(cli.run, ["run", "-b", cluster.bootstrap, "-e", command]) == 0
