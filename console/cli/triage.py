@@ -219,7 +219,7 @@ async def watch_verdicts(poller: Poller, options: argparse.Namespace) -> Verdict
             break
         if options.watch and lost:
             if options.output == "json":
-                told = None  # the next verdict is told whether it differs or not
+                told = None  # the next verdict is printed, whether it differs or not
             else:
                 say(f"{time_of_day(datetime.now(UTC))}  !  {poller.asked}s answer again")
         lost = False

@@ -505,7 +505,7 @@ _WORSE_STATES = frozenset({"Dead", "NotReady"})
 
 
 def severity(each: Difference, warned: Collection[Place] = ()) -> Severity:
-    """Return the severity of a difference, whoever made it.
+    """Return the severity of a difference, by its effect and not by its author.
 
     Args:
         warned: the places whose changes the rules of plans warn of (`judged_changes.warned_places`).
