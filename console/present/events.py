@@ -48,7 +48,8 @@ def what_text(event: Event) -> str:
         case Kind.CONTROLLER:
             return "active controller"
         case Kind.BROKER if isinstance(place.about, changes.BrokerTarget):
-            return f"broker {place.about.id} {place.key}".rstrip()
+            name = f"broker {place.about.id} {place.key}".rstrip()
+            return f"{name} came and went, {event.times} changes" if event.times > 1 else name
         case Kind.OFFSET:
             return f"offsets of {_partitions(event)}"
         case Kind.ACL if isinstance(place.about, Acl):

@@ -120,6 +120,16 @@ class Claim(Struct, frozen=True, kw_only=True):
     idle: bool = False
     latest: datetime | None = None
 
+    @property
+    def is_guess(self) -> bool:
+        """Whether it is only a possible trouble: it is listed below those that are sure, and not counted."""
+        return self.severity is not Severity.INFO and self.certainty is Certainty.POSSIBLE
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts as trouble."""
+        return self.severity is not Severity.INFO and not self.is_guess
+
 
 class CauseRule(NamedTuple):
     """A cause of the vocabulary. Its functions are pure, and called with each poll.

@@ -7,7 +7,7 @@ depend on every user; ACLs that let a user read some groups leave out the others
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from console.model import changes, codes
@@ -15,7 +15,7 @@ from console.model.acl import Acl
 from console.model.authorizer import covers, pattern_of
 from console.model.cluster import GroupMember, partition_in
 from console.model.codes import AclResourceType, Permission
-from console.model.config import ConfigResource
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.coordinators import OFFSETS, partition_of
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.model.snapshot import Snapshot
@@ -155,3 +155,27 @@ def _groups_by_user(acls: tuple[Acl, ...]) -> Mapping[str, Sequence[Acl]]:
         if each.resource_type == _GROUP and each.permission == _ALLOW and each.principal.startswith("User:"):
             found.setdefault(each.principal.removeprefix("User:"), []).append(each)
     return found
+
+
+def configs_of(symptoms: Iterable[Symptom], snapshot: Snapshot) -> tuple[ConfigResource, ...]:
+    """Return the entities whose configs may cause symptoms: topics, groups with the topics that they read, the brokers
+    that a symptom points to or that have a replica, and the cluster default. Each once, in the order of the symptoms.
+    """
+    return tuple(dict.fromkeys(each for symptom in symptoms for each in _configs_of(symptom, snapshot)))
+
+
+def _configs_of(symptom: Symptom, snapshot: Snapshot) -> Iterator[ConfigResource]:
+    subject = symptom.subject
+    yield CLUSTER_DEFAULT
+    if subject.group is not None:
+        yield ConfigResource(codes.GROUP, subject.group)
+    topics = {subject.topic} if subject.topic is not None else set()
+    if subject.topic is None and (lag := snapshot.lags.get(subject.group or "")) is not None:
+        topics = {each.topic for each in lag.partitions}
+    yield from map(topic_resource, sorted(topics & snapshot.topics.keys()))
+    partition = partition_in(
+        snapshot.topics.get(subject.topic or ""), subject.partition if subject.partition is not None else -1
+    )
+    brokers = {*symptom.brokers, *(partition.replicas if partition is not None else ())}
+    alive = {each.id for each in snapshot.cluster.brokers if not each.fenced}
+    yield from map(broker_resource, sorted(brokers & alive))

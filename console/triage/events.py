@@ -6,9 +6,10 @@ configs and partitions come with the topic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import reduce
 from itertools import zip_longest
 from types import MappingProxyType
 from typing import NamedTuple, Self
@@ -21,7 +22,7 @@ from console.model.acl import acl_differences
 from console.model.cluster import Broker, Group, GroupLag, Partition, Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
 from console.model.differing import differing
-from console.model.numbers import commas, long_number
+from console.model.numbers import commas
 from console.model.parts import Part
 from console.model.quota import QuotaEntity, QuotaValues
 from console.model.severity import Severity
@@ -475,7 +476,7 @@ class Event(Struct, frozen=True):
     places: the places, at most `MOST_PLACES` once it is stored. count: number of all places; units: number of their
     topics, entities or groups. was, became: None for no value; ``""`` if it differs between the places. since: time of
     the last read of `was`, None if unknown; until: time of the first read of `became`, UTC. author: None if the journal
-    of this host has no matching change.
+    of this host has no matching change. times: how often a broker went or came, if one event says all of that.
     """
 
     kind: Kind
@@ -488,6 +489,7 @@ class Event(Struct, frozen=True):
     until: datetime
     severity: Severity
     author: Author | None = None
+    times: int = 1
 
     @property
     def trouble(self) -> bool:
@@ -506,10 +508,11 @@ def events(
     new: Snapshot,
     at: datetime,
     authors: Mapping[Place, Author] = MappingProxyType({}),
+    warned: Collection[Place] = (),
 ) -> list[Event]:
     """Return differences as events, in the order of their first differences: one for each topic or entity, or one for
     all of them if they are many. Every difference is in exactly one event, with those of the same author. at: UTC, for
-    parts without a time of their own.
+    parts without a time of their own. warned: as in `severity`.
     """
     sorts: dict[tuple[object, ...], dict[object, list[Difference]]] = {}
     for each in differences_:
@@ -519,7 +522,9 @@ def events(
     for of_units in sorts.values():
         together = [[each for mine in of_units.values() for each in mine]]
         lines = together if len(of_units) > MOST_LINES else of_units.values()
-        made += (_event(mine, old, new, at, authors.get(mine[0].place)) for mine in lines)
+        for mine in lines:
+            worst = max((severity(each, warned) for each in mine), key=_RANKS.__getitem__)
+            made.append(_event(mine, seen_between(mine[0].place, old, new, at), worst, authors.get(mine[0].place)))
     return made
 
 
@@ -553,7 +558,9 @@ def _unit(place: Place) -> object:
     return about.topic if isinstance(about, changes.PartitionTarget | changes.MoveTarget) else about
 
 
-def _event(mine: Sequence[Difference], old: Snapshot, new: Snapshot, at: datetime, author: Author | None) -> Event:
+def _event(
+    mine: Sequence[Difference], between: tuple[datetime | None, datetime], worst: Severity, author: Author | None
+) -> Event:
     first = mine[0]
     was, became = ({side} for side in (first.was, first.became))
     units: set[object] = set()
@@ -561,7 +568,6 @@ def _event(mine: Sequence[Difference], old: Snapshot, new: Snapshot, at: datetim
         was.add(each.was)
         became.add(each.became)
         units.add(_unit(each.place))
-    since, until = seen_between(first.place, old, new, at)
     return Event(
         first.place.kind,
         tuple(each.place for each in mine),
@@ -569,9 +575,8 @@ def _event(mine: Sequence[Difference], old: Snapshot, new: Snapshot, at: datetim
         len(units),
         first.was if len(was) == 1 else "",
         first.became if len(became) == 1 else "",
-        since,
-        until,
-        max((severity(each) for each in mine), key=_RANKS.__getitem__),
+        *between,
+        worst,
         author,
     )
 
@@ -603,17 +608,21 @@ def _group_of_polls(place: Place) -> str | None:
 # -- how bad -----------------------------------------------------------------------------------------------------------
 
 _RANKS = {Severity.INFO: 0, Severity.WARNING: 1, Severity.HIGH: 2, Severity.CRITICAL: 3}
-_LOSING = frozenset({"min.insync.replicas", "unclean.leader.election.enable"})
-_RETENTION = frozenset({"retention.ms", "retention.bytes", "cleanup.policy", "log.retention.ms", "log.retention.bytes"})
 _WORSE_STATES = frozenset({"Dead", "NotReady"})
 
 
-def severity(each: Difference) -> Severity:
-    """Return the severity of a difference: by its effect on existing data, not by its author."""
+def severity(each: Difference, warned: Collection[Place] = ()) -> Severity:
+    """Return the severity of a difference, by its effect and not by its author.
+
+    Args:
+        warned: the places whose changes the rules of plans warn of (`judged_changes.warned_places`).
+    """
     place, became = each.place, each.became
     match place.kind:
         case Kind.BROKER if place.key:
             return Severity.WARNING
+        case kind if kind.about.by_requests and place in warned:
+            return Severity.HIGH
         case Kind.BROKER:
             return Severity.INFO if became == UP else Severity.HIGH
         case Kind.OFFSET:
@@ -627,22 +636,12 @@ def severity(each: Difference) -> Severity:
             return Severity.HIGH if became is None else Severity.INFO
         case Kind.TOPIC:
             return Severity.HIGH if became is None or place.key == ID else Severity.INFO
-        case Kind.CONFIG if place.key in _LOSING or (place.key in _RETENTION and _shortened(each)):
-            return Severity.HIGH
         case Kind.CONFIG | Kind.QUOTA | Kind.ACL | Kind.SCRAM | Kind.VOTER | Kind.FEATURE:
             return Severity.WARNING
         case Kind.GROUP:
             return _group_severity(each)
         case _:
             return Severity.INFO
-
-
-def _shortened(each: Difference) -> bool:
-    """Return whether existing records may be deleted: a new limit, or a lower one."""
-    was, became = long_number(each.was), long_number(each.became)
-    if became is None:
-        return each.became is not None and each.place.key == "cleanup.policy"
-    return became >= 0 and (was is None or was < 0 or became < was)
 
 
 def _group_severity(each: Difference) -> Severity:
@@ -670,5 +669,61 @@ class Record(Struct, frozen=True):
         ]
         if not added:
             return self
-        kept = (*reversed(added), *self.events)
-        return replace(self, events=kept[:MOST_EVENTS], dropped=self.dropped + max(0, len(kept) - MOST_EVENTS))
+        kept = [*self.events]
+        for each in added:
+            kept = _folded(each, kept)
+        dropped = self.dropped + max(0, len(kept) - MOST_EVENTS)
+        return replace(self, events=tuple(kept[:MOST_EVENTS]), dropped=dropped)
+
+
+FLAP = timedelta(minutes=10)
+"""Time within which a broker that went and came is one event, with the leaders and ISRs that changed by it."""
+ALONG = timedelta(seconds=30)
+"""The time before a broker is known to be gone in which its replicas may already leave ISRs."""
+
+
+def _folded(new: Event, kept: list[Event]) -> list[Event]:
+    """Return stored events with a later one, the latest first: one event for a broker that went and came, and for the
+    leaders and ISRs that changed by it.
+    """
+    if new.kind is Kind.BROKER:
+        before = _flap_of(new.place, new, kept, 1)
+        if before is None:
+            return [new, *kept]
+        begins = (before.since or before.until) - ALONG
+        mine = [each for each in kept if each.until >= begins and _goes_along(each, new.place)]
+        together = reduce(_joined, (*reversed(mine), new), before)
+        one = replace(together, became=new.became, times=before.times + new.times)
+        return [one, *(each for each in kept if each is not before and not any(each is one for one in mine))]
+    if new.kind in (Kind.ISR, Kind.LEADER):
+        for before in kept:
+            if before.kind is Kind.BROKER and _goes_along(new, before.place) and _flap_of(before.place, new, kept, 2):
+                return [_joined(before, new), *(each for each in kept if each is not before)]
+    return [new, *kept]
+
+
+def _flap_of(broker: Place, new: Event, kept: Iterable[Event], times: int) -> Event | None:
+    """Return the latest event of a broker, if it went or came so often, shortly before another event."""
+    before = next((each for each in kept if each.kind is Kind.BROKER and each.place == broker), None)
+    return before if before is not None and before.times >= times and before.until >= new.until - FLAP else None
+
+
+def _goes_along(event: Event, broker: Place) -> bool:
+    """Return whether leaders or ISRs changed by a broker that went or came. A partition without a leader is more."""
+    assert isinstance(broker.about, changes.BrokerTarget)
+    number = str(broker.about.id)
+    if event.kind is Kind.ISR:
+        return event.place.key == number
+    return event.kind is Kind.LEADER and event.became is not None and number in (event.was, event.became)
+
+
+def _joined(one: Event, other: Event) -> Event:
+    """Return an event that stands for another one also, with the places of both."""
+    places = tuple(dict.fromkeys((*one.places, *other.places)))
+    return replace(
+        one,
+        places=places[:MOST_PLACES],
+        count=max(one.count, other.count, len(places)),
+        until=max(one.until, other.until),
+        severity=max(one.severity, other.severity, key=_RANKS.__getitem__),
+    )

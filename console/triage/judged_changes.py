@@ -5,11 +5,11 @@ A change is judged once, against the snapshot before it, and kept until it is ta
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -30,6 +30,9 @@ from console.triage import events as triage_events
 from console.triage.config_changes import HIDDEN
 from console.triage.remembered import remembered
 from console.triage.symptoms import Poll
+
+if TYPE_CHECKING:
+    from console.plan.staged import Staged
 
 KEPT = timedelta(hours=1)
 """The period for which a change is kept."""
@@ -153,8 +156,13 @@ def changes_after(
 
 
 def _differences(old: Snapshot, new: Snapshot) -> Iterator[triage_events.Difference]:
+    again: set[object] = set()
     for each in triage_events.changes_by_clients(old, new):
         place = each.place
+        if place.kind is triage_events.Kind.TOPIC and place.key == triage_events.ID:
+            again.add(place.about)
+        elif place.about in again:
+            continue  # the new topic has a number of partitions of its own
         if place.kind is triage_events.Kind.TOPIC and each.was is None:
             continue  # a new topic harms no client
         if place.kind is triage_events.Kind.CONFIG and not _is_dynamic(place, old, new):
@@ -283,8 +291,7 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
         back: tuple[edits.Edit, ...] = ()
         if edit is not None:
             staged = Staged(edit, kind_of(edit).current(edit, seen))
-            facts = _facts(edit, old)
-            found = tuple(Warned(risk.name, risk.text) for risk in risks((staged,), old, facts, new))
+            found = _warnings(staged, old, new)
             if not isinstance(edit, edits.DeleteTopic):
                 back = reversal(staged).edits
             then = Described(new)
@@ -295,6 +302,33 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
         whole = old.read_at.get(Part.CONFIGS)
         held, holds = (_effective(snapshot, each.place) for snapshot in (old, new))
         yield JudgedChange(each.place, each.was, each.became, found, back, since or whole or before.at, at, held, holds)
+
+
+def _warnings(staged: Staged, old: Snapshot, new: Snapshot) -> tuple[Warned, ...]:
+    """Return what the rules warn of, for an edit that made a cluster of another."""
+    from console.plan.risks import risks
+
+    found = risks((staged,), old, _facts(staged.edit, old), new)
+    return tuple(Warned(risk.name, risk.text) for risk in found)
+
+
+def warned_places(
+    differing: Iterable[triage_events.Difference], old: Snapshot, new: Snapshot
+) -> frozenset[triage_events.Place]:
+    """Return the places whose changes the rules warn of; of very many changes only the first ones (`MOST`) are
+    judged.
+    """
+    made = ((each, edit) for each in differing if each.place.kind.about.by_requests and (edit := edit_of(each)))
+    some = list(islice(made, MOST))
+    if not some:
+        return frozenset()
+    from console.plan.kinds.registry import kind_of
+    from console.plan.staged import Described, Staged
+
+    seen = Described(old)
+    return frozenset(
+        each.place for each, edit in some if _warnings(Staged(edit, kind_of(edit).current(edit, seen)), old, new)
+    )
 
 
 def _effective(snapshot: Snapshot, place: triage_events.Place) -> str | None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from console.model.changes import FeatureTarget, GroupOffsetTarget, ScramUser, TopicTarget, VoterTarget
 from console.model.cluster import GroupLag, Partition, PartitionLag, ScramCredential, Topic
-from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, ScramMechanism
+from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG, ScramMechanism
 from console.model.config import broker_resource, topic_resource
 from console.model.coordinators import OFFSETS
 from console.model.observed_logs import LogOffsets
@@ -200,6 +200,72 @@ def test_a_change_that_was_made_here_is_no_row() -> None:
 def test_a_topic_that_falls_silent_at_a_change_has_it_as_its_cause(before: Change, then: Change, words: str) -> None:
     (claim,) = seen(before, then, stops=True)
     assert (claim.title, claim.severity, claim.certainty) == (words, Severity.HIGH, Certainty.LIKELY)
+
+
+@pytest.mark.parametrize(
+    ("before", "then", "why"),
+    [
+        (
+            topic_configs(cleanup_policy="delete"),
+            topic_configs(cleanup_policy="compact"),
+            "a compacted topic refuses records without a key (InvalidRecordException)",
+        ),
+        (
+            topic_configs(max_message_bytes="1000000"),
+            topic_configs(max_message_bytes="100"),
+            "brokers refuse batches that are larger than it (RecordTooLargeException)",
+        ),
+    ],
+)
+def test_the_cause_of_a_silence_says_what_brokers_refuse(before: Change, then: Change, why: str) -> None:
+    (claim,) = seen(before, then, stops=True)
+    assert why in [each.fact for each in claim.evidence]
+    assert why not in [each.fact for claim in seen(before, then) for each in claim.evidence]
+
+
+def of_brokers(*values: str) -> Change:
+    """Brokers 1, 2, ... with these largest batches, set by requests."""
+
+    def change(snapshot: Snapshot, _tick: int) -> Snapshot:
+        found = {
+            broker_resource(number): samples.config_set({"message.max.bytes": each}, DYNAMIC_BROKER_CONFIG)
+            for number, each in enumerate(values, 1)
+        }
+        return replace(snapshot, configs={**snapshot.configs, **found})
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("then", "is_alone"), [(("900", "1000", "1000"), True), (("900", "900", "1000"), False), (("900",) * 3, False)]
+)
+def test_a_broker_that_differs_from_all_others_is_told_so(then: tuple[str, ...], *, is_alone: bool) -> None:
+    claims = seen(of_brokers("1000", "1000", "1000"), of_brokers(*then), stops=True)
+    alone = "it differs from all other brokers, which have 1000"
+    assert [alone in [each.fact for each in claim.evidence] for claim in claims] == [is_alone] * len(claims)
+    assert claims
+
+
+@pytest.mark.parametrize(("auto", "count"), [("true", "1"), ("false", "1"), ("true", "12")])
+def test_a_topic_that_comes_back_by_itself_is_a_row_even_if_it_was_empty(auto: str, count: str) -> None:
+    def brokers(snapshot: Snapshot) -> Snapshot:
+        keys = {"auto.create.topics.enable": auto, "num.partitions": count}
+        found = {broker_resource(n): samples.config_set(keys, STATIC_BROKER_CONFIG) for n in (1, 2, 3)}
+        return replace(snapshot, configs={**snapshot.configs, **found}, log_dirs={}, lags={}, groups={})
+
+    def with_one_partition(snapshot: Snapshot, tick: int) -> Snapshot:
+        again = made_again(snapshot, tick)
+        topic = again.topics["orders"]
+        return brokers(replace(again, topics={"orders": replace(topic, partitions=topic.partitions[:1])}))
+
+    claims = seen(lambda snapshot, _tick: brokers(snapshot), with_one_partition)
+    is_by_request = (auto, count) == ("true", "1")
+    assert [claim.title for claim in claims if "a client that asks for it seems to make it" in claim.title] == (
+        ["topic orders: deleted and made again: a client that asks for it seems to make it"] if is_by_request else []
+    )
+    if is_by_request:
+        assert "auto.create.topics.enable=false" in claims[0].next[0].text
+        assert not claims[0].next[0].edits, "it is no dynamic config"
 
 
 def test_a_new_credential_stops_no_producer() -> None:

@@ -9,10 +9,11 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from console.model import changes, codes
-from console.model.config import ConfigResource, topic_resource
+from console.model.config import ConfigResource, broker_resource, entry_in, topic_resource
 from console.model.coordinators import OFFSETS
 from console.model.numbers import first_few, long_number, plural, time_of_day
 from console.model.severity import Certainty, Severity
+from console.model.snapshot import Snapshot
 from console.plan import risk_rules
 from console.plan.edits import CommitOffset
 from console.plan.topic_risks import moved_groups
@@ -63,8 +64,13 @@ _EFFECTS: Mapping[str, frozenset[str]] = {
     "request_percentage": _READERS | {triage_symptoms.BROKER_SILENT},
 }
 """Key of a config or a quota -> the symptoms that its change may cause."""
-_REFUSES = frozenset({"cleanup.policy", "max.message.bytes", "message.max.bytes"})
-"""Configs by which brokers refuse what producers wrote before: records without a key, or large batches."""
+_LARGE = "brokers refuse batches that are larger than it (RecordTooLargeException)"
+_REFUSES: Mapping[str, str] = {
+    "cleanup.policy": "a compacted topic refuses records without a key (InvalidRecordException)",
+    "max.message.bytes": _LARGE,
+    "message.max.bytes": _LARGE,
+}
+"""Configs by which brokers refuse what producers wrote before, and why."""
 _SLOWS = frozenset({"producer_byte_rate", "request_percentage"})
 """Quotas that may stop a producer."""
 _STANDS = frozenset(
@@ -104,6 +110,9 @@ STAYS = timedelta(seconds=30)
 """The time for which a group whose offsets were set has to stay without members before it is offered to set them again:
 its consumers may be about to start.
 """
+
+AUTO_CREATE, COUNT = "auto.create.topics.enable", "num.partitions"
+"""Whether brokers create a topic that a client asks for, and with how many partitions."""
 
 _Owner = tuple[object, datetime]
 
@@ -175,7 +184,8 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
 
 def _stands(made: _Made, observations: Observations) -> bool:
     """Return whether changes are worth a row before anything suffers."""
-    if not any(each.again or _has_risk(each) for each in made.parts):
+    snapshot = observations.last.snapshot
+    if not any(each.again or _has_risk(each) or _made_by_request(each, snapshot) for each in made.parts):
         return False
     # A change that was made here was announced, with its warnings.
     is_own = any(_author(each, observations.last.facts.authors) is not None for each in made.parts)
@@ -292,9 +302,9 @@ def _hits(
                 continue
             predicted = cause.Prediction(frozenset({name}), symptom.subject)
             # What was changed at once is named together.
-            for each in by_owner[_owner(best.change)]:
-                if each is best or name in each.by_rule:
-                    found.setdefault(id(each.change), []).append(_Hit(symptom, name in each.by_rule, predicted))
+            for one in by_owner[_owner(best.change)]:
+                if one is best or name in one.by_rule:
+                    found.setdefault(id(one.change), []).append(_Hit(symptom, name in one.by_rule, predicted))
     return found
 
 
@@ -393,6 +403,8 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
     is_shown = certainty is Certainty.CERTAIN or bool(made.silent) or (made.by_rule and first.place.kind in _EXACT)
     beside = bool(made.hit) and not is_shown
     standing = [risk.text for risk in risks if risk.name in _STANDS]
+    if _made_by_request(first, observations.last.snapshot):
+        standing.insert(0, "a client that asks for it seems to make it")
     return cause.Claim(
         cause="changed-lately",
         subject=subject,
@@ -403,6 +415,7 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
         evidence=(
             *(cause.Evidence(_said(each), _SOURCES[each.place.kind]) for each in made.parts),
             *(cause.Evidence(risk.text, f"the rule {risk.name} of plans") for risk in risks),
+            *_why(made, observations.last.snapshot),
             *(
                 cause.Evidence(
                     f"{author.who} set it: change {author.number}, {time_of_day(author.at)}", "this host's journal"
@@ -416,6 +429,43 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
         beside=beside,
         fills=not made.by_rule,
         yields=not made.has_effect,
+    )
+
+
+def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
+    """Yield what turns a change into its effect: what brokers refuse by it, on which brokers it differs, and how a
+    topic came back.
+    """
+    for each in made.parts:
+        about, key = each.place.about, each.place.key
+        if made.silent and key in _REFUSES:
+            yield cause.Evidence(_REFUSES[key], "Kafka's documentation")
+        if isinstance(about, ConfigResource) and about.type == codes.BROKER and about.name:
+            others = {
+                found.value
+                for broker in snapshot.cluster.brokers
+                if str(broker.id) != about.name
+                and (found := entry_in(snapshot.configs, broker_resource(broker.id), key)) is not None
+            }
+            if len(others) == 1 and others != {each.holds}:
+                yield cause.Evidence(f"it differs from all other brokers, which have {others.pop()}", "DescribeConfigs")
+    if _made_by_request(made.parts[0], snapshot):
+        yield cause.Evidence(
+            f"{AUTO_CREATE} is true, and it has the number of partitions of {COUNT}", "DescribeConfigs"
+        )
+
+
+def _made_by_request(change: JudgedChange, snapshot: Snapshot) -> bool:
+    """Return whether a topic that was deleted seems to be there again because a client asked for its name."""
+    about = change.place.about
+    topic = snapshot.topics.get(about.name) if isinstance(about, changes.TopicTarget) else None
+    if topic is None or change.place.key != ID:
+        return False
+    brokers = [broker_resource(each.id) for each in snapshot.cluster.brokers]
+    asked = [entry_in(snapshot.configs, each, AUTO_CREATE) for each in brokers]
+    counts = [entry_in(snapshot.configs, each, COUNT) for each in brokers]
+    return any(each is not None and each.value == "true" for each in asked) and any(
+        each is not None and each.value == str(len(topic.partitions)) for each in counts
     )
 
 
@@ -538,6 +588,11 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
                 "its offsets are those of the former topic: read the new one from its beginning, once its members "
                 "stopped",
                 f"reset group {made.groups[0]} topic {topic} to earliest",
+            )
+        case changes.TopicTarget() if _made_by_request(first, observations.last.snapshot):
+            return cause.Next(
+                "find the client that asks for it by name, such as an exporter or a consumer, and stop that; or set "
+                f"{AUTO_CREATE}=false in server.properties of all brokers: only a restart reads it"
             )
         case changes.TopicTarget(name=topic) if topic == OFFSETS and first.became is not None:
             return cause.Next(
