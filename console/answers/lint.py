@@ -13,7 +13,7 @@ from console.language.quoting import as_typed
 from console.lint.acceptance import Acceptance
 from console.lint.report import Finding, Report
 from console.lint.rule import Found
-from console.lint.rules import BY_NAME
+from console.lint.rules import BY_NAME, SUBJECTS
 from console.model.numbers import Data
 from console.model.severity import Severity
 from console.present import names
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 PAGE = "docs/lint.md"
+_ANCHORS = {rule.name: subject.lower().replace(" ", "-") for subject, rules in SUBJECTS for rule in rules}
 MOST = 10
 """The most findings of one rule in a text that is not about that rule alone."""
 _LONGEST = 400
@@ -147,7 +148,8 @@ def finding_data(finding: Finding) -> dict[str, Data]:
         "remedy": list(remedy(found)),
         "advice": found.advice or None,
         "since": rule.since or None,
-        "docs": f"{PAGE}#{rule.name}",
+        "docs": f"{PAGE}#{_ANCHORS[rule.name]}",
+        "source": rule.source,
         "accepted": None if by is None else {"reason": by.reason, "place": by.place},
     }
 

@@ -1,0 +1,90 @@
+"""Generates docs/lint.md, the page on lint and its rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from console.lint.rule import Rule
+from console.lint.rules import SUBJECTS
+
+_DOCS = "https://kafka.apache.org/documentation/#"
+_HEAD = """\
+<!-- Made by python -m console.cli.manual.pages lint; do not edit. -->
+# Lint: what stands wrong before it hurts
+
+```sh
+kac lint -b …                            # every rule over the whole cluster
+kac lint -b … --rule single-replica      # one rule, and all that it finds
+kac lint -b … -f wanted.yaml             # what files will bring, before they are applied
+kac lint -b … --exit-code --output junit # for continuous integration: 3 if something is found that nobody accepts
+```
+
+[Triage](triage.md) names what goes wrong now; lint names what will once a broker restarts, a disk fills or a client
+errs. It only reads.
+
+- A finding names the entity to mend. A value that topics inherit is one finding, on the broker or the default that
+  sets it, with the number of topics that inherit it.
+- What mends it is a statement for `kac run -e` or the command bar, if an edit does; else an advice. Nothing is applied:
+  the statement is staged like any other, with its [warnings](trust.md).
+- `certain`: no cluster is better with it. `likely`: hardly any is. `possible`: it may be meant.
+- What could not be read makes no finding. The report names the rules that did not look, and why: a missing right, a
+  broker that does not answer. A read of a part's members that fails is named also.
+- `--skip NAME` leaves a rule out. The text lists ten findings of a rule, `--all` and `--rule` every one, JSON and JUnit
+  always every one. In JUnit a rule is a test case, a finding a failure, a rule that could not look is skipped.
+
+## Accepting a finding
+
+A finding that is meant is accepted with a reason: in the [context](connect.md), or in [wanted files](files.md), where
+it counts with `-f`. `subject` is a glob of the entity as lint prints it.
+
+```toml
+[[contexts.prod.lint]]
+rule = "single-replica"
+subject = "topic scratch-*"
+reason = "rebuilt every night"
+```
+
+```yaml
+lint:
+  - rule: single-replica
+    subject: topic scratch-*
+    reason: rebuilt every night
+```
+
+An accepted finding stays in the report with its reason, and does not count for `--exit-code`. An acceptance that fits
+nothing any more is named, so that it can go.
+
+## Wanted files
+
+With `-f` lint looks at the cluster as it will be after the files, and reports what is found on the entities that they
+list, with file and line, and what would not be there without them. Where a controller will put the replicas of a new
+topic is not known: they are taken to be spread over the brokers and racks.
+"""
+
+
+def page() -> str:
+    """Return the page as Markdown."""
+    return _HEAD + "".join(f"\n## {subject}\n\n" + "\n".join(_table(rules)) + "\n" for subject, rules in SUBJECTS)
+
+
+def _table(rules: tuple[Rule, ...]) -> Iterator[str]:
+    yield "| rule | finds | why it matters | |"
+    yield "|---|---|---|---|"
+    for rule in rules:
+        since = f", since {rule.since}" if rule.since else ""
+        how = f"{rule.severity.value}, {rule.certainty.value}{since}; {_source(rule.source)}"
+        yield f"| `{rule.name}` | {_cell(rule.title)} | {_cell(rule.why)} | {how} |"
+
+
+def _source(text: str) -> str:
+    """Return where Kafka says so: a link to its documentation, a KIP, or a class as code."""
+    if re.fullmatch(r"KIP-\d+", text):
+        return text
+    if text[0].isupper():
+        return f"`{text}`"
+    return f"[Kafka]({_DOCS}{text})"
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"([|<*])", r"\\\1", text)
