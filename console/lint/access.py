@@ -15,7 +15,7 @@ from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import host_ranges
 from console.model.token_ends import ends_soon, is_replaced, period_ms
-from console.model.tokens import TokenTarget
+from console.model.tokens import DelegationToken, TokenTarget
 from console.plan.amounts import measured_time, utc_time
 from console.plan.edits import BROKERS_OWN, RemoveAcl, Renew
 from console.plan.kinds.acls import ANYBODY, matching_nothing
@@ -49,8 +49,7 @@ def _anybody(seen: Seen) -> Iterator[Found]:
         every = acl.pattern_type == LITERAL and acl.resource_name in (_ANY, CLUSTER_NAME)
         what = acl.operation.name
         if what in _CHANGES or (every and what in _WRITES):
-            of = "every " if acl.resource_name == _ANY else ""
-            text = f"it lets everybody who can connect do {what} on {of}{acl.resource_type.name.lower()}s"
+            text = f"it lets everybody who can connect do {what} there"
             # Taking it away may lock out clients that have no ACL of their own: that is for an operator to see first.
             yield Found(acl, text, advice="allow those who need it by name, and remove it then")
 
@@ -90,8 +89,11 @@ def _few_iterations(seen: Seen) -> Iterator[Found]:
 
 def _ending_tokens(seen: Seen) -> Iterator[Found]:
     now, period = round(seen.at.timestamp() * 1000), period_ms(seen.snapshot)
+    by_owner: dict[str, list[DelegationToken]] = {}
     for token in seen.snapshot.tokens.values():
-        if not ends_soon(token, now, period) or is_replaced(token, seen.snapshot.tokens.values()):
+        by_owner.setdefault(token.owner, []).append(token)
+    for token in seen.snapshot.tokens.values():
+        if not ends_soon(token, now, period) or is_replaced(token, by_owner[token.owner]):
             continue
         left = measured_time((token.expires - now) / 1000)
         what = f"it ends in {left}, at {utc_time(token.expires)}, and is not renewed"
@@ -131,7 +133,7 @@ RULES = (
     Rule(
         name="acl-matches-nothing",
         severity=Severity.WARNING,
-        certainty=Certainty.CERTAIN,
+        certainty=Certainty.LIKELY,
         title="an ACL with a * that is no wildcard, or with a host that no client has",
         why="Who wrote it believes in a right, or a denial, that does not exist",
         find=_nothing,

@@ -92,7 +92,7 @@ def _short_lag_time(seen: Seen) -> Iterator[Found]:
 def _in_tmp(seen: Seen) -> Iterator[Found]:
     for broker, configs in sorted(seen.of_brokers.items()):
         key = next((each for each in ("log.dirs", "log.dir") if _text(configs, each)), "")
-        wrong = [each for each in _text(configs, key).split(",") if each.strip().startswith(("/tmp/", "/var/tmp/"))]  # noqa: S108 a path of brokers
+        wrong = [each for each in _text(configs, key).split(",") if each.strip().startswith("/tmp/")]  # noqa: S108 a path of brokers
         if wrong:
             what = f"{key} is under {wrong[0].strip()}, which hosts empty when they start, and cleaners do in between"
             yield Found(broker_resource(broker), what, key, advice=f"move {key} to a disk of its own in its file")

@@ -230,12 +230,14 @@ def _text(configs: ConfigSet, key: str) -> str:
 
 
 def _owned_wrongly(seen: Seen) -> Iterator[Found]:
+    # Any topic may be called GROUP-changelog: it counts if that group is one of Streams.
+    applications = {name for name, group in seen.snapshot.groups.items() if group.type.lower() == "streams"}
     for configs, topics in seen.sets:
         policy, limit = _policy(configs), topic_risks.kept(configs)
         if not policy:
             continue
         for topic in topics:
-            owner = system_topic(topic.name, len(topic.partitions), ",".join(sorted(policy)), seen.snapshot.groups)
+            owner = system_topic(topic.name, len(topic.partitions), ",".join(sorted(policy)), applications)
             if owner is not None:
                 yield from _of_owner(topic, owner, policy, limits=(limit.ms, limit.size))
 
@@ -245,12 +247,13 @@ def _of_owner(topic: Topic, owner: SystemTopic, policy: frozenset[str], *, limit
     # Changelogs of windowed stores delete what is older than their windows, by Streams' own choice.
     may_delete = may_be_of_application(topic.name)
     if owner.policy == COMPACT and (COMPACT not in policy if may_delete else policy != {COMPACT}):
-        what = f"{topic_risks.POLICY} is {','.join(sorted(policy))}, and {owner.owner} needs {COMPACT}: {owner.lost}"
+        now = ",".join(sorted(policy))
+        what = f"{topic_risks.POLICY} is {now}, and it belongs to {owner.owner}, which needs {COMPACT}: {owner.lost}"
         yield Found(resource, what, topic_risks.POLICY, (SetConfig(resource, topic_risks.POLICY, COMPACT),))
     elif owner.keeps and "delete" in policy:
         for key, limit in zip((topic_risks.BY_TIME, topic_risks.BY_SIZE), limits, strict=True):
             if limit <= LONG_MAX:
-                what = f"{key} is {limit}, and {owner.owner} needs all that it keeps there: {owner.lost}"
+                what = f"{key} is {limit}, and it belongs to {owner.owner}: what is older goes, and {owner.lost}"
                 yield Found(resource, what, key, (SetConfig(resource, key, "-1"),))
 
 

@@ -49,7 +49,7 @@ def test_an_exit_code_for_what_is_found(kac: worlds.Kac) -> None:
     assert "there is no rule singel-replica; did you mean single-replica?" in ran.complaints
 
 
-# -- JUnit: what its common schemas have --------------------------------------------------------------------------------
+# -- JUnit: what its common schemas have -------------------------------------------------------------------------------
 
 _ATTRIBUTES = {
     "testsuites": set[str](),
