@@ -24,7 +24,7 @@ from console.plan.kinds.scram import MIN_ITERATIONS
 _ALLOW = Permission.parse("ALLOW")
 _ANY = "*"
 _CHANGES = frozenset({"ALL", "ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "DELETE", "CREATE_TOKENS"})
-"""Operations that nobody needs who is not named."""
+"""Operations that only named principals need."""
 _WRITES = frozenset({"WRITE", "CREATE"})
 
 
@@ -115,7 +115,7 @@ def _ending_certificates(seen: Seen) -> Iterator[Found]:
 
 
 def _same_subjects(seen: Seen) -> Iterator[Found]:
-    """Yield principals that differ only in case: a right of one is none of the other."""
+    """Yield an ACL of each principal that differs from another one only in case."""
     found: dict[str, set[str]] = {}
     for acl in seen.snapshot.acls:
         found.setdefault(acl.principal.casefold(), set()).add(acl.principal)
@@ -135,7 +135,7 @@ RULES = (
         severity=Severity.WARNING,
         certainty=Certainty.LIKELY,
         title="an ACL with a * that is no wildcard, or with a host that no client has",
-        why="Who wrote it believes in a right, or a denial, that does not exist",
+        why="Its author expects a right, or a denial, that does not exist",
         find=_nothing,
         reads=(Part.ACLS, Part.VERSIONS),
         source="security_authz",
@@ -185,7 +185,7 @@ RULES = (
         severity=Severity.WARNING,
         certainty=Certainty.CERTAIN,
         title="a SCRAM user with fewer iterations than Kafka accepts today",
-        why="Whoever gets the stored key finds the password sooner",
+        why="An attacker who has the stored key finds the password sooner",
         find=_few_iterations,
         reads=(Part.SCRAM,),
         source="security_sasl_scram_security",

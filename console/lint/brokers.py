@@ -61,7 +61,7 @@ def _own(seen: Seen, broker: int, key: str) -> bool:
 
 
 def _auto_create(seen: Seen) -> Iterator[Found]:
-    what = "a client with a typing error makes a topic, and none is told"
+    what = "a typing error in a client makes a topic, without an error"
     yield from _set_to(seen, AUTO_CREATE, "true", what, "false")
 
 
@@ -291,7 +291,7 @@ RULES = (
         severity=Severity.WARNING,
         certainty=Certainty.POSSIBLE,
         title="a listener for everybody in plain text, next to one with logins",
-        why="Whoever reaches its port needs no login, and can read what goes over the wire",
+        why="A client that reaches its port needs no login, and the records are not encrypted on their way",
         find=_plain_next_to_login,
         reads=_CONFIGS,
         configs_of=(BROKER,),
@@ -302,7 +302,7 @@ RULES = (
         severity=Severity.WARNING,
         certainty=Certainty.LIKELY,
         title="brokers with logins and without an authorizer",
-        why="A login keeps nobody from anything: each user may delete each topic",
+        why="A login limits no client: each user may delete each topic",
         find=_login_without_rights,
         reads=_CONFIGS,
         configs_of=(BROKER,),

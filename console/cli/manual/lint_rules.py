@@ -17,7 +17,7 @@ _HEAD = """\
 kac lint -b …                            # every rule over the whole cluster
 kac lint -b … --rule single-replica      # one rule, and all that it finds
 kac lint -b … -f wanted.yaml             # what files will bring, before they are applied
-kac lint -b … --exit-code --output junit # for continuous integration: 3 if something is found that nobody accepts
+kac lint -b … --exit-code --output junit # for continuous integration: 3 if a finding is not accepted
 ```
 
 [Triage](triage.md) names what goes wrong now; lint names what will once a broker restarts, a disk fills or a client
