@@ -14,8 +14,7 @@ from console.model.numbers import first_few
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import host_ranges
-from console.model.token_ends import ends_soon, is_replaced, period_ms
-from console.model.tokens import DelegationToken, TokenTarget
+from console.model.tokens import DelegationToken, TokenTarget, ends_soon, is_replaced, period_ms
 from console.plan.amounts import measured_time, utc_time
 from console.plan.edits import BROKERS_OWN, RemoveAcl, Renew
 from console.plan.kinds.acls import ANYBODY, matching_nothing
@@ -88,7 +87,7 @@ def _few_iterations(seen: Seen) -> Iterator[Found]:
 
 
 def _ending_tokens(seen: Seen) -> Iterator[Found]:
-    now, period = round(seen.at.timestamp() * 1000), period_ms(seen.snapshot)
+    now, period = round(seen.at.timestamp() * 1000), period_ms(seen.brokers, seen.snapshot.configs)
     by_owner: dict[str, list[DelegationToken]] = {}
     for token in seen.snapshot.tokens.values():
         by_owner.setdefault(token.owner, []).append(token)

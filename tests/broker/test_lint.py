@@ -10,7 +10,6 @@ import pytest
 
 from console.cli import main as cli
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.triage_watch import bootstrap
 
 BAD = {"retention.ms": "1000", "segment.bytes": "2097152", "retention.bytes": "1048576", "flush.messages": "1"}
 FOUND = {"retention-tiny", "retention-below-segment", "flush-each-batch"}
@@ -21,7 +20,7 @@ QUICK_START = {"auto-create", "log-dir-in-tmp"}
 async def kac(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str], command: str, *arguments: str) -> str:
     """What a command prints."""
     capsys.readouterr()
-    code = await asyncio.to_thread(cli.run, [command, "-b", bootstrap(kafka.addresses), *arguments])
+    code = await asyncio.to_thread(cli.run, [command, "-b", kafka.bootstrap, *arguments])
     out = capsys.readouterr().out
     assert code == 0, out
     return out
