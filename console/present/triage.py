@@ -127,11 +127,10 @@ def alarms(verdict: Verdict, muted: Mapping[str, datetime]) -> int:
 def subject_text(subject: Subject) -> str:
     """Return the subject of a cause in a few words; ``""`` for the whole cluster."""
     if subject.group is not None:
-        where = f" {partition(subject.topic, subject.partition or 0)}" if subject.topic is not None else ""
+        where = f" {_topic_text(subject)}" if subject.topic is not None else ""
         return f"group {clean(subject.group)}{where}"
     if subject.topic is not None:
-        topic = clean(subject.topic)
-        return f"topic {topic}" if subject.partition is None else partition(topic, subject.partition)
+        return _topic_text(subject)
     if subject.rack is not None:
         return f"rack {clean(subject.rack)}"
     if subject.listener is not None:
@@ -139,6 +138,11 @@ def subject_text(subject: Subject) -> str:
     if subject.broker is not None:
         return f"broker {subject.broker}" + (f" {clean(subject.dir)}" if subject.dir is not None else "")
     return ""
+
+
+def _topic_text(subject: Subject) -> str:
+    topic = clean(subject.topic or "")
+    return f"topic {topic}" if subject.partition is None else partition(topic, subject.partition)
 
 
 def since_text(claim: Claim) -> str:

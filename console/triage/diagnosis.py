@@ -24,9 +24,11 @@ from console.triage.causes import (
     coordinators,
     groups,
     load,
+    members,
     partitions,
     records,
     settings,
+    silent,
     storage,
     throttled,
     tokens,
@@ -48,8 +50,10 @@ RULES: tuple[CauseRule, ...] = (
     *throttled.CAUSES,
     *coordinators.CAUSES,
     *settings.QUOTAS,
+    *members.CAUSES,
     *groups.CAUSES,
     *load.CAUSES,
+    *silent.CAUSES,
     *settings.CAUSES,
     *access.CAUSES,
     *tokens.CAUSES,
@@ -148,7 +152,12 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Ve
     remaining = {n for n, each in enumerate(symptoms) if n not in excused and (n in claimed or each.name not in WORK)}
     # Claims with `beside` do not compete: a change right before a fault would displace the fault itself.
     aside = [place for place, claim in enumerate(claims) if claim.beside and explained[place]]
-    covering = [[] if claim.beside else mine for claim, mine in zip(claims, explained, strict=True)]
+    # A guess is not named if a change that is the likely cause explains all of it.
+    sure = {n for place in aside if claims[place].certainty is not Certainty.POSSIBLE for n in explained[place]}
+    covering = [
+        [] if claim.beside or (claim.certainty is Certainty.POSSIBLE and sure.issuperset(mine)) else mine
+        for claim, mine in zip(claims, explained, strict=True)
+    ]
     chosen, open_ = _cover(covering, set(remaining))
     chosen += aside
     open_.difference_update(n for place in aside for n in explained[place])

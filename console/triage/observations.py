@@ -76,6 +76,16 @@ class Observations(Struct, frozen=True):
         last = max((each for each in ended if each is not None), default=None)
         return last if last is not None and last > self.last.at - lately else None
 
+    def absences(self) -> Iterator[tuple[int, Interval]]:
+        """Yield the brokers that were away, or silent, with the interval, the latest first."""
+        found = [
+            (subject.broker, interval)
+            for (name, subject), mine in self.intervals.items()
+            if name in _ABSENCES and subject.broker is not None
+            for interval in mine
+        ]
+        yield from sorted(found, key=lambda each: each[1].began, reverse=True)
+
     def of(self, name: str) -> Sequence[symptoms.Symptom]:
         """Return the symptoms of the last poll with this name."""
         return _by_name(self.seen).get(name, ())

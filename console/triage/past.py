@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from console.model.acl import LITERAL, PREFIXED, Acl, acl_differences
 from console.model.authorizer import WILDCARD, Pattern, pattern_of, patterns_on, within_whole
@@ -24,6 +24,7 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot, host_ranges
 from console.triage.config_changes import HIDDEN, config_differences
 from console.triage.judged_changes import JudgedChange, changes_after
+from console.triage.static_members import Instance, Joined, joined_after
 from console.triage.symptoms import Poll, gone
 
 KEPT = timedelta(minutes=30)
@@ -120,6 +121,7 @@ class Past(Struct, frozen=True):
     losses: tuple[Loss, ...] = ()
     cuts: tuple[Cut, ...] = ()
     judged: tuple[JudgedChange, ...] = ()
+    joined: Mapping[Instance, tuple[Joined, ...]] = field(default_factory=dict)
 
 
 NOTHING = Past()
@@ -145,6 +147,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         losses=tuple(losses[-MOST:]),
         cuts=tuple(cuts[-MOST:]),
         judged=changes_after(past.judged, before, now),
+        joined=joined_after(past.joined, before.snapshot, now.snapshot, now.at),
     )
 
 

@@ -85,8 +85,8 @@ def test_a_type_is_named_in_few_modules() -> None:
 
 
 MOST_FILES = 23
-"""That may name delegation tokens, a noun with a part, edits, a verb, a pane, a cause and a rule of lint: its files, its
-rows in tables, and the texts that name its commands. The embedded cluster is apart."""
+"""That may name delegation tokens, a noun with a part, edits, a verb, a pane, a cause and a rule of lint: its files,
+its rows in tables, and the texts that name its commands. The embedded cluster is apart."""
 OTHER_SENSES = {
     "console/contexts/java_client.py": "a login with a token",
     "console/language/lexer.py": "the tokens of Pygments",

@@ -154,7 +154,7 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
         predicted=tuple(each for symptom in hit for each in cause.predict(symptom.name, subject=symptom.subject)),
         next=(
             cause.Next(
-                "take it back",
+                "take the change of the ACL back",
                 edits=tuple(RemoveAcl(each.acl) if each.added else AddAcl(each.acl) for each in change.parts),
             ),
         ),
