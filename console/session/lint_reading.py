@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _BY_THEMSELVES = frozenset({Part.CLUSTER, Part.CONFIGS, Part.LAGS, Part.CERTIFICATES})
 """Parts that are read before, or after, all others."""
+_LARGE = frozenset({Part.QUOTAS, Part.ACLS, Part.LOG_DIRS})
 
 
 async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule]) -> Seen:
@@ -46,7 +47,10 @@ async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule]) -> Seen:
             failed = [("", error.failure)]
             reader.learn(lambda known, _at: refresh.with_failures(known, part, failed))
 
-    await asyncio.gather(*map(read, sorted(needed - _BY_THEMSELVES - reader.snapshot.read_at.keys())))
+    parts = needed - _BY_THEMSELVES - reader.snapshot.read_at.keys()
+    # Large answers come last, and would let the others wait until they are given up.
+    for some in (parts - _LARGE, parts & _LARGE):
+        await asyncio.gather(*map(read, sorted(some)))
     resources = [*_resources(reader.snapshot, types)]
     if GROUP in types:
         resources += await reader.list_resources((GROUP,))

@@ -198,3 +198,31 @@ def test_an_acceptance_without_a_reason_makes_a_context_unusable(
     (broken,) = load({"KAC_CONFIG": str(tmp_path / "config.toml")}, tmp_path).broken
     assert isinstance(broken, BrokenContext)
     assert "[[contexts.here.lint]] has rule, subject, reason" in broken.problem
+
+
+# -- other clusters ----------------------------------------------------------------------------------------------------
+
+empty = worlds.cluster(ClusterSpec(brokers=3, racks=RACKS))
+on_empty = worlds.commands("empty")
+closed = worlds.cluster(ClusterSpec(brokers=1, super_users=frozenset()), worlds.topic("orders", 2, 1, [1]))
+on_closed = worlds.commands("closed")
+
+
+def test_files_for_a_cluster_without_topics_are_judged_by_what_its_brokers_say(
+    on_empty: worlds.Kac, wanted: Path
+) -> None:
+    found = json.loads(on_empty("lint", "-f", str(wanted), "--output", "json").out)
+    named = {(each["rule"], each["subject"]) for each in found["findings"]}
+    assert ("retention-tiny", "topic pay") in named
+    assert ("single-replica", "topic pay") in named
+
+
+def test_without_rights_a_report_says_which_rules_did_not_look(on_closed: worlds.Kac) -> None:
+    ran = on_closed("lint", "--output", "json", "--exit-code")
+    found = json.loads(ran.out)
+    why = {rule: each["why"] for each in found["did_not_look"] for rule in each["rules"]}
+    assert "AUTHORIZATION_FAILED" in why["acl-for-everybody"]
+    assert "AUTHORIZATION_FAILED" in why["auto-create"]
+    assert "single-replica" in why
+    # Nothing is concluded of what was not read.
+    assert (ran.code, found["findings"]) == (0, [])
