@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from console.cli import main
 from console.contexts import load
 from console.contexts.context import BrokenContext
 from console.embedded.spec import RACKS, ClusterSpec
@@ -98,6 +99,8 @@ topics:
     configs:
       retention.ms: 1s
   orders:
+    partitions: 6
+    replication: 3
     configs:
       min.insync.replicas: 3
 lint:
@@ -125,10 +128,10 @@ def test_wanted_files_are_looked_at_before_they_are_applied(kac: worlds.Kac, wan
     assert [(e["rule"], e["subject"], e["place"], e["accepted"] is not None) for e in found["findings"]] == [
         ("single-replica", "topic pay", f"{wanted}:3", False),
         ("retention-tiny", "topic pay", f"{wanted}:7", True),
-        ("min-isr-equals-factor", "topic orders", f"{wanted}:10", False),
+        ("min-isr-equals-factor", "topic orders", f"{wanted}:12", False),
     ]
     assert found["accepted_in_vain"] == [
-        {"rule": "min-isr-one", "subject": "topic orders", "reason": "it was so once", "place": f"{wanted}:15"}
+        {"rule": "min-isr-one", "subject": "topic orders", "reason": "it was so once", "place": f"{wanted}:17"}
     ]
     assert f"topic pay ({wanted}:7)" in kac("lint", "-f", str(wanted)).out
 
@@ -153,6 +156,19 @@ def test_an_acceptance_in_a_file_has_a_rule_a_subject_and_a_reason(
     assert f"{file}:" in ran.complaints
 
 
+def test_files_are_judged_without_a_cluster(wanted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main.run(["lint", "--offline", "-f", str(wanted), "--output", "json", "--exit-code"])
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert code == 3
+    assert [(each["rule"], each["subject"], each["accepted"] is not None) for each in found] == [
+        ("single-replica", "topic pay", False),
+        ("retention-tiny", "topic pay", True),
+        ("min-isr-equals-factor", "topic orders", False),
+    ]
+    assert main.run(["lint", "--offline"]) == 2
+    assert main.run(["lint", "--offline", "-f", str(wanted), "-b", "127.0.0.1:1"]) == 2
+
+
 # -- contexts ----------------------------------------------------------------------------------------------------------
 
 Configured = Callable[[str], None]
@@ -171,8 +187,6 @@ def configured(cluster: worlds.ThreadedCluster, tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_context_accepts_findings_with_a_reason(configured: Configured, capsys: pytest.CaptureFixture[str]) -> None:
-    from console.cli import main
-
     reason = '[[contexts.here.lint]]\nrule = "single-replica"\nsubject = "topic lo*"\nreason = "rebuilt every night"\n'
     configured(reason)
     code = main.run(["lint", "-c", "here", "--rule", "single-replica", "--exit-code"])

@@ -17,6 +17,7 @@ _HEAD = """\
 kac lint -b …                            # every rule over the whole cluster
 kac lint -b … --rule single-replica      # one rule, and all that it finds
 kac lint -b … -f wanted.yaml             # what files will bring, before they are applied
+kac lint --offline -f wanted.yaml        # the same without a cluster, by Kafka's defaults
 kac lint -b … --exit-code --output junit # for continuous integration: 3 if a finding is not accepted
 ```
 
@@ -60,6 +61,9 @@ nothing any more is named, so that it can go.
 With `-f` lint looks at the cluster as it will be after the files, and reports what is found on the entities that they
 list, with file and line, and what would not be there without them. Where a controller will put the replicas of a new
 topic is not known: they are taken to be spread over the brokers and racks.
+
+`--offline` judges files without a cluster, by three brokers in three racks with Kafka's own defaults, and reports only
+what is found on the entities of the files.
 """
 
 
