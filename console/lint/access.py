@@ -8,7 +8,7 @@ from console.lint.rule import Found, Rule, Seen
 from console.model.acl import CLUSTER_NAME, LITERAL, Acl, has_type
 from console.model.authorizer import AclIndex
 from console.model.changes import ScramUser
-from console.model.codes import Permission
+from console.model.codes import BROKER, Permission
 from console.model.config import broker_resource
 from console.model.numbers import first_few
 from console.model.parts import Part
@@ -206,7 +206,8 @@ RULES = (
         title="a listener's certificate in its last 30 days, or in the last fifth of a shorter time",
         why="After its end no client and no broker connects to that listener",
         find=_ending_certificates,
-        reads=(Part.CLUSTER, Part.CERTIFICATES),
+        reads=(Part.CLUSTER, Part.CONFIGS, Part.CERTIFICATES),
+        configs_of=(BROKER,),
         source="security_ssl",
     ),
 )

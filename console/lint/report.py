@@ -11,6 +11,7 @@ from console.lint.rules import BY_NAME, RULES
 from console.model.changes import Target
 from console.model.codes import TOPIC
 from console.model.config import broker_resource, topic_resource
+from console.model.numbers import plural
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 
@@ -130,6 +131,9 @@ def _was_read(seen: Seen, part: Part) -> bool:
 
 def partly(seen: Seen) -> Iterable[str]:
     """Yield a line for each reason for which members of a part that was read are missing from what rules saw."""
+    failed = {each.entity for each in seen.snapshot.failures if each.part == Part.CONFIGS}
+    if not failed and (lacking := sum(topic_resource(name) not in seen.snapshot.configs for name in seen.topics)):
+        yield f"configs of {plural(lacking, 'topic')} were not read"
     counts: dict[tuple[str, str], list[str]] = {}
     for each in seen.snapshot.failures:
         if each.entity not in ("", each.part) or each.part not in _PARTS:

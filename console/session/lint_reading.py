@@ -14,6 +14,7 @@ from console.model import snapshot as refresh
 from console.model.certificates import Certificate
 from console.model.codes import BROKER, GROUP, TOPIC, ResourceType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.failure import Failure
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.session.slow_polls import tls_listeners
@@ -60,16 +61,23 @@ async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule]) -> Seen:
         await reader.poll_groups([*reader.snapshot.groups])
     certificates = None
     if Part.CERTIFICATES in needed:
-        certificates = await _certificates(reader.client, reader.snapshot, reader.context)
+        certificates, silent = await _certificates(reader.client, reader.snapshot, reader.context)
+        reader.learn(lambda known, _at: refresh.with_failures(known, Part.CERTIFICATES, silent))
     context = reader.context
     return Seen(reader.snapshot, reader.clock.now(), certificates, context.throttles, context.lint)
 
 
-async def _certificates(client: Client, snapshot: Snapshot, context: Context) -> tuple[Certificate, ...]:
+async def _certificates(
+    client: Client, snapshot: Snapshot, context: Context
+) -> tuple[tuple[Certificate, ...], list[tuple[str, Failure]]]:
+    """Return the certificates of the listeners with TLS, and the failure of each listener that shows none."""
     from console.admin.certificates import shown_certificates
 
     listeners = tls_listeners(snapshot, context)
-    return await client.run(shown_certificates, listeners) if listeners else ()
+    found = await client.run(shown_certificates, listeners) if listeners else ()
+    shown = {each.listener for each in found}
+    failure = Failure("NO_CERTIFICATE", "it shows no certificate", "Look at its address, and at the log of its broker.")
+    return found, [(each.address, failure) for each in listeners if each not in shown]
 
 
 def _resources(snapshot: Snapshot, types: Collection[ResourceType]) -> Iterable[ConfigResource]:

@@ -240,3 +240,17 @@ def test_without_rights_a_report_says_which_rules_did_not_look(on_closed: worlds
     assert "single-replica" in why
     # Nothing is concluded of what was not read.
     assert (ran.code, found["findings"]) == (0, [])
+
+
+tls = worlds.cluster(
+    ClusterSpec(
+        brokers=1,
+        static_configs={"advertised.listeners": "SSL://127.0.0.1:1", "listener.security.protocol.map": "SSL:SSL"},
+    )
+)
+on_tls = worlds.commands("tls")
+
+
+def test_a_listener_that_shows_no_certificate_is_named(on_tls: worlds.Kac) -> None:
+    (line,) = json.loads(on_tls("lint", "--rule", "certificate-ends", "--output", "json").out)["not_read"]
+    assert line.startswith("certificates of 127.0.0.1:1 could not be read: NO_CERTIFICATE")
