@@ -26,18 +26,18 @@ errs. It only reads.
 
 - A finding names the entity to mend. A value that topics inherit is one finding, on the broker or the default that
   sets it, with the number of topics that inherit it.
-- What mends it is a statement for `kac run -e` or the command bar, if an edit does; else an advice. Nothing is applied:
-  the statement is staged like any other, with its [warnings](trust.md).
-- `certain`: no cluster is better with it. `likely`: hardly any is. `possible`: it may be meant.
-- What could not be read makes no finding. The report names the rules that did not look, and why: a missing right, a
-  broker that does not answer. A read of a part's members that fails is named also.
-- `--skip NAME` leaves a rule out. The text lists ten findings of a rule, `--all` and `--rule` every one, JSON and JUnit
-  always every one. In JUnit a rule is a test case, a finding a failure, a rule that could not look is skipped.
+- Its remedy is a statement for `kac run -e` or the command bar, if an edit mends it, else an advice. kac applies nothing:
+  you stage the statement like any other, with its [warnings](trust.md).
+- `certain`: no cluster is better with it. `likely`: hardly any cluster is. `possible`: an operator may mean it.
+- A part that kac could not read makes no finding. The report names the rules that did not look, and the reason: a
+  missing right, a broker that does not answer. It also names topics, brokers and groups that it could not read.
+- `--skip NAME` leaves a rule out. The text lists ten findings of a rule; `--all` and `--rule` list all of them, as JSON
+  and JUnit do. JUnit has a test case for each rule and a failure for each finding; it skips a rule that did not look.
 
 ## Accepting a finding
 
-A finding that is meant is accepted with a reason: in the [context](connect.md), or in [wanted files](files.md), where
-it counts with `-f`. `subject` is a glob of the entity as lint prints it.
+You accept a finding that you mean, with a reason: in the [context](connect.md), or in [wanted files](files.md), which
+count with `-f`. `subject` is a glob of the entity as lint prints it.
 
 ```toml
 [[contexts.prod.lint]]
@@ -53,17 +53,17 @@ lint:
     reason: rebuilt every night
 ```
 
-An accepted finding stays in the report with its reason, and does not count for `--exit-code`. An acceptance that fits
-nothing any more is named, so that it can go.
+An accepted finding stays in the report with its reason, and does not count for `--exit-code`. The report also names an
+acceptance that no finding needs any more.
 
 ## Wanted files
 
-With `-f` lint looks at the cluster as it will be after the files, and reports what is found on the entities that they
-list, with file and line, and what would not be there without them. Where a controller will put the replicas of a new
-topic is not known: they are taken to be spread over the brokers and racks.
+With `-f` lint looks at the cluster as it will be after the files. It reports the findings on the entities that the
+files list, with file and line, and findings that the files bring on others. A controller will choose the brokers of a
+new topic: lint assumes that it spreads the replicas over brokers and racks.
 
-`--offline` judges files without a cluster, by three brokers in three racks with Kafka's own defaults, and reports only
-what is found on the entities of the files.
+`--offline` judges files without a cluster, by three brokers in three racks with Kafka's own defaults. It reports only
+findings on the entities of the files.
 """
 
 
