@@ -26,8 +26,8 @@ errs. It only reads.
 
 - A finding names the entity to mend. A value that topics inherit is one finding, on the broker or the default that
   sets it, with the number of topics that inherit it.
-- Its remedy is a statement for `kac run -e` or the command bar, if an edit mends it, else an advice. kac applies nothing:
-  you stage the statement like any other, with its [warnings](trust.md).
+- Its remedy is a statement for `kac run -e` or the command bar, if an edit mends it, else an advice. kac applies
+  nothing: you stage the statement like any other, with its [warnings](trust.md).
 - `certain`: no cluster is better with it. `likely`: hardly any cluster is. `possible`: an operator may mean it.
 - A part that kac could not read makes no finding. The report names the rules that did not look, and the reason: a
   missing right, a broker that does not answer. It also names topics, brokers and groups that it could not read.
@@ -59,8 +59,8 @@ acceptance that no finding needs any more.
 ## Wanted files
 
 With `-f` lint looks at the cluster as it will be after the files. It reports the findings on the entities that the
-files list, with file and line, and findings that the files bring on others. A controller will choose the brokers of a
-new topic: lint assumes that it spreads the replicas over brokers and racks.
+files list, with file and line, and findings that the files bring on others: you write the remedy into the file. A
+controller will choose the brokers of a new topic: lint assumes that it spreads the replicas over brokers and racks.
 
 `--offline` judges files without a cluster, by three brokers in three racks with Kafka's own defaults. It reports only
 findings on the entities of the files.
