@@ -67,7 +67,8 @@ def test_a_group_that_did_not_commit_the_marker_before_it_waits_as_well() -> Non
     def before_the_marker(snapshot: Snapshot, tick: int) -> Snapshot:
         return triage.moved(snapshot, {0: (99, 110 + 50 * tick), 1: (5 + 10 * tick, 5 + 10 * tick)})
 
-    (only,) = diagnose(triage.watched(before_the_marker, TICKS, facts=held)).causes
+    before = before_the_marker(triage.healthy(), 0)
+    (only,) = diagnose(triage.watched(before_the_marker, TICKS, before=before, facts=held)).causes
     assert (only.claim.cause, only.claim.severity) == ("transaction-open", Severity.WARNING)
     assert any("groups that stand at it: billing" in each.fact for each in only.claim.evidence)
 
