@@ -303,7 +303,7 @@ class RequestPipeline:
             case embedded_faults.Meanwhile(change):
                 change(cluster.state)
             case embedded_faults.MoveController(to):
-                alive = cluster.state.alive()
+                alive = cluster.state.running()
                 following = [broker for broker in alive if broker > cluster.state.controller_id] or list(alive)
                 cluster.state.move_controller(to if to is not None else following[0])
             case embedded_faults.BrokerDown(broker, seconds):
@@ -311,7 +311,7 @@ class RequestPipeline:
                 if gone == context.broker_id:
                     cluster.down_for(gone, seconds)
                     raise CloseConnection(_BY_A_FAULT)
-                await cluster.broker_down(gone)
+                await cluster.broker_killed(gone)
                 cluster.down_for(gone, seconds)
 
     def _damaged(self, data: bytes, context: RequestContext, effects: tuple[embedded_faults.Effect, ...]) -> bytes:

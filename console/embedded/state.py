@@ -126,9 +126,9 @@ class ClusterState:
     groups, logs, transactions: state of single brokers, not replicated; their handlers maintain it. tokens: by id, not
     in state files. replica_dirs: replicas that moved to another directory. dir_copies: replicas that are being copied
     -> target directory, start in Unix time, duration in seconds. controllers: controllers that are not brokers, by id;
-    empty if the brokers are also the controllers. no_voters: nodes that could vote, but do not. stopped_at: node that
-    is down -> when it stopped, Unix time. last_controller: id of the last active controller, also while no controller
-    is active.
+    empty if the brokers are also the controllers. no_voters: nodes that could vote, but do not. stopped_at: node whose
+    process ended, or hangs -> when it stopped, Unix time; a broker may still be listed as alive then, until its session
+    ends. last_controller: id of the last active controller, also while no controller is active.
     """
 
     def __init__(self, cluster_id: str, release: Release, clock: Clock | None = None) -> None:
@@ -217,6 +217,10 @@ class ClusterState:
     def alive(self) -> tuple[int, ...]:
         """Return the ids of the live brokers, sorted."""
         return tuple(sorted(broker.id for broker in self.brokers.values() if broker.alive))
+
+    def running(self) -> tuple[int, ...]:
+        """Return the ids of the live brokers that answer, sorted: not those that stopped, and are not fenced yet."""
+        return tuple(broker for broker in self.alive() if broker not in self.stopped_at)
 
     # Changes.
 
@@ -386,7 +390,7 @@ class Propagation:
         return self._state.view_at(self.applied(broker_id))
 
     async def visible(self, offset: int, within: float | None) -> bool:
-        """Wait until every live broker has applied the log up to an offset.
+        """Wait until every broker that runs has applied the log up to an offset.
 
         Args:
             within: timeout, seconds; None to wait without a limit.
@@ -405,4 +409,4 @@ class Propagation:
         return enough
 
     def _behind(self, offset: int) -> list[int]:
-        return [broker for broker in self._state.alive() if self.applied(broker) < offset]
+        return [broker for broker in self._state.running() if self.applied(broker) < offset]

@@ -33,8 +33,9 @@ from console.triage.causes import (
 from console.triage.folding import folded, one_of
 from console.triage.observations import Observations, without_restarts
 from console.triage.remembered import RememberedEach, remembered
+from console.triage.restarts import undecided
 from console.triage.severity import Certainty, Severity
-from console.triage.symptoms import WORK, Key, Subject, Symptom
+from console.triage.symptoms import BROKER_SILENT, WORK, Key, Subject, Symptom
 from console.triage.unread import unread_parts, vital_parts
 
 RULES: tuple[CauseRule, ...] = (
@@ -135,7 +136,8 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Ve
     claims = [claim for rule in RULES for claim in rule.claims(observations)]
     index = _index(observations.seen)
     explained = [_explained(claim, index) for claim in claims]
-    excused: set[int] = set()
+    waiting = ((BROKER_SILENT, Subject(broker=broker)) for broker in undecided(observations))
+    excused = {index.by_key[key] for key in waiting if key in index.by_key}
     if announced:
         excused.update(*(mine for claim, mine in zip(claims, explained, strict=True) if claim.subject in announced))
         kept = [place for place, claim in enumerate(claims) if claim.subject not in announced]

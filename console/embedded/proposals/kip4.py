@@ -291,5 +291,5 @@ async def _applied_in_time(context: RequestContext, offset: int, within: float) 
     """Wait for an offset, and check again after the timeout, because the offset may be older than the request."""
     cluster = context.cluster
     return await cluster.visible(offset, within) or all(
-        cluster.propagation.applied(broker) >= offset for broker in cluster.state.alive()
+        cluster.propagation.applied(broker) >= offset for broker in cluster.state.running()
     )
