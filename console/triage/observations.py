@@ -287,13 +287,15 @@ def _handed_over(observations: Observations, poll: symptoms.Poll) -> Mapping[int
 
 
 def _failed(observations: Observations, broker: int, at: datetime) -> bool:
-    """Return whether a broker was silent before its leaders moved: for longer than a stop in order takes, or while the
-    cluster still counted on it.
+    """Return whether a broker was silent before its leaders moved: without refusing connections, for longer than a stop
+    in order takes, or while the cluster still counted on it.
     """
     silent = observations.seen.get((symptoms.BROKER_SILENT, symptoms.Subject(broker=broker)))
     if silent is None:
         return broker in symptoms.gone(observations.last.snapshot)
     since = observations.since(silent)
+    if broker not in observations.last.refusing | observations.last.closing:
+        return True
     described = observations.last.snapshot.read_at.get(Part.TOPICS)
     return since is None or at - since > QUICK or (described is not None and described >= since + PROVED)
 

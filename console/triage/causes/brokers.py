@@ -418,7 +418,8 @@ def _limit_raised(observations: Observations, broker: int, limits: list[str]) ->
 
 def _not_there(observations: Observations) -> frozenset[int]:
     """Return the brokers whose replicas can't be in sync: they are away, silent, or restart."""
-    return (_away(observations) | observations.last.silent).union(restarting(observations))
+    silent = observations.last.silent - undecided(observations)
+    return (_away(observations) | silent).union(restarting(observations))
 
 
 def _replication(observations: Observations) -> Iterator[cause.Claim]:
