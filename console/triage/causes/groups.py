@@ -270,7 +270,7 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
             continue
         intervals = observations.intervals[name, subject]
         how = "again and again" if intervals[1:] else "for long"
-        deployed = _may_be_deployed(intervals, observations.last.at)
+        deployed = certainty is Certainty.POSSIBLE and _is_young(intervals, observations.last.at)
         yield cause.Claim(
             cause="group-rebalancing",
             subject=subject,
@@ -294,18 +294,14 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
         )
 
 
-def _may_be_deployed(intervals: Sequence[Interval], now: datetime) -> bool:
-    """Return whether rebalances may be those of members that are replaced one after the other: several short ones, the
-    first of them not long ago.
-    """
+def _is_young(intervals: Sequence[Interval], now: datetime) -> bool:
+    """Return whether the first of rebalances that follow each other was not long ago."""
     first = intervals[-1]
     for each in reversed(intervals):
-        if (each.ended or now) - each.began >= LONG:
-            return False
-        if first.began - (each.ended or now) > NEAR:
+        if each.ended is not None and first.began - each.ended > NEAR:
             break
         first = each
-    return len(intervals) > 1 and now - first.began <= DEPLOYS
+    return now - first.began <= DEPLOYS
 
 
 def _behind(group: Group) -> cause.Evidence | None:
