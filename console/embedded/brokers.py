@@ -20,13 +20,13 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 from uuid import uuid4
 
+from console.embedded import replicas
 from console.embedded.clock import Clock
 from console.embedded.config_alter import begin_configs
 from console.embedded.context import CloseConnection, Cluster, Session
 from console.embedded.faults import Fault, Faults
 from console.embedded.group_coordinator import drop_offsets_of_deleted_topics
 from console.embedded.replica_dirs import resume_copies
-from console.embedded.replicas import broker_back, broker_lost, hand_over, process_ended, process_resumed, resume_moves
 from console.embedded.request_pipeline import Counters, Dispatcher, RequestPipeline, advertised, of_controllers
 from console.embedded.sasl import ScramHash, credential_of
 from console.embedded.scenarios.seed import Scenario
@@ -334,7 +334,7 @@ class EmbeddedCluster(Cluster):
             raise
         # Not earlier: no listener is open while the state is filled, so there is none to stop for a removed broker.
         self.state.subscribe(self._changed)
-        resume_moves(self)
+        replicas.resume_moves(self)
         resume_copies(self)
         if self.spec.live and self._scenario is not None and self._scenario.live is not None:
             self.run(self._scenario.live(self))
@@ -399,9 +399,9 @@ class EmbeddedCluster(Cluster):
         nothing if it is down."""
         if not self._is_up(broker_id):
             return
-        hand_over(self.state, broker_id)
+        replicas.hand_over(self.state, broker_id)
         self._stopped(broker_id)
-        broker_lost(self.state, broker_id)
+        replicas.broker_lost(self.state, broker_id)
         await self._listeners[broker_id].stop()
 
     async def broker_killed(self, broker_id: int) -> None:
@@ -427,7 +427,7 @@ class EmbeddedCluster(Cluster):
 
     def _falls_silent(self, broker_id: int) -> None:
         """Record that a broker sends no heartbeats, and fence it once its session has ended."""
-        process_ended(self.state, broker_id)
+        replicas.process_ended(self.state, broker_id)
         self.run(self._session_ends(broker_id, self.state.stopped_at[broker_id]))
 
     async def _session_ends(self, broker_id: int, since: float) -> None:
@@ -443,7 +443,7 @@ class EmbeddedCluster(Cluster):
     def fence(self, broker_id: int) -> None:
         """End the session of a broker that is not fenced: other replicas become leaders."""
         if (broker := self.state.brokers.get(broker_id)) is not None and broker.alive:
-            broker_lost(self.state, broker_id)
+            replicas.broker_lost(self.state, broker_id)
 
     async def broker_up(self, broker_id: int) -> None:
         """Restart a broker that is down, on its old port, or let a broker go on that hangs. Do nothing if it is up.
@@ -464,15 +464,15 @@ class EmbeddedCluster(Cluster):
         await listener.start()
         if broker_id not in self.state.brokers:
             self.state.put_broker(replace(_node(self.spec, broker_id, listener.port), alive=False))
-        broker_back(self.state, broker_id)
+        replicas.broker_back(self.state, broker_id)
         self.propagation.resumed(broker_id)
 
     def _goes_on(self, broker_id: int) -> None:
         """Record that a broker answers again that hung: if it was fenced, its next heartbeat ends that."""
         if self.state.brokers[broker_id].alive:
-            process_resumed(self.state, broker_id)
+            replicas.process_resumed(self.state, broker_id)
         else:
-            broker_back(self.state, broker_id)
+            replicas.broker_back(self.state, broker_id)
         self.propagation.resumed(broker_id)
         self._listeners[broker_id].awake.set()
 

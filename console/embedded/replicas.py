@@ -12,7 +12,7 @@ from console.embedded.config_rules import topic_config
 from console.embedded.context import Cluster
 from console.embedded.partitions import replica_bytes
 from console.embedded.refusals import DONE, Refusal
-from console.embedded.state import ClusterState
+from console.embedded.state import ClusterState, answering
 from console.embedded.tables import NO_LEADER, BrokerNode, Partition, Topic
 from console.model.config import broker_resource, topic_resource
 
@@ -159,7 +159,7 @@ def process_ended(state: ClusterState, broker_id: int) -> None:
                 _copy_ends(state, topic.name, index, broker_id)
     # Without separate controllers, brokers vote and lead: the lowest id stands for the result of the election.
     if state.controller_id == broker_id:
-        state.move_controller(min(state.running(), default=NO_LEADER))
+        state.move_controller(min(answering(state), default=NO_LEADER))
 
 
 def process_resumed(state: ClusterState, broker_id: int) -> None:

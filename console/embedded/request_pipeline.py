@@ -27,6 +27,7 @@ from console.embedded.controllers import (
 )
 from console.embedded.sasl import SaslFailure
 from console.embedded.spec import Profile, Range, Release
+from console.embedded.state import answering
 from console.embedded.throttling import Timed
 from console.wire import frames
 from console.wire.bounds_check import MalformedFrame
@@ -303,7 +304,7 @@ class RequestPipeline:
             case embedded_faults.Meanwhile(change):
                 change(cluster.state)
             case embedded_faults.MoveController(to):
-                alive = cluster.state.running()
+                alive = answering(cluster.state)
                 following = [broker for broker in alive if broker > cluster.state.controller_id] or list(alive)
                 cluster.state.move_controller(to if to is not None else following[0])
             case embedded_faults.BrokerDown(broker, seconds):

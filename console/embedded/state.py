@@ -218,10 +218,6 @@ class ClusterState:
         """Return the ids of the live brokers, sorted."""
         return tuple(sorted(broker.id for broker in self.brokers.values() if broker.alive))
 
-    def running(self) -> tuple[int, ...]:
-        """Return the ids of the live brokers that answer, sorted: not those that stopped, and are not fenced yet."""
-        return tuple(broker for broker in self.alive() if broker not in self.stopped_at)
-
     # Changes.
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
@@ -353,6 +349,11 @@ def _altered(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
     return result
 
 
+def answering(state: ClusterState) -> tuple[int, ...]:
+    """Return the ids of the live brokers that answer, sorted: not those that stopped, and are not fenced yet."""
+    return tuple(broker for broker in state.alive() if broker not in state.stopped_at)
+
+
 class Propagation:
     """The changes that each broker has applied. The controller has applied all; other brokers apply them after `delay`
     seconds; a broker that is down applies none."""
@@ -409,4 +410,4 @@ class Propagation:
         return enough
 
     def _behind(self, offset: int) -> list[int]:
-        return [broker for broker in self._state.running() if self.applied(broker) < offset]
+        return [broker for broker in answering(self._state) if self.applied(broker) < offset]

@@ -18,6 +18,7 @@ from console.embedded import faults as embedded_faults
 from console.embedded.answers import error_answer
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.request_pipeline import handled_apis
+from console.embedded.state import answering
 from console.model.config import topic_resource
 from console.wire.frames import decode_body, encode_body
 from console.wire.schemas import BY_VERSION, messages
@@ -144,7 +145,7 @@ async def test_a_broker_goes_down_and_comes_back() -> None:
         cluster.faults.add(embedded_faults.Fault(embedded_faults.BrokerDown(seconds=5.0), "api_versions", times=1))
         answer = await client.ask("metadata", 1, all_topics)
         assert [broker.node_id for broker in answer.brokers] == [1, 2, 3]
-        assert cluster.state.running() == (1, 3)
+        assert answering(cluster.state) == (1, 3)
         async with asyncio.timeout(PATIENCE):
             await clock.asleep()
             clock.advance(9.0)
@@ -160,7 +161,7 @@ async def test_a_broker_goes_down_and_comes_back() -> None:
         assert await client.rest() == b""
         async with asyncio.timeout(PATIENCE):
             await clock.asleep()
-        assert cluster.state.running() == (2, 3)
+        assert answering(cluster.state) == (2, 3)
 
 
 async def test_some_of_a_batch_fail_and_the_others_are_done(cluster: EmbeddedCluster) -> None:

@@ -10,6 +10,7 @@ from console.embedded import voters as embedded_voters
 from console.embedded.answers import elements
 from console.embedded.context import CONTROLLER_LISTENER, RequestContext
 from console.embedded.refusals import CLUSTER_REFUSED, DONE, Refusal
+from console.embedded.state import answering
 from console.embedded.tables import BrokerNode, ControllerNode
 from console.embedded.topics import METADATA_TOPIC
 
@@ -148,6 +149,6 @@ def _remove(request: Any, context: RequestContext) -> Refusal:
     if state.controllers:
         embedded_voters.elect(state)
     elif state.controller_id == node:
-        alive = [each for each in embedded_voters.voters(state) if each in state.running()]
+        alive = [each for each in embedded_voters.voters(state) if each in answering(state)]
         state.move_controller(alive[0] if alive else -1)
     return DONE
