@@ -10,7 +10,7 @@ from msgspec import Struct
 from benchmarks.faults.catalogue import FAULTS
 from benchmarks.faults.fault import Name
 from benchmarks.faults.trial import Told, Trial
-from console.triage.severity import Certainty, Severity
+from console.model.severity import Certainty, Severity
 
 _POSSIBLE, _INFO = Certainty.POSSIBLE.value, Severity.INFO.value
 

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from console.model.severity import Certainty
 from console.triage.diagnosis import Verdict
-from console.triage.severity import Certainty
 from console.triage.symptoms import Subject
 
 SPARE = "/spare/logs"

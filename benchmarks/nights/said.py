@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from console.admin.errors import AdminError
 from console.answers.triage import step_command
 from console.model.failure import sentences
+from console.model.severity import Certainty, Severity
 from console.present.triage import CauseRow, cause_rows, facts, part_names, subject_text
 from console.session.snapshot_reader import Refused
 from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict
-from console.triage.severity import Certainty, Severity
 
 INFO, POSSIBLE = Severity.INFO.value, Certainty.POSSIBLE.value
 NIGHT, TWIN = "night", "twin"

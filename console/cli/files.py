@@ -142,7 +142,7 @@ def written(path: Path, text: str, mode: int) -> bool:
     return True
 
 
-def _left_out(staging: Staging) -> int:
+def left_out(staging: Staging) -> int:
     """Print the parts of the files that can't be staged, and return the exit code so far."""
     for problem in (*staging.problems, *staging.secrets):
         complain(str(problem))
@@ -215,7 +215,7 @@ def tell_difference(
         known = await read_everything(session)
         owned = await read_owned(known, session.context, partial(read_operations, session))
         wanted = file_edits(found.wanted, known, prune, owned)
-        code = _left_out(staging_of(found, wanted, session.stage(wanted.edits), session.snapshot))
+        code = left_out(staging_of(found, wanted, session.stage(wanted.edits), session.snapshot))
         session.replan(marked(session.plan, wanted.pruned))
         if checks and session.plan and not session.context.read_only and not (await check_plan(session)).ok:
             code = code or FAILED
@@ -319,7 +319,7 @@ def run_apply(options: argparse.Namespace) -> int:
             wanted = file_edits(found.wanted, known, prune, owned)
             staging = staging_of(found, wanted, session.stage(wanted.edits), session.snapshot)
             session.replan(marked(session.plan, wanted.pruned))
-            code, blocked = _left_out(staging), staging.blocked
+            code, blocked = left_out(staging), staging.blocked
         elif kept is not None and _is_its_cluster(kept, known):
             edits = [each.edit for each in kept.staged]
             # Wanted states have no groups, records or moves, so read these again: unread values must not look changed.

@@ -96,10 +96,8 @@ def run_moves(options: argparse.Namespace) -> int:
     if wrong:
         complain(wrong)
         return USAGE
-    if options.cancel is not None or options.operation is not None:
+    if options.cancel is not None or options.operation is not None or options.go_on:
         return with_session(options, "moves", lambda session: _ask(session, options))
-    if options.go_on:
-        return with_session(options, "moves", _go_on)
     if not options.goal:
         found = with_session(options, "moves", _read_moves)
         return found if isinstance(found, int) else _show_moves(found, options.output)
@@ -286,26 +284,24 @@ def _left(operation: Operation) -> int:
     return WAITING
 
 
-async def _go_on(session: Session) -> int:
-    from console.session.operating import read_operations, work_on
-
-    known = await read_operations(session)
-    if not known.open:
-        return DONE
-    if known.holder is not None:
+def _to_go_on(known: Operations) -> int | None:
+    """Return the number of the open operation, None without one, or if another process works on it, which is said."""
+    if known.open and known.holder is not None:
         by = known.holder.by
         complain(f"process {by.pid} on {by.host} works on operation {known.open[0].number}: nothing to do here")
-        return DONE
-    return _left(await work_on(session, known.open[0].number, complain))
+    return known.open[0].number if known.open and known.holder is None else None
 
 
 async def _ask(session: Session, options: argparse.Namespace) -> int:
-    """Request a change of an operation, its end or its throttle, and return the exit code.
+    """Request a change of an operation, its end or its throttle, or go on with the open one; return the exit code.
 
     The process that works on the operation carries it out; without such a process, only an end is carried out here.
     """
     from console.session.operating import ask_of, read_operations, work_on
 
+    if options.go_on:
+        number = _to_go_on(await read_operations(session))
+        return DONE if number is None else _left(await work_on(session, number, complain))
     asked = f"Cancel operation {options.cancel}, on {session.context.name}?"
     if options.cancel is not None and (why := await _confirmed(session.context, asked, yes=True)):
         complain(f"nothing was sent: {why}")

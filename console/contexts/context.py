@@ -14,6 +14,7 @@ from console.model.config import ConfigPlace
 from widgets.cells import clean
 
 if TYPE_CHECKING:
+    from console.lint.acceptance import Acceptance
     from console.model.record_masks import MaskPath
 
 OWN = "kac"
@@ -91,6 +92,8 @@ class Context(Struct, frozen=True):
     throttles: frozenset[ConfigPlace] = frozenset()
     mask: tuple[MaskPath, ...] = ()
     schemas: RegistrySettings | None = None
+    lint: tuple[Acceptance, ...] = ()
+    """Findings of lint that stay, each with its reason."""
 
     @property
     def principal(self) -> str:

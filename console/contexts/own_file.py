@@ -20,6 +20,11 @@ throttles = ["broker <default> leader.replication.throttled.rate"]  # intended: 
 url = "https://registry:8081"
 username = "kac"
 password = "${env:REGISTRY_PASSWORD}"
+
+[[contexts.prod.lint]]                # a finding of lint that stays; the reason is required
+rule = "single-replica"
+subject = "topic scratch-*"           # a glob of what lint prints
+reason = "rebuilt every night"
 """
 
 from __future__ import annotations
@@ -41,6 +46,7 @@ from widgets.cells import clean
 
 if TYPE_CHECKING:
     from console.contexts.properties import Entry
+    from console.lint.acceptance import Acceptance
     from console.model.record_masks import MaskPath
 
 # Line numbers of keys, which tomllib does not provide.
@@ -117,7 +123,9 @@ _OWN_KEYS = (
     "schemas",
     "throttles",
     "via",
+    "lint",
 )
+_LINT_KEYS = ("rule", "subject", "reason")
 
 
 class OwnFile(Struct, frozen=True):
@@ -257,6 +265,7 @@ class _OwnFileReader:
             throttles=self._throttles(name, own),
             mask=self._mask(name, own),
             schemas=registry,
+            lint=self._lint(name, own),
         )
 
     def _lake(self, name: str, table: Mapping[str, Any]) -> str | None:
@@ -339,6 +348,23 @@ class _OwnFileReader:
                 f"{self._place('contexts', name, 'throttles')}: throttles is as {legal}, not {wrong!r}"
             )
         return frozenset(place for place in found if place is not None)
+
+    def _lint(self, name: str, table: Mapping[str, Any]) -> tuple[Acceptance, ...]:
+        """Return the findings of lint that a context accepts, each with its rule, its subjects and its reason."""
+        value = table.get("lint", [])
+        if value == []:
+            return ()
+        from console.lint.acceptance import Acceptance
+
+        place = self._place("contexts", name, "lint")
+        found = value if isinstance(value, list) else [value]
+        for each in found:
+            given = each if isinstance(each, dict) else {}
+            right = given.keys() == {*_LINT_KEYS} and all(isinstance(v, str) and v.strip() for v in given.values())
+            if not isinstance(value, list) or not right:
+                legal = f"[[contexts.{name}.lint]] has {', '.join(_LINT_KEYS)}, each a text that is not empty"
+                raise context.ContextError(f"{place}: {legal}, not {each!r}")
+        return tuple(Acceptance(**each, place=str(place)) for each in found)
 
     def _included(self, name: str, table: Mapping[str, Any]) -> tuple[Mapping[str, Entry], bool, tuple[str, ...]]:
         path = self._text(name, "properties", table)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from console.files.wanted import Value, Wanted, WantedTopic
+from console.lint.acceptance import Acceptance
 from console.model.acl import Acl
 from console.model.changes import Target
 from console.model.config import ConfigResource
@@ -40,6 +41,8 @@ class Read:
     refused: dict[str, FileProblem] = field(default_factory=dict)
     clusters: dict[str, Read] = field(default_factory=dict)
     cluster: str = ""
+    accepted: list[Acceptance] = field(default_factory=list)
+    """Findings of lint that stay."""
 
     @property
     def wanted(self) -> Wanted:
@@ -87,7 +90,7 @@ class Read:
     @property
     def is_taken(self) -> bool:
         """Whether a document was read. A document may name an entity without any state to compare."""
-        about = self.partial or self.alone or self.reassign
+        about = self.partial or self.alone or self.reassign or self.accepted
         return not self.is_empty or bool(about) or any(part.is_taken for part in self.clusters.values())
 
     def leave_out(self, note: FileProblem, kinds: Iterable[str]) -> None:
@@ -142,4 +145,5 @@ def for_cluster(read: Read, given: str | None) -> Read:
         [*read.notes, *part.notes, *others],
         {**part.refused, **read.refused},
         cluster=name,
+        accepted=[*read.accepted, *part.accepted],
     )

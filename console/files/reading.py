@@ -17,6 +17,7 @@ from console.files.foreign import DOCUMENT_FORMS, TEXT_FORMS
 from console.files.read import Read
 from console.files.wanted import HIDDEN, Value, WantedTopic
 from console.files.writing import DEFAULT
+from console.lint.acceptance import Acceptance
 from console.model import codes, yaml_places
 from console.model.acl import CLUSTER_NAME, Acl
 from console.model.changes import Target
@@ -178,6 +179,13 @@ def _entities(part: schema.FilePart, document: yaml_places.Document, read: Read)
         yield from _quota(quota, number, document, read)
     for number, acl in enumerate(part.acls):
         yield from _acls(acl, number, document, read)
+    for number, accepted in enumerate(part.lint):
+        line = document.line(("lint", number))
+        if not accepted.reason.strip():
+            what = f"{accepted.rule} on {accepted.subject} is accepted without a reason"
+            yield yaml_places.FileProblem(document.source, line, what, "write why it stays")
+        at = f"{document.source}:{line}"
+        read.accepted.append(Acceptance(accepted.rule, accepted.subject, accepted.reason, at))
 
 
 def _number(count: schema.Count | None) -> int | None:

@@ -116,6 +116,14 @@ class AclPart(_Part, frozen=True, kw_only=True):
     host: str = "*"
 
 
+class LintPart(_Part, frozen=True, kw_only=True):
+    """Findings of lint that stay: a rule, a glob of the subjects' texts, and the reason."""
+
+    rule: str
+    subject: str
+    reason: str
+
+
 class _Head(_Part, frozen=True):
     version: Literal["1"]
     topics: dict[str, TopicPart | None] = field(default_factory=dict)
@@ -141,6 +149,7 @@ class FilePart(_Sections, frozen=True):
 
     quotas: list[QuotaPart] = field(default_factory=list)
     acls: list[AclPart] = field(default_factory=list)
+    lint: list[LintPart] = field(default_factory=list)
 
     def section(self, type_: EntityType) -> Entities:
         """Return the contents of the section of a type."""

@@ -75,6 +75,19 @@ def speaks_tls(configs: ConfigSet, listener: str) -> bool:
     return _protocols(configs).get(listener.upper(), listener.upper()) in WITH_TLS
 
 
+def client_protocols(configs: ConfigSet) -> dict[str, str]:
+    """Return the security protocol of each listener that a broker opens to clients and other brokers, by its name;
+    without those of controllers.
+
+    Args:
+        configs: the broker's own.
+    """
+    protocols = _protocols(configs)
+    of_controllers = {each.strip().upper() for each in _value(configs, "controller.listener.names").split(",")}
+    names = (each.partition("://")[0].strip().upper() for each in _value(configs, "listeners").split(","))
+    return {name: protocols.get(name, name) for name in names if name and name not in of_controllers}
+
+
 def _protocols(configs: ConfigSet) -> dict[str, str]:
     """Return the security protocol of each listener, names and protocols in upper case
     (listener.security.protocol.map)."""

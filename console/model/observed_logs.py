@@ -41,7 +41,8 @@ class Newest(NamedTuple):
 class ObservedLog(NamedTuple):
     """The observations of a log. at: time of the last poll, Unix seconds; first_at: of the first, first_end: its end
     then. stable_since: since when the last stable offset has been at this value below the end; None if it is not below.
-    grew_at: the last poll with a higher end, None without one."""
+    grew_at: the last poll with a higher end, None without one. pause: the longest time between two such polls, or from
+    the first poll to the first of them, in seconds."""
 
     last: LogOffsets
     at: float
@@ -49,6 +50,7 @@ class ObservedLog(NamedTuple):
     first_end: int
     stable_since: float | None = None
     grew_at: float | None = None
+    pause: float = 0.0
 
 
 class Jump(NamedTuple):
@@ -129,8 +131,10 @@ def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: 
         stands = now.waiting > 0 and known.stable_since is not None and now.stable == was.stable
         since = known.stable_since if stands else at if now.waiting else None
         first_end = min(known.first_end, now.end)
-        grew_at = at if now.end > was.end else known.grew_at
-        logs[place] = alike[id(known), now] = ObservedLog(now, at, known.first_at, first_end, since, grew_at)
+        grew_at, pause = known.grew_at, known.pause
+        if now.end > was.end:
+            pause, grew_at = max(pause, at - (grew_at or known.first_at)), at
+        logs[place] = alike[id(known), now] = ObservedLog(now, at, known.first_at, first_end, since, grew_at, pause)
     waiting = {place for place in logs_read if logs[place].stable_since is not None}
     still = frozenset({*waiting, *(place for place in before.waiting if place not in logs_read)})
     return ObservedLogs(at, logs, tuple(jumps[-MOST_JUMPS:]), tuple(falls[-MOST_JUMPS:]), still)

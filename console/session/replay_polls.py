@@ -32,10 +32,12 @@ if TYPE_CHECKING:
     from console.session.session import Session
     from console.triage.symptoms import Poll
 
-LIST_OFFSETS, DESCRIBE_CONFIGS, LIST_TRANSACTIONS = 2, 32, 66
+LIST_OFFSETS, OFFSET_FETCH, DESCRIBE_CONFIGS, LIST_TRANSACTIONS = 2, 9, 32, 66
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 MOST_NAMED = 50
 """Most topics of a request for configs that counts as a separate one, as after a deletion."""
+ENDS_WITHIN_MS = 3000
+"""Most milliseconds from the committed offsets to the ends that were read for the same lag."""
 OF_ALL = frozenset({flight_tape.METADATA, flight_tape.API_VERSIONS, flight_tape.DESCRIBE_CLUSTER})
 """APIs that nearly every read also calls: a new answer to them does not show that a part was read again."""
 
@@ -241,6 +243,10 @@ class RecordedPoller(Poller):
         self._at_ms = self._tape.at_ms
         return self._seen(_utc(self._tape.at_ms))
 
+    def late(self) -> tuple[str, ...]:
+        """Return no part: the record has no answers after its end, and pauses between them."""
+        return ()
+
     async def _compare_views(self) -> None:
         """Compare the brokers' views of the topics in requests since the last poll."""
         snapshot = self._session.snapshot
@@ -261,6 +267,8 @@ class RecordedPoller(Poller):
         if name in _BY_WHAT_WAS_ASKED:
             return self._recorded.has_news(name)
         seen = self._parts_seen.get(name)
+        if seen is not None and name == Part.LAGS and OFFSET_FETCH in seen.used.keys:
+            return self._has_new_lags(seen)
         if (
             seen is None
             or not seen.used.keys
@@ -270,12 +278,36 @@ class RecordedPoller(Poller):
             return True
         return self._tape.at_ms - seen.at_ms >= every * 1000 and seen.arrived != self._arrived(seen.used)
 
+    def _has_new_lags(self, seen: _Seen) -> bool:
+        """Return whether committed offsets were answered again, and then the ends: with other ends than those that were
+        read next, a lag would be one that no poll has seen.
+        """
+        now = self._tape.at_ms
+        committed = max((each.time(now) for each in _tracks(seen, OFFSET_FETCH)), default=0)
+        if max((each.time(seen.at_ms) for each in _tracks(seen, OFFSET_FETCH)), default=0) == committed:
+            return self._is_other_group(seen)
+        # After a rebalance the ends of other partitions are read.
+        return now - committed > ENDS_WITHIN_MS or all(
+            each.time(now) >= committed
+            for each in _tracks(seen, LIST_OFFSETS)
+            if (asked := offsets_asked(each.asked)) is not None and asked.timestamp == LATEST
+        )
+
+    def _is_other_group(self, seen: _Seen) -> bool:
+        """Return whether other requests for committed offsets were answered, as for groups that are new, or in turn."""
+        asked = {id(each) for each in _tracks(seen, OFFSET_FETCH)}
+        return any(id(each) not in asked for each in self._tape.answered_since(OFFSET_FETCH, seen.at_ms))
+
     def _times(self, used: flight_tape.Used) -> tuple[int, ...]:
         own = _own(used)
         return tuple(sorted(track.time(self._tape.at_ms) for track in used.tracks if track.asked.api_key in own))
 
     def _arrived(self, used: flight_tape.Used) -> tuple[int, ...]:
         return tuple(self._tape.arrivals(key) for key in sorted(_own(used)))
+
+
+def _tracks(seen: _Seen, api_key: int) -> Iterator[flight_tape.Track]:
+    return (each for each in seen.used.tracks if each.asked.api_key == api_key)
 
 
 def _own(used: flight_tape.Used) -> set[int]:

@@ -113,6 +113,16 @@ class Observations(Struct, frozen=True):
         ends = [each.ended for each in mine if each.ended is None or at is None or each.ended > at]
         return max((each for each in ends if each is not None), default=None) if None not in ends else None
 
+    def absences(self) -> Iterator[tuple[int, Interval]]:
+        """Yield the brokers that were away, or silent, with the interval, the latest first."""
+        found = [
+            (subject.broker, interval)
+            for (name, subject), mine in self.intervals.items()
+            if name in ABSENCES and subject.broker is not None
+            for interval in mine
+        ]
+        yield from sorted(found, key=lambda each: each[1].began, reverse=True)
+
     def of(self, name: str) -> Sequence[symptoms.Symptom]:
         """Return the symptoms of the last poll with this name."""
         return _by_name(self.seen).get(name, ())

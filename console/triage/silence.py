@@ -1,9 +1,10 @@
-"""Topics that producers stopped writing to at a change. Pure."""
+"""Topics that producers stopped writing to: at a change, or without one. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from console.model.cluster import Topic
 from console.model.observed_logs import ObservedLogs
@@ -14,6 +15,44 @@ WROTE, QUIET, SETTLES = 30.0, 12.0, 5.0
 """Limits in seconds: from the last write to a topic to the change; without new records since; for records in flight
 that still arrive after the change.
 """
+STEADY, PAUSES, FORGOTTEN = 15.0, 3.0, 1_800.0
+"""Limits for a silence without a change: the least seconds for which the topic was seen to be written to; the silence
+as a multiple of the longest pause before it; the seconds after which the topic counts as one without producers.
+"""
+
+
+class Silence(NamedTuple):
+    """A topic that was written to steadily, and is not any more. grew_at: the last poll with new records, Unix seconds.
+    pause: an upper limit of the longest time without new records before, in seconds.
+    """
+
+    topic: str
+    grew_at: float
+    pause: float
+
+
+def silences(observations: Observations) -> Sequence[Silence]:
+    """Return the topics that were written to steadily until a while ago, the latest first."""
+    return _silences(observations.last.facts.logs, observations.last.snapshot.topics)
+
+
+@remembered
+def _silences(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Sequence[Silence]:
+    # The pauses of a topic are not longer than those of any of its partitions that was written to all the time.
+    seen: dict[str, tuple[float, float, float]] = {}  # topic -> last write, first read, shortest of the longest pauses
+    for (topic, _), log in logs.logs.items():
+        if log.grew_at is not None:
+            last, first, pause = seen.get(topic, (log.grew_at, log.first_at, log.pause))
+            seen[topic] = max(last, log.grew_at), min(first, log.first_at), min(pause, log.pause)
+    found = [
+        Silence(topic, last, pause)
+        for topic, (last, first, pause) in seen.items()
+        if last - first >= max(STEADY, PAUSES * pause)
+        and max(QUIET, PAUSES * pause) <= logs.at - last <= FORGOTTEN
+        and topic in topics
+        and not topics[topic].internal
+    ]
+    return sorted(found, key=lambda each: (-each.grew_at, each.topic))
 
 
 def fell_silent(observations: Observations, after: datetime, at: datetime, broker: int | None = None) -> Iterator[str]:
@@ -39,7 +78,7 @@ def _last_writes(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Mapping[str
     found: dict[str, dict[int, float]] = {}
     for (name, number), log in logs.logs.items():
         topic = topics.get(name)
-        if log.grew_at is None or topic is None or number >= len(topic.partitions):
+        if log.grew_at is None or topic is None or topic.internal or number >= len(topic.partitions):
             continue
         leader = topic.partitions[number].leader
         by_leader = found.setdefault(name, {})

@@ -55,6 +55,7 @@ OBSERVER_STOPPED = "observer-stopped"
 NO_BROKER = "no-broker"
 VOTER_FORMATTED = "voter-formatted"
 COMPACTED_GROWS = "compacted-grows"
+CONSOLE_THROTTLED = "console-throttled"
 
 OF_REPLICAS = (UNDER_REPLICATED, UNDER_MIN_ISR, LEADERLESS)
 """Symptoms of partitions whose replicas are away."""
@@ -82,6 +83,8 @@ LATE_SECONDS = 8.0
 """Seconds for which a broker has to show an old state: many fetches of the metadata log, and a round of requests."""
 AHEAD_MS = 3_600_000
 """Least milliseconds of a timestamp in the future: message.timestamp.after.max.ms of Kafka 4."""
+SECONDS_BELOW = 10**11
+"""Limit for timestamps that are probably in seconds: as milliseconds they are before March 1973."""
 
 
 class Subject(Struct, frozen=True, omit_defaults=True, order=True, cache_hash=True):
@@ -119,10 +122,25 @@ Key = tuple[str, Subject]
 """A symptom's name and subject."""
 
 
+class Own(NamedTuple):
+    """What brokers do to this console. throttled_ms: milliseconds of each second by which they delay its requests;
+    user, client_id: the names by which quotas limit it.
+    """
+
+    throttled_ms: int = 0
+    user: str = ""
+    client_id: str = ""
+
+
+THROTTLED_MS = 50
+"""Least milliseconds of each second by which a throttled console is late."""
+
+
 class Poll(Struct, frozen=True):
     """The state read at one time. at: UTC. silent: listed brokers that did not answer in time; refusing: those of them
     whose hosts refuse connections. unread: parts that were never read so far. facts: facts that are read occasionally.
     own_throttles: throttles of this host's operations. closing: silent brokers that close each new connection at once.
+    late: parts whose last read is older than their interval allows. denying: silent brokers that refuse the login.
     """
 
     at: datetime
@@ -133,6 +151,9 @@ class Poll(Struct, frozen=True):
     facts: Facts = field(default_factory=Facts)
     own_throttles: frozenset[ConfigPlace] = frozenset()
     closing: frozenset[int] = frozenset()
+    late: tuple[str, ...] = ()
+    denying: frozenset[int] = frozenset()
+    own: Own = Own()
 
 
 def symptoms(poll: Poll) -> Iterator[Symptom]:
@@ -159,6 +180,8 @@ def _keyed(symptoms: Iterable[Symptom]) -> dict[Key, Symptom]:
 def _fact_symptoms(poll: Poll) -> Iterator[Symptom]:
     yield from _transaction_symptoms(poll.facts)
     yield from _newest_symptoms(poll)
+    if poll.own.throttled_ms >= THROTTLED_MS:
+        yield Symptom(CONSOLE_THROTTLED, CLUSTER)
     for broker, late in poll.facts.views.behind(LATE_SECONDS).items():
         yield Symptom(VIEWS_DISAGREE, Subject(broker=broker), (broker,), len(late))
     for each in poll.facts.certificates:
@@ -507,6 +530,18 @@ def ahead(poll: Poll) -> dict[str, tuple[int, Newest]]:
         return {}
     found = {topic: worst for topic, worst in _newest_of(poll.facts.newest).items() if worst[1].timestamp > limit}
     return {topic: worst for topic, worst in found.items() if _deletes_by_time(poll.snapshot, topic)}
+
+
+def in_seconds(poll: Poll) -> dict[str, tuple[int, Newest]]:
+    """Return topic -> the partition and its newest record, for topics that delete by time and whose newest record is
+    stamped in the first years after 1970: its producer writes seconds, where Kafka has milliseconds.
+    """
+    found = _newest_of(poll.facts.newest) if poll.facts.newest else {}
+    return {
+        topic: newest
+        for topic, newest in found.items()
+        if 0 < newest[1].timestamp < SECONDS_BELOW and _deletes_by_time(poll.snapshot, topic)
+    }
 
 
 @remembered

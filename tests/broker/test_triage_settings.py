@@ -16,8 +16,8 @@ from console.model import changes
 from console.model.codes import DELETE, SET
 from console.model.config import broker_resource, topic_resource
 from console.model.quota import QuotaEntity
+from console.model.severity import Certainty
 from console.plan.edits import SetConfig, UnsetConfig
-from console.triage.severity import Certainty
 from console.triage.symptoms import UNDER_REPLICATED, Subject
 from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster

@@ -35,12 +35,12 @@ from console.model import changes, codes
 from console.model.config import ConfigResource
 from console.model.parts import Part
 from console.model.secret import Secret
+from console.model.severity import Certainty
 from console.plan.edits import RemoveAcl
 from console.session import slow_polls
 from console.session.replay import poll_ends
 from console.triage import silence
 from console.triage.diagnosis import Verdict
-from console.triage.severity import Certainty
 from console.triage.symptoms import Subject
 from tests.scenarios.test_transactions import LONG_AGO, client_of, leave_hanging, now_ms
 from tests.support import certificates, worlds

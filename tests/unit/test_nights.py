@@ -27,9 +27,9 @@ from benchmarks.nights.score import average, first_row, judge, named, silence, s
 from benchmarks.nights.table import line, markdown
 from console.admin.errors import Disconnected
 from console.model.failure import Failure
+from console.model.severity import Certainty, Severity
 from console.triage.cause import Claim, Evidence, Next
 from console.triage.diagnosis import Hidden, Named, Unexplained, Verdict
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import Subject
 from tests.support.kafka_jars import RELEASES
 

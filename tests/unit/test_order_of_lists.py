@@ -16,6 +16,7 @@ from console.model.broker_matrix import broker_matrix
 from console.model.changes import ConfigOp, Status
 from console.model.cluster import Topic
 from console.model.codes import SET, ConfigSource, ConfigType
+from console.model.severity import Severity
 from console.model.snapshot import Snapshot
 from console.model.unordered import UNORDERED, as_it_counts
 from console.plan.conflicts import changed_since, conflicts
@@ -26,7 +27,6 @@ from console.plan.staged import Dropped
 from console.present.drift_now import since_start
 from console.triage.config_changes import config_differences
 from console.triage.events import Event, Kind, Place, Record
-from console.triage.severity import Severity
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 ITEMS = st.lists(st.sampled_from(["compact", "delete", "0:1", "1:2"]), min_size=1, max_size=4)

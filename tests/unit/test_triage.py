@@ -24,6 +24,7 @@ from console.model.metadata_views import Views, views_after
 from console.model.observed_logs import LogOffsets, Newest, ObservedLogs, logs_after
 from console.model.quota import QuotaEntity
 from console.model.rates import Rates, with_dirs
+from console.model.severity import Certainty
 from console.model.snapshot import Snapshot, trends_after, with_failures
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
 from console.plan.edits import CancelMove
@@ -32,7 +33,6 @@ from console.triage.cause import Next
 from console.triage.diagnosis import RULES, Verdict, diagnose
 from console.triage.facts import Facts, opened
 from console.triage.observations import Observations, after, begin
-from console.triage.severity import Certainty
 from console.triage.symptoms import WORK, Poll, Subject
 from console.tui.panes.now import evidence_of
 from tests.support import samples
@@ -326,6 +326,10 @@ def _from_the_future(tick: int) -> Facts:
     return Facts(logs_at(tick, {0: LogOffsets(0, 100, 100)}), newest=newest)
 
 
+def _in_seconds(tick: int) -> Facts:
+    return Facts(newest={("orders", 0): Newest(int(START.timestamp()) + tick, 41)})
+
+
 def _old_leaders(tick: int) -> Facts:
     """Broker 2 goes on to answer with the leader epoch before the last."""
     topic = cluster.Topic("orders", (cluster.Partition(0, 1, (1, 2, 3), (1, 2, 3), leader_epoch=6),), topic_id="id")
@@ -476,6 +480,12 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
         lambda s, _: s,
         {"facts": _from_the_future, "before": kept_for(healthy(), DAY_MS)},
     ),
+    (
+        "timestamps-in-seconds",
+        Subject(topic="orders"),
+        lambda s, _: s,
+        {"facts": _in_seconds, "before": kept_for(healthy(), DAY_MS)},
+    ),
     ("transaction-hanging", Subject(topic="orders", partition=0), lambda s, _: s, {"facts": _hanging}),
     (
         "transaction-undelivered",
@@ -487,7 +497,7 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
         "records-deleted",
         Subject(topic="orders"),
         lambda s, _: moved(s, {0: (50, 100)}),
-        {"facts": _deleted, "before": kept_for(healthy(), DAY_MS)},
+        {"facts": _deleted, "before": kept_for(moved(healthy(), {0: (50, 100)}), DAY_MS)},
     ),
     (
         "records-deleted",
@@ -598,10 +608,17 @@ def test_every_cause_has_a_case() -> None:
         "broker-stopped",
         "brokers-stopped",
         "controller-down",
-        # Of brokers that are stopped in order, or come back: test_triage_restarts.py.
+        # Brokers that are stopped in order, or come back: test_triage_restarts.py.
         "broker-restarting",
-        # Of what is no symptom of the cluster: test_triage_tokens.py.
+        # No symptom of the cluster: test_triage_tokens.py, test_triage_silent.py.
         "token-expiring",
+        "writes-stopped",
+        # What this console suffers: test_triage_console.py.
+        "console-login-refused",
+        "console-throttled",
+        # Needs members over time: test_triage_members.py.
+        "instance-contested",
+        "partitions-unread",
     }
     assert {rule.name for rule in RULES} - told == {case[0] for case in CASES}
 
@@ -780,9 +797,10 @@ def test_a_time_that_no_date_holds_is_no_date(timestamp: int, said: str) -> None
     assert "9999-12-31" not in text
 
 
-def test_records_that_are_kept_for_ever_may_be_from_the_future() -> None:
+@pytest.mark.parametrize("facts", [_from_the_future, _in_seconds])
+def test_records_that_are_kept_for_ever_may_have_any_timestamp(facts: Callable[[int], Facts]) -> None:
     for_ever = kept_for(healthy(), -1)
-    assert diagnose(watched(lambda s, _: s, facts=_from_the_future, before=for_ever)).is_healthy
+    assert diagnose(watched(lambda s, _: s, facts=facts, before=for_ever)).is_healthy
 
 
 def test_the_listeners_with_tls_are_those_that_the_map_says() -> None:
@@ -865,7 +883,12 @@ def test_what_can_not_be_read_is_said() -> None:
     observations = watched(lambda s, _: with_failures(s, "reassignments", [("", denied)]))
     verdict = diagnose(observations)
     (hidden,) = verdict.unknowable
-    assert verdict.is_healthy, "it is this console's trouble, and not the cluster's"
+    assert verdict.is_calm, "it is this console's trouble, and not the cluster's"
+    assert (verdict.is_healthy, verdict.unread, exit_code(verdict)) == (False, ("reassignments",), 1)
+    assert [*text_lines(verdict, 10)][:2] == [
+        "unknown: moves could not be read",
+        "in what was read: no trouble in 10 seconds",
+    ]
     assert named(verdict) == {("access-denied", Subject(entity="this console: cluster"))}
     assert "reassignments" in hidden.what
     assert hidden.where == "Ask for Describe on the cluster."

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from console.model import cluster
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot, trends_after, with_failures
 from console.triage.diagnosis import diagnose
 from console.triage.observations import after, begin
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import Poll, Subject
 from tests.support import samples
 from tests.unit import test_triage as triage
@@ -328,12 +328,16 @@ def test_a_lag_is_slowness_only_where_commits_go_on(*, commits: bool, is_slow: b
     assert [(each.cause, each.certainty) for each in claims] == [("consumer-slow", certainty)]
 
 
-@pytest.mark.parametrize(("read", "grows"), [(97, False), (80, True)])
-def test_a_lag_that_grows_by_little_of_what_is_written_is_noise(read: int, *, grows: bool) -> None:
-    """A hundred records a poll are written."""
+@pytest.mark.parametrize(
+    ("read", "grows", "is_trouble"),
+    [(97, False, False), (80, True, False), (50, True, True)],
+    ids=["noise", "8 s behind", "20 s behind"],
+)
+def test_a_lag_that_grows_by_little_of_what_is_written_is_noise(read: int, *, grows: bool, is_trouble: bool) -> None:
+    """A hundred records a poll are written, for 40 s."""
     verdict = diagnose(triage.watched(lambda s, t: triage.moved(s, {0: (100 + read * t, 100 + 100 * t)})))
     assert (("consumer-slow", Subject(group="billing")) in triage.named(verdict)) is grows
-    assert verdict.is_healthy is not grows
+    assert verdict.is_healthy is not is_trouble
 
 
 @pytest.mark.parametrize(("ended", "is_stopped"), [(6, True), (8, False)])

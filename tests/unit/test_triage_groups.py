@@ -15,15 +15,15 @@ from console.model.acl import Acl
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, broker_resource
 from console.model.lag_trend import trend_after
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot, with_group_polls, with_groups
 from console.plan.group_forecast import forecast
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.readers import left_behind
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import Poll, Subject
 from console.triage.trouble import troubles
 from tests.support import samples
-from tests.unit.test_triage import START, TICK, healthy, watched
+from tests.unit.test_triage import START, TICK, healthy, moved, watched
 
 Rows = Mapping[str, tuple[str, list[tuple[str, int, int, int, str]]]]
 """Group -> its state, and (topic, partition, committed, end, member) of its partitions."""
@@ -343,3 +343,48 @@ def test_share_groups_need_their_own_topic() -> None:
     )
     (only,) = diagnose(watched(lambda s, _: s, before=sharing)).causes
     assert only.claim.title == "__share_group_state can't be made: no share group can read"
+
+
+@pytest.mark.parametrize(
+    ("arriving", "named"),
+    [((500, 10, 10), True), ((200, 150, 170), False), ((500, 10), False)],
+    ids=["one of three", "spread", "two partitions prove nothing"],
+)
+def test_a_slow_group_is_told_which_partition_gets_most_records(arriving: tuple[int, ...], *, named: bool) -> None:
+    """Each partition is read at 8 records a tick, or as fast as they arrive."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return moved(snapshot, {n: (min(each, 8) * tick, each * tick) for n, each in enumerate(arriving)})
+
+    claims = [each.claim for each in diagnose(watched(change, 12, before=change(healthy(), 0))).causes]
+    (slow,) = [each for each in claims if each.cause == "consumer-slow"]
+    assert slow.certainty is Certainty.LIKELY
+    assert ("orders/0 gets most of the records" in slow.title) is named
+    assert (
+        any("orders/0 gets 96% of the records of its topic's 3 partitions" in fact for fact, _ in slow.evidence)
+        is named
+    )
+    assert ("keys" in slow.next[0].text) is named
+
+
+@pytest.mark.parametrize(("stands", "is_member"), [((2, 3), True), ((3,), False)], ids=["all", "one"])
+def test_a_member_that_stands_in_all_of_its_partitions_is_named_itself(
+    stands: tuple[int, ...], *, is_member: bool
+) -> None:
+    """m1 has two partitions and moves on; m2 has two others, and commits every poll until the eighth."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        rows = [
+            ("orders", n, 100 + 50 * (min(tick, 8) if n in stands else tick), 100 + 50 * tick, "m1" if n < 2 else "m2")
+            for n in range(4)
+        ]
+        return with_rows(snapshot, {"billing": ("Stable", rows)}, {})
+
+    claims = [each.claim for each in diagnose(watched(change, 20)).causes if each.claim.cause == "consumer-stuck"]
+    (claim,) = claims
+    if is_member:
+        assert claim.title == "group billing: member m2@h stands still in all of its 2 partitions"
+        assert not any(each.command for each in claim.next), "a record may not be the reason"
+    else:
+        assert claim.subject == Subject(group="billing", topic="orders", partition=3)
+        assert "skip it" in [each.text for each in claim.next]

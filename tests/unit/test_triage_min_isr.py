@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from console.model.config import topic_resource
 from console.model.observed_logs import LogOffsets
+from console.model.severity import Severity
 from console.model.snapshot import Snapshot
 from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
-from console.triage.severity import Severity
 from console.triage.symptoms import Subject
 from tests.unit import test_triage as triage
 

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from console.language.interpret import command_of
 from console.model.cluster import Partition, Reassignment, destination, original
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.plan.edits import CancelMove
 from console.plan.kinds.moves import is_unclean_to_cancel
 from console.session.staged_steps import first_step, staging_of
 from console.triage.cause import Claim, Next
 from console.triage.diagnosis import diagnose
-from console.triage.severity import Certainty, Severity
 from tests.unit.test_triage import healthy, watched, without_broker
 
 

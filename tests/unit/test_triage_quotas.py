@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from console.language.interpret import command_of
 from console.model.cluster import LogDir, ReplicaSize, ReplicaSizes
 from console.model.quota import QuotaEntity
+from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
 from console.plan.edits import SetQuota
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
-from console.triage.severity import Certainty
 from tests.unit.test_triage import _whole_logs, moved, watched
 
 Quotas = Mapping[tuple[tuple[str, str | None], ...], float]

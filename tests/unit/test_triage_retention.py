@@ -15,13 +15,13 @@ from console.language.interpret import command_of
 from console.model import config
 from console.model.codes import ConfigSource
 from console.model.observed_logs import LogOffsets
+from console.model.severity import Severity
 from console.model.snapshot import Snapshot
 from console.present.triage import MUTED_FOR, cause_id, cause_rows
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
 from console.triage.observations import Observations, after, begin
 from console.triage.past import _is_tighter
-from console.triage.severity import Severity
 from console.triage.symptoms import Poll
 from tests.unit import test_triage as triage
 

@@ -11,12 +11,12 @@ from console.model.cluster import Group, GroupLag, Partition, PartitionLag, Topi
 from console.model.coordinators import OFFSETS, java_hash, partition_of
 from console.model.numbers import time_of_day
 from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
+from console.model.severity import Severity
 from console.model.snapshot import Snapshot
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
 from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts, opened
-from console.triage.severity import Severity
 from console.triage.symptoms import Subject
 from tests.unit import test_triage as triage
 

@@ -25,13 +25,13 @@ from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.model.config import ConfigPlace
 from console.model.lag_trend import LagTrend
+from console.model.severity import Severity
 from console.model.snapshot import Snapshot, throttled_groups, trends_after
 from console.session.session import Session
 from console.session.triage_polls import Poller
 from console.triage.diagnosis import diagnose
 from console.triage.facts import Facts
 from console.triage.observations import after, begin
-from console.triage.severity import Severity
 from console.triage.symptoms import Poll
 from tests.unit.test_triage import START, TICK, fresh, healthy
 

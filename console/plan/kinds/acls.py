@@ -124,10 +124,18 @@ def _open_values(judged: risk_rules.Judged) -> set[str | None]:
 
 
 def _matches_nothing(edit: AddAcl, judged: risk_rules.Judged) -> Iterator[str]:
-    """Yield a warning for each ``*`` that is no wildcard, and for a host that no client can have. ``*`` is a wildcard
-    only as the whole of a literal name, a user's name or a host.
+    """Yield a warning for each part of an ACL that matches nothing."""
+    return matching_nothing(edit.acl, ranges=host_ranges(judged.before))
+
+
+def matching_nothing(acl: model_acl.Acl, *, ranges: bool) -> Iterator[str]:
+    """Yield why parts of an ACL match nothing: each ``*`` that is no wildcard, and a host that no client can have.
+    ``*`` is a wildcard only as the whole of a literal name, a user's name or a host.
+
+    Args:
+        acl: the ACL.
+        ranges: whether brokers accept ranges of addresses as hosts.
     """
-    acl = edit.acl
     kind, name = acl.resource_type.name.lower().replace("_", "-"), acl.resource_name
     if acl.pattern_type == model_acl.PREFIXED and _ANY in name:
         instead = "leave out prefixed for all of them" if name == _ANY else f"the prefix is {name.split(_ANY)[0]}"
@@ -139,7 +147,7 @@ def _matches_nothing(edit: AddAcl, judged: risk_rules.Judged) -> Iterator[str]:
     type_, _, who = acl.principal.partition(":")
     if _ANY in who and acl.principal != ANYBODY:
         yield f"in a principal * is no wildcard: {ANYBODY} is everybody, and {type_}:{who} is one that is called so"
-    if not is_compared(acl.host, ranges=host_ranges(judged.before)):
+    if not is_compared(acl.host, ranges=ranges):
         written = address_as_compared(acl.host)
         instead = f"brokers write that address {written}" if written else "brokers compare it with a client's address"
         if range_of(acl.host) is not None:

@@ -11,6 +11,7 @@ from itertools import product
 
 from msgspec.structs import replace
 
+from console.model.broker_keys import TOPIC_SYNONYMS
 from console.model.changes import (
     CreateTopics,
     NewTopic,
@@ -18,12 +19,13 @@ from console.model.changes import (
 )
 from console.model.cluster import Partition, Topic
 from console.model.codes import BROKER, TOPIC, ConfigType
-from console.model.config import ConfigEntry, ConfigSet, topic_resource
-from console.model.inheritance import Inheritance
+from console.model.config import ConfigEntry, ConfigSet, Synonym, topic_resource
+from console.model.inheritance import Inheritance, from_broker
 from console.model.numbers import long_number
 from console.model.parts import Part
 from console.model.secret import MaybeSecret, Secret
 from console.model.snapshot import Snapshot
+from console.plan import rack_risks
 from console.plan import staged as plan_staged
 from console.plan.edit_kind import Batch, Reversal
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig
@@ -32,7 +34,7 @@ from console.plan.kafka_tools import Command, is_trimmed, option
 from console.plan.kinds.topics import TopicKind
 from console.plan.predict_configs import without_own
 from console.plan.requests import RECORD_LIMIT, Facts, Step, steps_of
-from console.plan.risk_rules import ISR_ABOVE_REPLICATION, RETENTION_ZERO, UNCLEAN_ELECTION, RiskRule
+from console.plan.risk_rules import ISR_ABOVE_REPLICATION, ONE_RACK, RETENTION_ZERO, UNCLEAN_ELECTION, RiskRule
 from console.plan.topic_risks import POLICY, isr_of_new, keeps_all, retention_zero_of_new, unclean_of_new
 from console.plan.values import parse_value
 
@@ -140,17 +142,35 @@ _MOST_PARTITIONS = 10_000
 
 
 def _with_created(snapshot: Snapshot, edits: Sequence[CreateTopic]) -> Snapshot:
-    """Return the snapshot with the new topics, each without overrides; another topic provides the keys."""
+    """Return the snapshot with the new topics, each without overrides; another topic provides the keys, or a broker
+    those that topics inherit."""
     topics = {**snapshot.topics, **{e.topic.name: Topic(e.topic.name, _partitions(e.topic, snapshot)) for e in edits}}
-    configs = snapshot.configs
-    sample = next(((r, c) for r, c in configs.items() if r.type == TOPIC), None)
+    bare = _bare(snapshot)
+    if bare is None:
+        return replace(snapshot, topics=topics)
+    # All new topics share one object, as topics that were read do: rules check each set once.
+    configs = {**snapshot.configs, **{topic_resource(edit.topic.name): bare for edit in edits}}
+    return replace(snapshot, topics=topics, configs=configs)
+
+
+def _bare(snapshot: Snapshot) -> ConfigSet | None:
+    """Return the configs of a topic without overrides; None if neither a topic's nor a broker's were read."""
+    sample = next(((r, c) for r, c in snapshot.configs.items() if r.type == TOPIC), None)
     if sample is not None:
         inheritance = Inheritance(snapshot)
         resource, like = sample
-        # All new topics share one object, as topics that were read do: rules check each set once.
-        bare = ConfigSet(tuple(without_own(entry, resource, inheritance) for entry in like))
-        configs = {**configs, **{topic_resource(edit.topic.name): bare for edit in edits}}
-    return replace(snapshot, topics=topics, configs=configs)
+        return ConfigSet(tuple(without_own(entry, resource, inheritance) for entry in like))
+    broker = next((c for r, c in snapshot.configs.items() if r.type == BROKER and not r.is_cluster_default), None)
+    if broker is None:
+        return None
+    found = ((key, from_broker(key, broker)) for key in sorted(TOPIC_SYNONYMS))
+    return ConfigSet(
+        tuple(
+            ConfigEntry(key, each.value, each.source, synonyms=(Synonym(each.name, each.value, each.source),))
+            for key, each in found
+            if each.known and each.source is not None
+        )
+    )
 
 
 def _partitions(new: NewTopic, snapshot: Snapshot) -> tuple[Partition, ...]:
@@ -210,6 +230,7 @@ class _CreateTopicKind(TopicKind):
         RiskRule(ISR_ABOVE_REPLICATION, isr_of_new),
         RiskRule(UNCLEAN_ELECTION, unclean_of_new),
         RiskRule(RETENTION_ZERO, retention_zero_of_new),
+        RiskRule(ONE_RACK, rack_risks.creation, rack_risks.creation_needs),
     )
 
     def judge(self, edit: CreateTopic, draft: plan_staged.Draft) -> plan_staged.Verdict:

@@ -10,12 +10,12 @@ from console.model.acl import Acl
 from console.model.authorizer import covers, granted, pattern_of
 from console.model.codes import AclResourceType
 from console.model.numbers import plural, time_of_day
+from console.model.severity import Certainty, Severity
 from console.plan.edits import AddAcl, RemoveAcl
 from console.triage import cause
 from console.triage.events import PRESENT
 from console.triage.observations import Observations
 from console.triage.past import AclChange
-from console.triage.severity import Certainty, Severity
 from console.triage.silence import SETTLES, fell_silent
 from console.triage.symptoms import (
     COMMIT_STANDS_STILL,
@@ -154,7 +154,7 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
         predicted=tuple(each for symptom in hit for each in cause.predict(symptom.name, subject=symptom.subject)),
         next=(
             cause.Next(
-                "take it back",
+                "take the change of the ACL back",
                 edits=tuple(RemoveAcl(each.acl) if each.added else AddAcl(each.acl) for each in change.parts),
             ),
         ),

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from console.model.failure import WRONG_BROKER, WRONG_CLUSTER
 from console.model.nodes import address_of, shared_addresses
+from console.model.severity import Certainty, Severity
 from console.triage import cause
 from console.triage.observations import Observations
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import Subject
 
 _ANSWERS = {WRONG_BROKER: "another broker", WRONG_CLUSTER: "a broker of another cluster"}

@@ -14,12 +14,12 @@ from console.model.config import broker_resource
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.observers import not_in_sync
 from console.model.parts import Part
+from console.model.severity import Certainty, Severity
 from console.model.transactions import minutes
 from console.triage import cause, symptoms
 from console.triage.observations import FLAPS, Interval, Observations, earliest
 from console.triage.remembered import remembered
 from console.triage.restarts import Restart, hurt, restarting, undecided
-from console.triage.severity import Certainty, Severity
 
 AWAY = timedelta(minutes=10)
 """The longest usual restart: a stop closes the logs, an upgrade of the host's packages or a new pod takes a few
@@ -335,8 +335,9 @@ def _rhythm(intervals: tuple[Interval, ...]) -> str:
 def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
     for symptom in observations.of(symptoms.BROKER_SILENT):
         broker = symptom.subject.broker
-        closing = observations.last.closing
-        if broker is None or broker in _refusing(observations) | closing | _leaving(observations):
+        last = observations.last
+        away = _refusing(observations) | last.closing | last.denying | _leaving(observations)
+        if broker is None or broker in away:
             continue
         how = "refuses connections" if broker in observations.last.refusing else "did not answer ApiVersions in time"
         # Silence alone may be caused by the network between here and the broker; if followers also fall behind, the

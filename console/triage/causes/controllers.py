@@ -11,9 +11,9 @@ from console.model.cluster import QuorumReplica
 from console.model.nodes import controller_at
 from console.model.numbers import time_of, time_of_day
 from console.model.quorum import formatted_again, majority, observing_brokers
+from console.model.severity import Certainty, Severity
 from console.triage import cause, symptoms
 from console.triage.observations import Observations
-from console.triage.severity import Certainty, Severity
 
 TOGETHER_MS = 2_000
 """Milliseconds within which brokers count as stopped together: several fetches."""

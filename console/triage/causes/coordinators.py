@@ -10,12 +10,12 @@ from console.model.config import ConfigSet, broker_resource
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.numbers import long_number, plural
 from console.model.parts import Part
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage import cause, symptoms
 from console.triage.folding import FEW
 from console.triage.observations import Observations, earliest
 from console.triage.restarts import restarting
-from console.triage.severity import Certainty, Severity
 
 
 def _coordinators(observations: Observations) -> Iterator[cause.Claim]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from console.model.cluster import Group, PartitionLag
 from console.model.lag_trend import STUCK_ALONE, LagTrend, Place
-from console.model.numbers import plural
+from console.model.numbers import first_few, plural, time_of_day
+from console.model.severity import Certainty, Severity
 from console.plan.amounts import measured_time
 from console.triage import cause, symptoms
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
@@ -15,7 +17,6 @@ from console.triage.folding import FEW, one_of
 from console.triage.observations import Interval, Observations
 from console.triage.readers import Leftovers, is_beyond, leftovers, sorted_readings
 from console.triage.remembered import RememberedEach
-from console.triage.severity import Certainty, Severity
 from console.triage.waiting import is_held, waits
 
 OFTEN, NEAR = 3, timedelta(minutes=2)
@@ -32,6 +33,10 @@ RESTS = 6.0
 """Seconds without a commit: the interval of auto.commit with a margin."""
 LASTS = 4.0
 """Seconds of growing lag that are more than a burst of records."""
+BEHIND = 10.0
+"""Seconds for which records wait before a growing lag is a trouble: most consumers commit every five."""
+UNEVEN, UNEVEN_OF = 0.8, 3
+"""The share of a topic's new records above which one partition has most of them, and the fewest partitions for that."""
 LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
 """Rebalancing time within the last minute: a group that rebalances for so long reads almost nothing."""
 
@@ -77,12 +82,36 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
             certainty=Certainty.CERTAIN,
             title=f"group {group.name} has no member, and records wait",
             since=observations.since(symptoms.Symptom(symptoms.LAG_GROWS, symptoms.Subject(group=group.name))),
-            evidence=(cause.Evidence(f"the group is {group.state}", "ListGroups"), _lag(trend)),
+            evidence=cause.given(
+                cause.Evidence(f"the group is {group.state}", "ListGroups"),
+                _lag(trend),
+                _broker_away(observations, trend),
+            ),
             predicted=cause.predict(symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, group=group.name),
-            next=(cause.Next("start its consumers"),),
+            next=(
+                cause.Next(
+                    "start its consumers; if they run, look at their logs: no API tells which clients brokers refuse, "
+                    "or which give up"
+                ),
+            ),
             fold=("has no member, and records wait", "have no member, and records wait"),
             idle=True,
         )
+
+
+def _broker_away(observations: Observations, trend: LagTrend) -> cause.Evidence | None:
+    """Return the absence of a broker right before the last commit of a group without members."""
+    moved = [each.moved for each in trend.standing.values() if each.moved is not None]
+    last = datetime.fromtimestamp(max(moved), UTC) if moved else None
+    for broker, interval in observations.absences():
+        if last is not None and abs(interval.began - last) <= NEAR:
+            until = f" until {time_of_day(interval.ended)}" if interval.ended is not None else ""
+            return cause.Evidence(
+                f"broker {broker} was away from {time_of_day(interval.began)}{until}, about when its members stopped: "
+                "some clients end when their coordinator moves to another broker",
+                "DescribeCluster, OffsetFetch",
+            )
+    return None
 
 
 def _stuck(observations: Observations) -> Iterator[cause.Claim]:
@@ -96,6 +125,13 @@ def _stuck(observations: Observations) -> Iterator[cause.Claim]:
         if not stuck:
             continue
         beside = any(place not in trend.stuck for place in _moving(trend))
+        if beside:
+            # One record blocks one partition: a member that stands in all of its partitions is blocked by itself.
+            for member in {rows[place].member for place in stuck if rows[place].member}:
+                mine = [place for place, row in rows.items() if row.member == member]
+                if len(mine) > 1 and all(place in stuck for place in mine):
+                    yield _member_stands(observations, group, trend, [rows[place] for place in mine])
+                    stuck = [place for place in stuck if place not in mine]
         # Several stuck partitions at once suggest the consumers or the coordinator rather than a record.
         one = beside or len(stuck) == 1
         claims = [_stuck_at(observations, group, trend, rows[place], beside=beside, one=one) for place in stuck]
@@ -146,6 +182,42 @@ def _stuck_at(
     )
 
 
+def _member_stands(
+    observations: Observations, group: Group, trend: LagTrend, rows: Sequence[PartitionLag]
+) -> cause.Claim:
+    """Return the claim that a member commits nothing, while others of its group do. rows: its partitions."""
+    known = {each.member_id: each for each in group.members or ()}.get(rows[0].member)
+    who = f"{known.client_id}@{known.host.removeprefix('/')}" if known is not None else rows[0].member
+    stills = [trend.partitions[each.topic, each.partition].still for each in rows]
+    places = [symptoms.Subject(group=group.name, topic=each.topic, partition=each.partition) for each in rows]
+    return cause.Claim(
+        cause="consumer-stuck",
+        subject=symptoms.Subject(group=group.name),
+        severity=Severity.HIGH,
+        certainty=Certainty.LIKELY,
+        title=f"group {group.name}: member {who} stands still in all of its {len(rows)} partitions",
+        since=_ago(observations, trend, max(stills)),
+        evidence=(
+            cause.Evidence(
+                f"{first_few([f'{each.topic}/{each.partition}' for each in rows], FEW)}: nothing committed for "
+                f"{min(stills):.0f} s and more, while records wait",
+                "OffsetFetch, ListOffsets",
+            ),
+            cause.Evidence("it is a member, so its client is alive; other members move", "DescribeGroups"),
+        ),
+        predicted=(
+            *cause.predict_each(places, symptoms.COMMIT_STANDS_STILL),
+            *cause.predict(symptoms.LAG_GROWS, group=group.name),
+        ),
+        next=(
+            cause.Next(
+                f"look at the log and the metrics of {who}: it paused its partitions, or its application works without "
+                "an end; no API tells which. A restart gives them to a member that reads"
+            ),
+        ),
+    )
+
+
 def _waits_for_commits(observations: Observations) -> Iterator[tuple[str, str]]:
     """Yield groups with members that have committed nothing while records arrive."""
     poll = observations.last
@@ -180,6 +252,34 @@ def _falls_behind(trend: LagTrend, since: datetime) -> bool:
         if each.rate is not None and moves and each.still <= LATE * max(stands.pause, COMMITS):
             rates.append(each.rate)
     return sum(rates) >= 1
+
+
+class _Uneven(NamedTuple):
+    """A partition that gets most of the new records of its topic. share: 0 to 1; of: the number of partitions."""
+
+    place: Place
+    share: float
+    of: int
+
+
+def _uneven(trend: LagTrend) -> _Uneven | None:
+    """Return the partition that gets most of the records that arrive for a group; None if they are spread."""
+    before = {(each.topic, each.partition): each.end for each in trend.base.lag.partitions}
+    came: dict[str, dict[int, int]] = {}
+    for each in trend.last.lag.partitions:
+        known = before.get((each.topic, each.partition))
+        if known is not None and min(known, each.end) >= 0:
+            came.setdefault(each.topic, {})[each.partition] = each.end - known
+    total = sum(sum(mine.values()) for mine in came.values())
+    for topic, mine in came.items():
+        number, most = max(mine.items(), key=lambda each: each[1])
+        if len(mine) >= UNEVEN_OF and most >= UNEVEN * max(1, sum(mine.values())) and 2 * most >= total:
+            return _Uneven((topic, number), most / sum(mine.values()), len(mine))
+    return None
+
+
+def _place(place: Place) -> str:
+    return f"{place[0]}/{place[1]}"
 
 
 def _slow(observations: Observations) -> Iterator[cause.Claim]:
@@ -217,16 +317,21 @@ def _slow_group(
     began = since or watched
     lasts = trend.last.at - began.timestamp() >= LASTS
     lags = not is_empty and _falls_behind(trend, began) and not rebalanced and lasts
-    # For a group at work it may be a burst of records, which is only a problem if it lasts.
-    is_burst = not (is_empty or rebalanced or lasts or again)
+    # For a group at work it may be a burst of records, which is only a problem if it lasts, and if records wait long.
+    waits_for = trend.longest_behind
+    is_burst = not (is_empty or rebalanced or lasts or again) or (
+        waits_for.seconds is not None and not waits_for.least and waits_for.seconds < BEHIND
+    )
+    uneven = _uneven(trend) if lags else None
     return cause.Claim(
         cause="consumer-slow",
         subject=subject,
         severity=Severity.INFO if is_burst else Severity.HIGH,
         certainty=Certainty.LIKELY if lags else Certainty.POSSIBLE,
-        title=f"group {subject.group} lags {trend.last.lag.total:,}, {trend.rate or 0:+,.0f} records/s",
+        title=f"group {subject.group} lags {trend.last.lag.total:,}, {trend.rate or 0:+,.0f} records/s"
+        f"{f': {_place(uneven.place)} gets most of the records' if uneven else ''}",
         since=since,
-        evidence=(
+        evidence=cause.given(
             _lag(trend),
             cause.Evidence(
                 "it commits, more slowly than records arrive"
@@ -234,9 +339,23 @@ def _slow_group(
                 else "for a moment only, or in partitions in which nothing was committed meanwhile",
                 "OffsetFetch",
             ),
+            cause.Evidence(
+                f"{_place(uneven.place)} gets {uneven.share:.0%} of the records of its topic's {uneven.of} partitions: "
+                "one member reads all of them",
+                "ListOffsets",
+            )
+            if uneven
+            else None,
         ),
         predicted=cause.predict(symptoms.LAG_GROWS, subject=subject),
-        next=(cause.Next("look at its consumers: their time for a batch, their quota"),),
+        next=(
+            cause.Next(
+                "look at the producers' keys: all records of a key go to one partition, so that more members, or more "
+                "partitions, do not help"
+            )
+            if uneven
+            else cause.Next("look at its consumers: their time for a batch, their quota"),
+        ),
         fold=("lags", "lag, and ever more"),
     )
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from console.model.cluster import Topic, partition_in
 from console.model.rates import WINDOW, Counter, Place, Rates
+from console.model.severity import Certainty, Severity
 from console.plan.amounts import size
 from console.triage import cause
 from console.triage.observations import Observations
 from console.triage.remembered import remembered
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import Subject
 
 HOT = 5.0

@@ -11,6 +11,7 @@ from console.model import config
 from console.model.codes import TOPIC
 from console.model.numbers import LONG_MAX, long_number, plural, time_of_day
 from console.model.parts import Part
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.plan.edits import CancelMove
 from console.plan.stale_throttles import StaleThrottle, stale_throttles
@@ -19,7 +20,6 @@ from console.triage import symptoms as triage_symptoms
 from console.triage.moves import STALLS, Copy, raised_throttle
 from console.triage.observations import Observations, earliest
 from console.triage.remembered import remembered
-from console.triage.severity import Certainty, Severity
 
 STOPPED = 15.0
 """Seconds without a new record after which writes to a topic have stopped: three polls of its log."""

@@ -1,11 +1,10 @@
-"""Causes in settings: a broker that differs from its peers, a recent change, a quota that is reached, a missing access
-right. Most can't be proved from here: they are listed next to the symptoms that they may explain.
+"""Causes in settings: a broker that differs from its peers, a quota that is reached, a missing access right. Most can't
+be proved from here: they are listed next to the symptoms that they may explain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import timedelta
 from itertools import chain
 from math import ceil
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from console.model.config import broker_resource
 from console.model.numbers import first_few
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues, effective
 from console.model.rates import WINDOW, Rates
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.plan.edits import RemoveAcl, SetConfig, SetQuota
 from console.triage import cause
@@ -24,10 +24,7 @@ from console.triage.changed_places import quota_text
 from console.triage.observations import Observations
 from console.triage.odd_configs import odd_keys
 from console.triage.remembered import remembered
-from console.triage.severity import Certainty, Severity
 
-BEFORE = timedelta(minutes=5)
-"""The longest time between a change and a symptom for naming the change next to it."""
 LIMIT = (0.75, 1.35)
 """Shares of a quota between which a rate is at its limit: quotas are means over samples (quota.window.num), and record
 sizes are also means.

@@ -11,12 +11,12 @@ from console.model.nodes import controller_at
 from console.model.numbers import first_few, time_of_day
 from console.model.parts import Part
 from console.model.quorum import controllers_addresses, known_voters, majority, voters_text
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage import cause
 from console.triage import symptoms as triage_symptoms
 from console.triage.observations import Observations, earliest
 from console.triage.odd_configs import odd_keys
-from console.triage.severity import Certainty, Severity
 from console.triage.uncleaned import uncleaned
 
 

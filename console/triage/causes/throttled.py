@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from console.model.quota import effective
+from console.model.severity import Certainty, Severity
 from console.model.throttling import WINDOW, Client, Throttled
 from console.plan.edits import SetQuota
 from console.triage import cause
 from console.triage.observations import Observations
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import COMMIT_STANDS_STILL, LAG_GROWS, Subject
 
 KEYS = {"PRODUCE": "producer_byte_rate", "FETCH": "consumer_byte_rate"}

@@ -48,7 +48,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         super().__init__(tools)
         self._execute = tools.execute
         self._left = OverHalfHour(self.table, tools.cluster.half_hour, tools.navigator)
-        self._staging: tuple[object, present_triage.Staging | None] = (None, None)
+        self._staging: tuple[tuple[object, object, object], present_triage.Staging | None] = ((None,) * 3, None)
         self._fell_from = ""
         self._worst: Hashable | None = None
         self._came_at = -inf
@@ -114,8 +114,8 @@ class NowView(DetailsView[present_triage.CauseRow]):
         verdict, observations = watch.verdict, watch.observations
         if verdict is None or observations is None:
             return (self.snapshot.cluster, self.snapshot.topics)
-        parts = verdict.causes, verdict.unexplained, verdict.ruled_out, verdict.unknowable
-        return (*parts, observations.last.unread, watch.muted, watch.lost, *self._left.inputs())
+        parts = verdict.causes, verdict.unexplained, verdict.ruled_out, verdict.unknowable, verdict.unread
+        return (*parts, observations.last.unread, watch.muted, watch.lost, self.plan, *self._left.inputs())
 
     def known(self) -> bool:
         """Return whether triage has reached a verdict."""
@@ -149,10 +149,8 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return f"{row.claim.cause} {row.claim.title} {present_triage.subject_text(row.claim.subject)}"
 
     def in_trouble(self, row: present_triage.CauseRow) -> bool:
-        """Return whether the cause is not muted and more severe than information."""
-        from console.triage.severity import Severity
-
-        return row.muted is None and row.claim.severity is not Severity.INFO
+        """Return whether the cause counts as trouble."""
+        return row.counts
 
     def nothing_yet(self) -> str:
         """Return the reads under way, or why the cluster can't be read."""
@@ -188,11 +186,15 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return present_triage.details(row, verdict, staging, width) if verdict is not None else [[("", "")]]
 
     def _staging_of(self, row: present_triage.CauseRow) -> present_triage.Staging | None:
-        """Return the edits that the fix would stage, computed once per cause: there may be one for each partition."""
-        if self._staging[0] != row.claim.next:
+        """Return what the fix would stage, judged again once the cluster or the plan changed: it may have an edit for
+        each partition."""
+        steps, snapshot, plan = row.claim.next, self.snapshot, self.plan
+        known = (steps, snapshot, plan)
+        if any(one is not other for one, other in zip(self._staging[0], known, strict=True)):
             from console.session.staged_steps import staging_of
 
-            self._staging = (row.claim.next, staging_of(row.claim.next, self.snapshot))
+            read_only = self.session.context.read_only
+            self._staging = (known, staging_of(steps, snapshot, plan, read_only=read_only))
         return self._staging[1]
 
     def target(self) -> ConfigResource | None:

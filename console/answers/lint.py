@@ -1,0 +1,210 @@
+"""A report of lint as text for a terminal, as JSON, and as JUnit's XML for continuous integration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from console.answers.results import Column, Detail, Row, Table
+from console.language.interpret import command_of
+from console.language.quoting import as_typed
+from console.lint.acceptance import Acceptance
+from console.lint.report import Finding, Report
+from console.lint.rule import Found
+from console.lint.rules import BY_NAME
+from console.model.numbers import Data
+from console.model.severity import Severity
+from console.present import names
+from console.present.text import clean
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+PAGE = "docs/lint.md"
+MOST = 10
+"""The most findings of one rule in a text that is not about that rule alone."""
+_LONGEST = 400
+_COLUMNS = tuple(map(Column, ("Where", "What", "To mend it")))
+
+
+def remedy(found: Found) -> tuple[str, ...]:
+    """Return the statements that mend a finding, each for `kac run -e`; empty if no statement does."""
+    if found.command:
+        return (" ".join(map(as_typed, found.command)),)
+    return tuple(command_of(edit) for edit in found.edits)
+
+
+def mended_by(found: Found) -> str:
+    """Return what mends a finding in a line: the first statement and the number of others, or an advice."""
+    first, *more = remedy(found) or (found.advice,)
+    return f"{first}; and {len(more)} more" if more else first
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+
+Where = Callable[[Found], str]
+"""The file and line of what a finding is about; ``""`` without one."""
+
+
+def report_detail(report: Report, missing: Sequence[str], where: Where, *, whole: bool) -> Detail:
+    """Return the report for a terminal: a table for each rule that found something.
+
+    Args:
+        missing: lines on members that were not read.
+        where: a finding's place in files.
+        whole: whether all findings are listed; else the first `MOST` of each rule.
+    """
+    parts = {name: _table([*found], where, whole=whole) for name, found in _by_rule(report)}
+    lines = [
+        *(f"did not look: {', '.join(each.rules)} ({each.why})" for each in report.blind),
+        *missing,
+        *map(in_vain, report.unused),
+    ]
+    return Detail(heading(report), {}, tuple(lines), parts)
+
+
+def heading(report: Report) -> str:
+    """Return the number of findings by severity, and of the accepted ones."""
+    counts = [(each.value, sum(f.rule.severity is each for f in report.open)) for each in Severity]
+    by_severity = ", ".join(f"{count:,} {word}" for word, count in counts if count)
+    looked = len(report.rules) - sum(len(each.rules) for each in report.blind)
+    total = f"{names.plural(len(report.open), 'finding')}: {by_severity}" if by_severity else "no finding"
+    accepted = len(report.findings) - len(report.open)
+    some = f"; {accepted:,} accepted" if accepted else ""
+    return f"{total}{some}; {looked} of {names.plural(len(report.rules), 'rule')} looked"
+
+
+def _by_rule(report: Report) -> Iterator[tuple[str, Iterator[Finding]]]:
+    yield from groupby(report.findings, key=lambda each: each.rule.name)
+
+
+def in_vain(acceptance: Acceptance) -> str:
+    """Return a line on an acceptance that fits no finding."""
+    what = f"{acceptance.rule} on {acceptance.subject} ({acceptance.place})"
+    if acceptance.rule not in BY_NAME:
+        return f"accepted in vain: {what}: there is no such rule{did_you_mean(acceptance.rule)}"
+    return f"accepted in vain: {what}: nothing is found there any more; it stood because: {acceptance.reason}"
+
+
+def did_you_mean(name: str) -> str:
+    """Return the rule with a similar name, as the end of a line; ``""`` without one."""
+    near = get_close_matches(name, BY_NAME, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _subject(found: Found, where: Where) -> str:
+    at = where(found)
+    return names.target(found.subject) + (f" ({at})" if at else "")
+
+
+def _table(findings: Sequence[Finding], where: Where, *, whole: bool) -> Table:
+    rule = findings[0].rule
+    shown = findings if whole else findings[:MOST]
+    rows = tuple(Row((_subject(each.found, where), each.found.what, _answer(each)), {}) for each in shown)
+    left = len(findings) - len(shown)
+    notes = (f"and {left:,} more: --rule {rule.name} lists them all",) if left else ()
+    title = f"{rule.severity.value.upper()} {rule.name} ({rule.certainty.value}): {rule.why}"
+    return Table(rule.name, _COLUMNS, rows, title, notes=notes)
+
+
+def _answer(finding: Finding) -> str:
+    if finding.accepted is not None:
+        return f"accepted: {finding.accepted.reason}"
+    return mended_by(finding.found)
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def report_data(report: Report, missing: Sequence[str], where: Where) -> dict[str, Data]:
+    """Return the report as the object of JSON. missing: lines on members that were not read."""
+    return {
+        "findings": [{**finding_data(each), "place": where(each.found) or None} for each in report.findings],
+        "did_not_look": [{"rules": list(each.rules), "why": each.why} for each in report.blind],
+        "not_read": list(missing),
+        "accepted_in_vain": [
+            {"rule": each.rule, "subject": each.subject, "reason": each.reason, "place": each.place}
+            for each in report.unused
+        ],
+        "rules": [rule.name for rule in report.rules],
+    }
+
+
+def finding_data(finding: Finding) -> dict[str, Data]:
+    """Return a finding as the object of JSON."""
+    rule, found, by = finding
+    return {
+        "rule": rule.name,
+        "severity": rule.severity.value,
+        "certainty": rule.certainty.value,
+        "subject": names.target(found.subject),
+        "key": found.key or None,
+        "what": found.what,
+        "why": rule.why,
+        "remedy": list(remedy(found)),
+        "advice": found.advice or None,
+        "since": rule.since or None,
+        "docs": f"{PAGE}#{rule.name}",
+        "accepted": None if by is None else {"reason": by.reason, "place": by.place},
+    }
+
+
+# -- JUnit -------------------------------------------------------------------------------------------------------------
+
+
+def junit_text(report: Report, missing: Sequence[str], where: Where, cluster: str) -> str:
+    """Return the report as JUnit's XML: one suite, a test case for each rule, a failure for each finding that counts.
+
+    A rule that could not look is skipped. Accepted findings are output of their test case.
+
+    Args:
+        missing: lines on members that were not read.
+        where: a finding's place in files.
+        cluster: its id.
+    """
+    from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+    blind = {name: each.why for each in report.blind for name in each.rules}
+    found: dict[str, list[Finding]] = {}
+    for each in report.findings:
+        found.setdefault(each.rule.name, []).append(each)
+    suites = Element("testsuites")
+    counts = {"tests": len(report.rules), "failures": len(report.open), "errors": 0, "skipped": len(blind)}
+    suite = SubElement(suites, "testsuite", _texts(name=f"kac lint {cluster}", **counts, time=0))
+    for rule in report.rules:
+        case = SubElement(suite, "testcase", _texts(name=rule.name, classname="kac.lint", time=0))
+        if rule.name in blind:
+            SubElement(case, "skipped", _texts(message=blind[rule.name]))
+        mine = found.get(rule.name, [])
+        for each in mine:
+            if each.accepted is None:
+                _failure(case, each, _subject(each.found, where))
+        accepted = [f"{_subject(e.found, where)}: {e.accepted.reason}" for e in mine if e.accepted is not None]
+        if accepted:
+            SubElement(case, "system-out").text = _text("\n".join(f"accepted: {each}" for each in accepted))
+    notes = [*missing, *map(in_vain, report.unused)]
+    if notes:
+        SubElement(suite, "system-out").text = _text("\n".join(notes))
+    indent(suites)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(suites, encoding="unicode")}\n'
+
+
+def _failure(case: Element, finding: Finding, subject: str) -> None:
+    from xml.etree.ElementTree import SubElement
+
+    rule, found, _ = finding
+    message = f"{subject}: {found.what}"
+    made = SubElement(case, "failure", _texts(type=f"{rule.severity.value} {rule.certainty.value}", message=message))
+    made.text = _text("\n".join(filter(None, (message, f"{rule.why}.", *remedy(found), found.advice))))
+
+
+def _texts(**attributes: object) -> dict[str, str]:
+    return {name: clean(str(value), _LONGEST) for name, value in attributes.items()}
+
+
+def _text(lines: str) -> str:
+    """Return lines without characters that XML forbids."""
+    return "\n".join(clean(line, 10 * _LONGEST) for line in lines.split("\n"))

@@ -1,0 +1,113 @@
+"""``kac lint``: what stands wrong in a cluster before it hurts, or will after files are applied."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from console.cli.files import CHANGES, left_out, meant, read
+from console.cli.opening import DONE, USAGE, with_session
+from console.terminal import complain, put
+
+if TYPE_CHECKING:
+    from console.answers.lint import Where
+    from console.files.read import Read
+    from console.lint.report import Report
+    from console.lint.rule import Rule, Seen
+
+
+def lint_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``kac lint``."""
+    files = (
+        "wanted files, as kac apply takes them: only what they bring, or keep on their entities, is reported, and "
+        "their lint: sections accept findings; may be given several times"
+    )
+    parser.add_argument("-f", "--file", metavar="FILE", action="append", default=[], help=files)
+    rule = "only this rule, and all its findings; can be given again"
+    parser.add_argument("--rule", metavar="NAME", action="append", default=[], help=rule)
+    parser.add_argument(
+        "--skip", metavar="NAME", action="append", default=[], help="leave this rule out; can be given again"
+    )
+    parser.add_argument("--all", action="store_true", help="list every finding, however many a rule has")
+    parser.add_argument(
+        "--exit-code", action="store_true", help="exit with 3 where something is found that is not accepted"
+    )
+    parser.add_argument("--output", choices=("text", "json", "junit"), default="text", help="form of the report")
+
+
+def run_lint(options: argparse.Namespace) -> int:
+    """Print what the rules find in the cluster, or in the cluster that files make of it.
+
+    Returns:
+        The exit code: 0 printed, 1 no broker answers, or a part of the files can't be staged, 2 no context, no such
+        rule, or invalid files, 3 with --exit-code: something is found that is not accepted.
+    """
+    rules = _chosen(options)
+    files = read(options.file, getattr(options, "context", None)) if options.file and rules is not None else None
+    if rules is None or (options.file and files is None):
+        return USAGE
+    if files is not None:
+        options = meant(options, files)
+    from console.lint.rules import RULES
+    from console.session.lint_reading import read_for_lint
+
+    # All objects made here live until the end: the collector would scan them repeatedly.
+    gc.disable()
+    # Files may have entities of each kind, so with them everything is read.
+    seen = with_session(options, "lint", partial(read_for_lint, rules=RULES if files is not None else rules))
+    if isinstance(seen, int):
+        return seen
+    return _report(seen, rules, files, options)
+
+
+def _report(seen: Seen, rules: Sequence[Rule], files: Read | None, options: argparse.Namespace) -> int:
+    """Print the report, and return the exit code."""
+    from console.lint.report import can_look, lint, partly
+    from console.present.names import target
+
+    code, missing = DONE, [*partly(seen)]
+    if files is None:
+        report = lint(seen, target, rules)
+    else:
+        from console.files.linting import wished
+
+        found = wished(files, seen, [rule for rule in rules if can_look(seen, rule)])
+        code = left_out(found.staging)
+        report = lint(found.after, target, rules, found.counts)
+    _print(report, missing, seen.snapshot.cluster.cluster_id or "without an id", files, options)
+    return code or (CHANGES if options.exit_code and report.open else DONE)
+
+
+def _chosen(options: argparse.Namespace) -> Sequence[Rule] | None:
+    """Return the rules of the options; None after printing a name that no rule has."""
+    from console.answers.lint import did_you_mean
+    from console.lint.rules import BY_NAME, RULES
+
+    for name in (*options.rule, *options.skip):
+        if name not in BY_NAME:
+            complain(f"there is no rule {name}{did_you_mean(name) or '; docs/lint.md has them all'}")
+            return None
+    return [each for each in RULES if (each.name in options.rule or not options.rule) and each.name not in options.skip]
+
+
+def _print(
+    report: Report, missing: Sequence[str], cluster: str, files: Read | None, options: argparse.Namespace
+) -> None:
+    from console.answers.lint import junit_text, report_data, report_detail
+    from console.answers.results import Printer
+    from console.model.numbers import json_text
+
+    where: Where = lambda _found: ""  # noqa: E731
+    if files is not None:
+        from console.files.linting import place_of
+
+        where = partial(place_of, files)
+    if options.output == "junit":
+        put(junit_text(report, missing, where, cluster))
+    elif options.output == "json":
+        put(json_text(report_data(report, missing, where)) + "\n")
+    else:
+        Printer()(report_detail(report, missing, where, whole=options.all or bool(options.rule)))

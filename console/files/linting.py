@@ -1,0 +1,92 @@
+"""Wanted files for lint: the cluster as it will be after them, and the findings that they bring or keep."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from console.files.read import Read
+from console.files.staging import Staging, file_edits, staging_of
+from console.lint.rule import Found, Rule, Seen
+from console.model.changes import NewTopic
+from console.model.codes import BROKER
+from console.model.inheritance import Inheritance
+from console.model.numbers import long_number
+from console.model.snapshot import Snapshot
+from console.plan.compile import predict
+from console.plan.edits import CreateTopic
+from console.plan.plan import EMPTY, stage
+from console.plan.stale_throttles import owned_by_moves
+
+
+class Wished(NamedTuple):
+    """What files make of a cluster."""
+
+    after: Seen
+    """The cluster as it will be."""
+    staging: Staging
+    """The parts of the files that can't be staged, and so are not in it."""
+    counts: Callable[[Rule, Found], bool]
+    """Whether a finding is on an entity that the files list, or would not be there without them."""
+
+
+def wished(read: Read, seen: Seen, rules: Iterable[Rule]) -> Wished:
+    """Return the cluster after wanted files, and which findings on it are theirs.
+
+    Args:
+        read: the files of one cluster.
+        seen: the cluster now, with everything read that files can have.
+        rules: those that will look.
+    """
+    now = seen.snapshot
+    wanted = file_edits(read.wanted, now, (), owned_by_moves(now))
+    report = stage(EMPTY, wanted.edits, now)
+    listed = {target for target, _ in read.places}
+    there = {(rule.name, found.subject, found.key) for rule in rules for found in rule.find(seen)}
+
+    def counts(rule: Rule, found: Found) -> bool:
+        return found.subject in listed or (rule.name, found.subject, found.key) not in there
+
+    made = [each.edit.topic for each in report.plan.staged if isinstance(each.edit, CreateTopic)]
+    after = replace(seen, snapshot=_placed(predict(now, report.plan), made), accepted=(*seen.accepted, *read.accepted))
+    return Wished(after, staging_of(read, wanted, report, now), counts)
+
+
+def _placed(snapshot: Snapshot, made: Iterable[NewTopic]) -> Snapshot:
+    """Return the snapshot with replicas of the new topics on brokers, in turn through the racks, as a controller would
+    place them: a prediction knows their number alone.
+    """
+    brokers = [broker for broker in snapshot.cluster.brokers if not broker.fenced]
+    seen: Counter[str | None] = Counter()
+    order: list[tuple[int, str, int]] = []
+    for broker in brokers:
+        order.append((seen[broker.rack], broker.rack or "", broker.id))
+        seen[broker.rack] += 1
+    ids = [broker for _, _, broker in sorted(order)]
+    topics = dict(snapshot.topics)
+    for new in made:
+        if ids and not new.assignments:
+            count = min(new.replication if new.replication > 0 else _default_factor(snapshot), len(ids))
+            topics[new.name] = replace(
+                topics[new.name],
+                partitions=tuple(
+                    each._replace(leader=where[0], replicas=where, isr=where)
+                    for each in topics[new.name].partitions
+                    if (where := tuple(ids[(each.number + n) % len(ids)] for n in range(count)))
+                ),
+            )
+    return replace(snapshot, topics=topics)
+
+
+def _default_factor(snapshot: Snapshot) -> int:
+    entry = Inheritance(snapshot).sample(BROKER, "default.replication.factor")
+    return (long_number(entry.value) if entry is not None else None) or 1
+
+
+def place_of(read: Read, found: Found) -> str:
+    """Return the file and line of a finding's key, or of its entity; ``""`` if no file has it."""
+    source, line = read.place(found.subject, found.key)
+    return f"{source}:{line}" if source else ""

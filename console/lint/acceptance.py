@@ -1,0 +1,27 @@
+"""Findings that an operator accepts, each with a reason: from a context, or from wanted files. Pure.
+
+A context's settings have them, so this module imports nothing of a plan.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from msgspec import Struct
+
+
+class Acceptance(Struct, frozen=True):
+    """Findings that stay as they are."""
+
+    rule: str
+    """The name of a rule."""
+    subject: str
+    """A glob of the subjects' texts, as lint prints them: ``topic scratch-*``."""
+    reason: str
+    """Why they stay; never empty."""
+    place: str = ""
+    """Where that is written: a file and a line."""
+
+    def fits(self, rule: str, subject: str) -> bool:
+        """Return whether it accepts a rule's finding on a subject."""
+        return rule == self.rule and fnmatchcase(subject, self.subject)

@@ -1,0 +1,211 @@
+"""Rules on who may do what: ACLs, SCRAM users, delegation tokens, certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from console.lint.rule import Found, Rule, Seen
+from console.model.acl import CLUSTER_NAME, LITERAL, Acl, has_type
+from console.model.authorizer import AclIndex
+from console.model.changes import ScramUser
+from console.model.codes import Permission
+from console.model.config import broker_resource
+from console.model.numbers import first_few
+from console.model.parts import Part
+from console.model.severity import Certainty, Severity
+from console.model.snapshot import host_ranges
+from console.model.token_ends import ends_soon, is_replaced, period_ms
+from console.model.tokens import TokenTarget
+from console.plan.amounts import measured_time, utc_time
+from console.plan.edits import BROKERS_OWN, RemoveAcl, Renew
+from console.plan.kinds.acls import ANYBODY, matching_nothing
+from console.plan.kinds.scram import MIN_ITERATIONS
+
+_ALLOW = Permission.parse("ALLOW")
+_ANY = "*"
+_CHANGES = frozenset({"ALL", "ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "DELETE", "CREATE_TOKENS"})
+"""Operations that nobody needs who is not named."""
+_WRITES = frozenset({"WRITE", "CREATE"})
+
+
+def _nothing(seen: Seen) -> Iterator[Found]:
+    ranges = host_ranges(seen.snapshot)
+    for acl in seen.snapshot.acls:
+        if has_type(acl.principal) and (why := next(matching_nothing(acl, ranges=ranges), "")):
+            yield Found(acl, why, edits=(RemoveAcl(acl),))
+
+
+def _untyped(seen: Seen) -> Iterator[Found]:
+    for acl in seen.snapshot.acls:
+        if not has_type(acl.principal):
+            what = "its principal has no TYPE:NAME: each request that meets it fails, super users aside"
+            yield Found(acl, what, edits=(RemoveAcl(acl),))
+
+
+def _anybody(seen: Seen) -> Iterator[Found]:
+    for acl in seen.snapshot.acls:
+        if acl.permission != _ALLOW or acl.principal != ANYBODY or acl.host != _ANY:
+            continue
+        every = acl.pattern_type == LITERAL and acl.resource_name in (_ANY, CLUSTER_NAME)
+        what = acl.operation.name
+        if what in _CHANGES or (every and what in _WRITES):
+            of = "every " if acl.resource_name == _ANY else ""
+            text = f"it lets everybody who can connect do {what} on {of}{acl.resource_type.name.lower()}s"
+            # Taking it away may lock out clients that have no ACL of their own: that is for an operator to see first.
+            yield Found(acl, text, advice="allow those who need it by name, and remove it then")
+
+
+def _never_allowed(seen: Seen) -> Iterator[Found]:
+    """Yield ALLOWs that one DENY covers whole, as no order makes them count."""
+    denied = [acl for acl in seen.snapshot.acls if acl.permission.name == "DENY" and acl.host == _ANY]
+    if not denied:
+        return
+    index = AclIndex(denied)
+    for acl in seen.snapshot.acls:
+        if acl.permission != _ALLOW:
+            continue
+        by = next((each for each in _denials(index, acl) if each.operation.name in ("ALL", acl.operation.name)), None)
+        if by is not None:
+            who = "everybody" if by.principal == ANYBODY else by.principal
+            what = f"it never counts: {by.operation.name} is denied to {who} there, and a denial comes first"
+            yield Found(acl, what, edits=(RemoveAcl(acl),))
+
+
+def _denials(index: AclIndex, acl: Acl) -> Iterator[Acl]:
+    """Yield the denials for an ACL's principal that cover its whole pattern."""
+    for principal in dict.fromkeys((acl.principal, ANYBODY)):
+        if acl.pattern_type == LITERAL and acl.resource_name != _ANY:
+            yield from (
+                e for e in index.of(principal, acl.resource_type, acl.resource_name) if e.principal == principal
+            )
+
+
+def _few_iterations(seen: Seen) -> Iterator[Found]:
+    for user, credentials in sorted(seen.snapshot.scram.items()):
+        for mechanism, iterations in credentials:
+            if iterations < MIN_ITERATIONS:
+                what = f"{mechanism.name} has {iterations:,} iterations, and Kafka asks for {MIN_ITERATIONS:,} at least"
+                yield Found(ScramUser(user, mechanism), what, advice="set its password again")
+
+
+def _ending_tokens(seen: Seen) -> Iterator[Found]:
+    now, period = round(seen.at.timestamp() * 1000), period_ms(seen.snapshot)
+    for token in seen.snapshot.tokens.values():
+        if not ends_soon(token, now, period) or is_replaced(token, seen.snapshot.tokens.values()):
+            continue
+        left = measured_time((token.expires - now) / 1000)
+        what = f"it ends in {left}, at {utc_time(token.expires)}, and is not renewed"
+        if token.expires < token.max_time:
+            yield Found(TokenTarget(token.id), what, edits=(Renew(token.id, BROKERS_OWN),))
+        else:
+            advice = "make another one for its clients: it can't be renewed beyond its lifetime"
+            yield Found(TokenTarget(token.id), what, advice=advice)
+
+
+def _ending_certificates(seen: Seen) -> Iterator[Found]:
+    for each in seen.certificates or ():
+        if each.ends_soon(seen.at):
+            left = (each.ends - seen.at).total_seconds()
+            when = f"ends in {measured_time(left)}" if left > 0 else "is past its end"
+            what = f"the certificate of {each.listener.name or each.listener.address} {when}: {each.subject}"
+            advice = "renew it, and set the listener's keystore again, which needs no restart"
+            yield Found(broker_resource(each.listener.broker), what, "ssl.keystore.location", advice=advice)
+
+
+def _same_subjects(seen: Seen) -> Iterator[Found]:
+    """Yield principals that differ only in case: a right of one is none of the other."""
+    found: dict[str, set[str]] = {}
+    for acl in seen.snapshot.acls:
+        found.setdefault(acl.principal.casefold(), set()).add(acl.principal)
+    twins = {name for names in found.values() if len(names) > 1 for name in names}
+    done: set[str] = set()
+    for acl in seen.snapshot.acls if twins else ():
+        if acl.principal in twins and acl.principal not in done:
+            done.add(acl.principal)
+            others = sorted(found[acl.principal.casefold()] - {acl.principal})
+            what = f"{acl.principal} and {first_few(others)} are different principals, and differ only in case"
+            yield Found(acl, what, advice="look which of them logs in, and remove the ACLs of the other")
+
+
+RULES = (
+    Rule(
+        name="acl-matches-nothing",
+        severity=Severity.WARNING,
+        certainty=Certainty.CERTAIN,
+        title="an ACL with a * that is no wildcard, or with a host that no client has",
+        why="Who wrote it believes in a right, or a denial, that does not exist",
+        find=_nothing,
+        reads=(Part.ACLS, Part.VERSIONS),
+        source="security_authz",
+    ),
+    Rule(
+        name="acl-without-type",
+        severity=Severity.HIGH,
+        certainty=Certainty.CERTAIN,
+        title="an ACL whose principal has no type",
+        why="A single one makes the authorizer fail on each decision about its resource",
+        find=_untyped,
+        reads=(Part.ACLS,),
+        source="StandardAuthorizerData.matchingAclResult",
+    ),
+    Rule(
+        name="acl-for-everybody",
+        severity=Severity.HIGH,
+        certainty=Certainty.LIKELY,
+        title="an ACL that lets everybody change what is there",
+        why="User:* is each client that can connect, one without a login also",
+        find=_anybody,
+        reads=(Part.ACLS,),
+        source="security_authz",
+    ),
+    Rule(
+        name="acl-denied",
+        severity=Severity.INFO,
+        certainty=Certainty.CERTAIN,
+        title="an ACL that allows what another one denies",
+        why="A denial comes before every ACL that allows: this one only misleads",
+        find=_never_allowed,
+        reads=(Part.ACLS,),
+        source="security_authz",
+    ),
+    Rule(
+        name="principals-alike",
+        severity=Severity.INFO,
+        certainty=Certainty.POSSIBLE,
+        title="principals of ACLs that differ only in case",
+        why="Kafka compares them letter by letter: rights of one are not those of the other",
+        find=_same_subjects,
+        reads=(Part.ACLS,),
+        source="security_authz",
+    ),
+    Rule(
+        name="scram-iterations",
+        severity=Severity.WARNING,
+        certainty=Certainty.CERTAIN,
+        title="a SCRAM user with fewer iterations than Kafka accepts today",
+        why="Whoever gets the stored key finds the password sooner",
+        find=_few_iterations,
+        reads=(Part.SCRAM,),
+        source="security_sasl_scram_security",
+    ),
+    Rule(
+        name="token-ends",
+        severity=Severity.HIGH,
+        certainty=Certainty.LIKELY,
+        title="a delegation token that ends within a day, past the time at which programs renew it",
+        why="Clients with it are refused from its end on",
+        find=_ending_tokens,
+        reads=(Part.TOKENS,),
+        source="security_token_management",
+    ),
+    Rule(
+        name="certificate-ends",
+        severity=Severity.HIGH,
+        certainty=Certainty.CERTAIN,
+        title="a listener's certificate in the last fifth of its time, or its last 30 days",
+        why="After its end no client and no broker connects to that listener",
+        find=_ending_certificates,
+        reads=(Part.CLUSTER, Part.CERTIFICATES),
+        source="security_ssl",
+    ),
+)

@@ -1,0 +1,363 @@
+"""Rules on brokers: their settings, their disks, their listeners, and differences among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from console.lint.places import broker_values, on_brokers, whose, without_own
+from console.lint.rule import Found, Rule, Seen
+from console.model.broker_keys import UpdateMode, update_mode
+from console.model.broker_matrix import BrokerRow, broker_matrix
+from console.model.certificates import client_protocols
+from console.model.codes import BROKER
+from console.model.config import ConfigEntry, ConfigSet, broker_resource, is_override
+from console.model.numbers import first_few, long_number
+from console.model.parts import Part
+from console.model.releases import proven_release
+from console.model.severity import Certainty, Severity
+from console.plan.amounts import byte_count, duration
+from console.plan.edits import SetConfig
+from console.plan.stale_throttles import stale_throttles
+
+AUTO_CREATE, LAG_TIME, FETCH_WAIT = "auto.create.topics.enable", "replica.lag.time.max.ms", "replica.fetch.wait.max.ms"
+FETCHES = 5
+"""Fetches that a replica may miss before it leaves the ISR, at least."""
+LEAST_BYTES, TIMES = 10 << 30, 4
+"""A directory is out of proportion from this size on, and with this many times the bytes of another."""
+_LONGEST_VALUE = 60
+
+
+# -- single settings ---------------------------------------------------------------------------------------------------
+
+
+def _set_to(seen: Seen, key: str, value: str, what: str, wanted: str) -> Iterator[Found]:
+    """Yield a finding for the brokers that have a value of a key.
+
+    Args:
+        value: the wrong one.
+        what: why it is, after ``KEY=VALUE on all brokers:``.
+        wanted: the value that mends it.
+    """
+    for known, brokers, entry in broker_values(seen, key):
+        if known.lower() != value:
+            continue
+        subject = whose(seen, brokers)
+        text = f"{key}={known} on {on_brokers(seen, brokers)}: {what}"
+        if update_mode(BROKER, key, entry) is UpdateMode.CLUSTER_WIDE:
+            own = [broker for broker in brokers if _own(seen, broker, key)]
+            edits = [SetConfig(broker_resource(broker), key, wanted) for broker in own]
+            if len(own) < len(brokers):
+                edits.append(SetConfig(whose(seen, ()), key, wanted))
+            yield Found(subject, text, key, tuple(edits))
+        else:
+            yield Found(
+                subject, text, key, advice=f"set {key}={wanted} in the brokers' files, and restart them in turn"
+            )
+
+
+def _own(seen: Seen, broker: int, key: str) -> bool:
+    entry = seen.of_brokers[broker].get(key)
+    return entry is not None and is_override(entry, broker_resource(broker))
+
+
+def _auto_create(seen: Seen) -> Iterator[Found]:
+    what = "a client with a typing error makes a topic, and none is told"
+    yield from _set_to(seen, AUTO_CREATE, "true", what, "false")
+
+
+def _no_cleaner(seen: Seen) -> Iterator[Found]:
+    what = "nothing is compacted, the topics of coordinators neither: they grow, and are read whole at each start"
+    yield from _set_to(seen, "log.cleaner.enable", "false", what, "true")
+
+
+def _no_handover(seen: Seen) -> Iterator[Found]:
+    what = "a broker that stops does not hand its leaders over first"
+    yield from _set_to(seen, "controlled.shutdown.enable", "false", what, "true")
+
+
+def _unverified(seen: Seen) -> Iterator[Found]:
+    what = "a late write of a producer may begin a transaction that nothing ends"
+    yield from _set_to(seen, "transaction.partition.verification.enable", "false", what, "true")
+
+
+def _short_lag_time(seen: Seen) -> Iterator[Found]:
+    for broker, configs in sorted(seen.of_brokers.items()):
+        lag, wait = _number(configs, LAG_TIME), _number(configs, FETCH_WAIT)
+        if lag is not None and wait is not None and lag < FETCHES * wait:
+            what = f"{LAG_TIME} is {duration(lag)}, and a fetch may wait for {duration(wait)} ({FETCH_WAIT})"
+            advice = f"set {LAG_TIME}=30000 in its file"
+            yield Found(broker_resource(broker), what, LAG_TIME, advice=advice)
+
+
+def _in_tmp(seen: Seen) -> Iterator[Found]:
+    for broker, configs in sorted(seen.of_brokers.items()):
+        key = next((each for each in ("log.dirs", "log.dir") if _text(configs, each)), "")
+        wrong = [each for each in _text(configs, key).split(",") if each.strip().startswith(("/tmp/", "/var/tmp/"))]  # noqa: S108 a path of brokers
+        if wrong:
+            what = f"{key} is under {wrong[0].strip()}, which hosts empty when they start, and cleaners do in between"
+            yield Found(broker_resource(broker), what, key, advice=f"move {key} to a disk of its own in its file")
+
+
+def _number(configs: ConfigSet, key: str) -> int | None:
+    return long_number(_text(configs, key))
+
+
+def _text(configs: ConfigSet, key: str) -> str:
+    entry = configs.get(key)
+    return (entry.value or "") if entry is not None else ""
+
+
+# -- listeners ---------------------------------------------------------------------------------------------------------
+
+
+def _plain_next_to_login(seen: Seen) -> Iterator[Found]:
+    for broker, configs in sorted(seen.of_brokers.items()):
+        found = client_protocols(configs)
+        plain = [name for name, protocol in found.items() if protocol == "PLAINTEXT"]
+        logins = [name for name, protocol in found.items() if protocol.startswith("SASL_")]
+        if plain and logins:
+            what = f"listener {plain[0]} takes anybody as ANONYMOUS in plain text, next to {logins[0]} with logins"
+            yield Found(broker_resource(broker), what, "listeners", advice="close it to other hosts than brokers")
+
+
+def _login_without_rights(seen: Seen) -> Iterator[Found]:
+    key = "authorizer.class.name"
+    open_ = [
+        broker
+        for broker, configs in sorted(seen.of_brokers.items())
+        if (entry := configs.get(key)) is not None
+        and not entry.hidden
+        and not entry.value
+        and any(each.startswith("SASL_") for each in client_protocols(configs).values())
+    ]
+    if open_:
+        what = f"clients log in, and may do everything: {key} is empty on {on_brokers(seen, open_)}"
+        yield Found(whose(seen, open_), what, key, advice=f"set {key} in the brokers' files, after ACLs are there")
+
+
+# -- differences -------------------------------------------------------------------------------------------------------
+
+
+def _differing(seen: Seen) -> Iterator[Found]:
+    sets = seen.of_brokers
+    # Of two brokers either may be the odd one; and brokers of different releases differ in their defaults.
+    if len(sets) < 3 or len(sets) < len(seen.brokers) or len(_releases(seen)) > 1:
+        return
+    for row in broker_matrix(sets):
+        if len(row.odd) * 2 < len(sets):
+            yield from _odd(row)
+
+
+def _odd(row: BrokerRow) -> Iterator[Found]:
+    usual = next((entry for broker, entry in row.values.items() if broker not in row.odd), None)
+    for broker in sorted(row.odd):
+        entry = row.values[broker]
+        # A key that a broker lacks is of a plug-in or another release; a hidden value may be the same.
+        if entry is None or usual is None or entry.sensitive or usual.sensitive:
+            continue
+        what = f"{row.key} is {_shown(entry)}, on the others {_shown(usual)}"
+        edits = without_own(broker_resource(broker), row.key, entry)
+        yield Found(broker_resource(broker), what, row.key, edits, advice="" if edits else "compare the brokers' files")
+
+
+def _shown(entry: ConfigEntry) -> str:
+    value = entry.value or "empty"
+    return value if len(value) <= _LONGEST_VALUE else f"{value[:_LONGEST_VALUE]}…"
+
+
+def _releases(seen: Seen) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for broker, version in sorted(seen.snapshot.versions.items()):
+        release = proven_release(version.apis, version.supported_features)
+        if release:
+            found.setdefault(release, []).append(broker)
+    return found
+
+
+def _several_releases(seen: Seen) -> Iterator[Found]:
+    found = _releases(seen)
+    if len(found) > 1:
+        parts = [f"{release} on {first_few([*map(str, brokers)])}" for release, brokers in sorted(found.items())]
+        what = f"brokers are of several releases: {'; '.join(parts)}"
+        yield Found(whose(seen, ()), what, advice="upgrade the others, unless that goes on now")
+
+
+# -- disks -------------------------------------------------------------------------------------------------------------
+
+
+def _failed_dirs(seen: Seen) -> Iterator[Found]:
+    for broker, dirs in sorted(seen.snapshot.log_dirs.items()):
+        for each in dirs:
+            if each.failure is not None:
+                what = f"log directory {each.path} is offline: {each.failure}"
+                yield Found(
+                    broker_resource(broker), what, "log.dirs", advice="replace the disk, and restart the broker"
+                )
+
+
+def _uneven_dirs(seen: Seen) -> Iterator[Found]:
+    for broker, dirs in sorted(seen.snapshot.log_dirs.items()):
+        usable = [each for each in dirs if each.failure is None and not each.cordoned]
+        if len(usable) < 2:
+            continue
+        least, most = min(usable, key=lambda each: each.size), max(usable, key=lambda each: each.size)
+        if most.size >= LEAST_BYTES and most.size > TIMES * least.size:
+            what = f"{most.path} holds {byte_count(most.size)}, {least.path} {byte_count(least.size)}"
+            advice = "move replicas between its directories: move topic NAME broker ID to dir PATH"
+            yield Found(broker_resource(broker), what, "log.dirs", advice=advice)
+
+
+def _leftover_throttles(seen: Seen) -> Iterator[Found]:
+    for each in stale_throttles(seen.snapshot):
+        if (each.edit.resource, each.edit.key) not in seen.meant:
+            what = f"{each.edit.key}={each.value[:_LONGEST_VALUE]} is left over: {each.why}"
+            yield Found(each.edit.resource, what, each.edit.key, (each.edit,))
+
+
+# -- the rules ---------------------------------------------------------------------------------------------------------
+
+_CONFIGS = (Part.CLUSTER, Part.CONFIGS)
+
+RULES = (
+    Rule(
+        name="auto-create",
+        severity=Severity.INFO,
+        certainty=Certainty.LIKELY,
+        title="brokers that create a topic for any name that a client asks for",
+        why="Such topics have the defaults' partitions and replicas, and come back after they are deleted",
+        find=_auto_create,
+        reads=_CONFIGS,
+        configs_of=(BROKER,),
+        source="brokerconfigs_auto.create.topics.enable",
+    ),
+    Rule(
+        name="cleaner-off",
+        severity=Severity.HIGH,
+        certainty=Certainty.CERTAIN,
+        title="brokers that compact nothing",
+        why="The offsets' topic grows without end, and a broker that starts reads it whole before groups go on",
+        find=_no_cleaner,
+        reads=_CONFIGS,
+        configs_of=(BROKER,),
+        source="brokerconfigs_log.cleaner.enable",
+    ),
+    Rule(
+        name="controlled-shutdown-off",
+        severity=Severity.WARNING,
+        certainty=Certainty.CERTAIN,
+        title="brokers that stop without handing over",
+        why="At each restart partitions are without a leader until the controller sees that the broker is gone",
+        find=_no_handover,
+        reads=_CONFIGS,
+        configs_of=(BROKER,),
+        source="brokerconfigs_controlled.shutdown.enable",
+    ),
+    Rule(
+        name="transactions-unverified",
+        severity=Severity.WARNING,
+        certainty=Certainty.CERTAIN,
+        title="brokers that do not verify the partitions of transactions",
+        why="A hanging transaction stops readers with read_committed until an operator ends it",
+        find=_unverified,
+        reads=_CONFIGS,
+        configs_of=(BROKER,),
+        since="3.6",
+        source="KIP-890",
+    ),
+    Rule(
+        name="lag-time-short",
+        severity=Severity.WARNING,
+        certainty=Certainty.LIKELY,
+        title="replicas that leave the ISR after a few fetches",
+        why="A pause of a second makes partitions under-replicated, and producers with acks=all wait or fail",
+        find=_short_lag_time,
+        reads=_CONFIGS,
+        configs_of=(BROKER,),
+        source="brokerconfigs_replica.lag.time.max.ms",
+    ),
+    Rule(
+        name="log-dir-in-tmp",
+        severity=Severity.WARNING,
+        certainty=Certainty.LIKELY,
+        title="records in a directory for temporary files",
+        why="A restart of the host, or its cleaner, deletes the broker's records and its identity",
+        find=_in_tmp,
+        reads=_CONFIGS,
+        configs_of=(BROKER,),
+        source="brokerconfigs_log.dirs",
+    ),
+    Rule(
+        name="plaintext-next-to-sasl",
+        severity=Severity.WARNING,
+        certainty=Certainty.POSSIBLE,
+        title="a listener for everybody in plain text, next to one with logins",
+        why="Whoever reaches its port needs no login, and can read what goes over the wire",
+        find=_plain_next_to_login,
+        reads=_CONFIGS,
+        configs_of=(BROKER,),
+        source="security_overview",
+    ),
+    Rule(
+        name="login-without-authorizer",
+        severity=Severity.WARNING,
+        certainty=Certainty.LIKELY,
+        title="brokers with logins and without an authorizer",
+        why="A login keeps nobody from anything: each user may delete each topic",
+        find=_login_without_rights,
+        reads=_CONFIGS,
+        configs_of=(BROKER,),
+        source="brokerconfigs_authorizer.class.name",
+    ),
+    Rule(
+        name="broker-differs",
+        severity=Severity.WARNING,
+        certainty=Certainty.POSSIBLE,
+        title="a broker with another setting than most others of its release",
+        why="What works on one broker fails on another, after the next move of a leader",
+        find=_differing,
+        reads=(*_CONFIGS, Part.VERSIONS),
+        configs_of=(BROKER,),
+        source="brokerconfigs",
+    ),
+    Rule(
+        name="releases-differ",
+        severity=Severity.INFO,
+        certainty=Certainty.LIKELY,
+        title="brokers of several releases, as in an upgrade that was not finished",
+        why="Features wait for the oldest broker, and errors of either release may show",
+        find=_several_releases,
+        reads=(Part.CLUSTER, Part.VERSIONS),
+        source="upgrade",
+    ),
+    Rule(
+        name="log-dir-offline",
+        severity=Severity.HIGH,
+        certainty=Certainty.CERTAIN,
+        title="a log directory that its broker can't use",
+        why="Its partitions have one replica less until the disk is replaced",
+        find=_failed_dirs,
+        reads=(Part.CLUSTER, Part.LOG_DIRS),
+        source="KIP-112",
+    ),
+    Rule(
+        name="log-dirs-uneven",
+        severity=Severity.INFO,
+        certainty=Certainty.LIKELY,
+        title="a directory of a broker with many times the bytes of another",
+        why="One disk fills while another one is empty; Kafka counts partitions when it chooses, not bytes",
+        find=_uneven_dirs,
+        reads=(Part.CLUSTER, Part.LOG_DIRS),
+        source="KIP-113",
+    ),
+    Rule(
+        name="throttle-left-over",
+        severity=Severity.WARNING,
+        certainty=Certainty.CERTAIN,
+        title="a replication throttle that no move uses",
+        why="A broker that comes back catches up no faster than it, and stays out of sync for hours",
+        find=_leftover_throttles,
+        reads=(*_CONFIGS, Part.TOPICS, Part.REASSIGNMENTS, Part.LOG_DIRS),
+        configs_of=(BROKER,),
+        source="rep-throttle",
+    ),
+)

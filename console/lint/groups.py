@@ -1,0 +1,92 @@
+"""Rules on groups, and on the names of topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from console.lint.rule import NAMED, Found, Rule, Seen
+from console.model.changes import GroupTarget
+from console.model.codes import GROUP
+from console.model.config import ConfigResource, topic_resource
+from console.model.numbers import first_few, plural
+from console.model.parts import Part
+from console.model.severity import Certainty, Severity
+from console.plan.kinds.configs import DEAD_LETTERS
+
+SHARE, CONSUMER, CLASSIC = "share", "consumer", "classic"
+_WITH_DEAD_LETTERS = 2
+"""The level of share.version from which on share groups may have a dead letter topic (KIP-1191)."""
+
+
+def _half_moved(seen: Seen) -> Iterator[Found]:
+    for name, group in sorted(seen.snapshot.groups.items()):
+        members = group.members or ()
+        old = [member for member in members if member.protocol == CLASSIC]
+        if group.type == CONSUMER and old and len(old) < len(members):
+            hosts = first_few(sorted({member.host.lstrip("/") for member in old}), NAMED)
+            old_ones = plural(len(old), "member uses", "members use")
+            what = f"{old_ones} the classic protocol, as on {hosts}, the others the new one"
+            advice = "set group.protocol=consumer for these members, or take the others back"
+            yield Found(GroupTarget(name), what, advice=advice)
+
+
+def _no_dead_letters(seen: Seen) -> Iterator[Found]:
+    features = seen.snapshot.features
+    if features is None or features.finalized.get("share.version", 0) < _WITH_DEAD_LETTERS:
+        return
+    for name, group in sorted(seen.snapshot.groups.items()):
+        configs = seen.snapshot.configs.get(ConfigResource(GROUP, name))
+        entry = configs.get(DEAD_LETTERS) if configs is not None else None
+        if group.type.lower() == SHARE and configs is not None and (entry is None or not entry.value):
+            what = f"records that it can't process are dropped after their deliveries: {DEAD_LETTERS} is empty"
+            advice = f"set group {name} {DEAD_LETTERS}=TOPIC"
+            yield Found(ConfigResource(GROUP, name), what, DEAD_LETTERS, advice=advice)
+
+
+def _colliding(seen: Seen) -> Iterator[Found]:
+    found: dict[str, list[str]] = {}
+    for name in seen.topics:
+        if "." in name or "_" in name:
+            found.setdefault(name.replace(".", "_"), []).append(name)
+    for twins in found.values():
+        if len(twins) > 1:
+            first, *others = sorted(twins)
+            what = f"its metrics have the same name as those of {first_few(others, NAMED)}: . counts as _ there"
+            yield Found(topic_resource(first), what, advice="name one of them otherwise, when it is made again")
+
+
+RULES = (
+    Rule(
+        name="group-half-moved",
+        severity=Severity.INFO,
+        certainty=Certainty.LIKELY,
+        title="a group with members of the classic and of the new protocol",
+        why="A migration that stands still: each member of the old kind still has to be told of every change",
+        find=_half_moved,
+        reads=(Part.GROUPS, Part.LAGS),
+        since="4.0",
+        source="KIP-848",
+    ),
+    Rule(
+        name="share-group-without-dead-letters",
+        severity=Severity.INFO,
+        certainty=Certainty.POSSIBLE,
+        title="a share group without a topic for the records that it can't process",
+        why="Such a record is gone after its last delivery, and nobody learns of it",
+        find=_no_dead_letters,
+        reads=(Part.GROUPS, Part.FEATURES, Part.CONFIGS),
+        configs_of=(GROUP,),
+        since="4.4",
+        source="KIP-1191",
+    ),
+    Rule(
+        name="names-collide",
+        severity=Severity.INFO,
+        certainty=Certainty.CERTAIN,
+        title="topics whose names differ only in . and _",
+        why="Their metrics overwrite each other; brokers refuse such a topic today",
+        find=_colliding,
+        reads=(Part.TOPICS,),
+        source="Topic.hasCollision",
+    ),
+)

@@ -1,0 +1,135 @@
+"""Rules on the quorum of the controllers, and on the levels of features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from console.lint.rule import QUORUM, Found, Rule, Seen
+from console.model.changes import FeatureTarget
+from console.model.cluster import ClusterFeatures
+from console.model.feature_levels import KRAFT_VERSION, METADATA_VERSION, feature_levels, level_name, missing_needs
+from console.model.numbers import plural
+from console.model.parts import Part
+from console.model.quorum import majority
+from console.model.releases import release_of
+from console.model.severity import Certainty, Severity
+from console.plan.edits import SetFeature
+
+FEWEST_VOTERS = 3
+
+
+def _voters(seen: Seen) -> int:
+    """Return the number of voters; 0 without a quorum, or if its leader is not known."""
+    quorum = seen.snapshot.quorum
+    return len(quorum.voters) if quorum is not None else 0
+
+
+def _few_voters(seen: Seen) -> Iterator[Found]:
+    voters, brokers = _voters(seen), len(seen.brokers)
+    if 0 < voters < FEWEST_VOTERS and brokers >= FEWEST_VOTERS:
+        what = f"{plural(voters, 'voter')} for {brokers} brokers: with one away the quorum has no leader"
+        yield Found(QUORUM, what, advice="add controllers until there are three voters")
+
+
+def _even_voters(seen: Seen) -> Iterator[Found]:
+    voters = _voters(seen)
+    if voters >= FEWEST_VOTERS and voters % 2 == 0:
+        spare = voters - majority(voters)
+        what = f"{voters} voters may lose {spare}, as {voters - 1} may: one more adds only what can fail"
+        yield Found(QUORUM, what, advice="add a controller, or remove one")
+
+
+def _level_behind(seen: Seen) -> Iterator[Found]:
+    features = seen.snapshot.features
+    if features is None or METADATA_VERSION not in features.finalized or _is_part(features):
+        return
+    now, most = features.finalized[METADATA_VERSION], _supported(features, METADATA_VERSION)
+    ours, theirs = _release(now), _release(most)
+    # Within a release the levels differ only among releases that were never out.
+    if ours and theirs and now < most and ours != theirs:
+        what = f"{METADATA_VERSION} is {_named(now)}, of {ours}, and all nodes support {_named(most)}, of {theirs}"
+        yield Found(FeatureTarget(METADATA_VERSION), what, edits=(SetFeature(METADATA_VERSION, most),))
+
+
+def _feature_behind(seen: Seen) -> Iterator[Found]:
+    features = seen.snapshot.features
+    if features is None or METADATA_VERSION not in features.finalized or _is_part(features):
+        return
+    base = features.finalized[METADATA_VERSION]
+    known = feature_levels()
+    order = {each.name: level for level, each in known.get(METADATA_VERSION, {}).items()}
+    for name, levels in sorted(known.items()):
+        if name in (METADATA_VERSION, KRAFT_VERSION):
+            continue
+        # The level that a cluster gets that is formatted with this metadata version.
+        usual = max((level for level, each in levels.items() if order.get(each.name, base + 1) <= base), default=0)
+        now, most = features.finalized.get(name, 0), _supported(features, name)
+        if now < usual <= most and not missing_needs(name, usual, features.finalized):
+            what = f"it is at level {now}, and a new cluster of this {METADATA_VERSION} begins with {usual}"
+            yield Found(FeatureTarget(name), what, edits=(SetFeature(name, usual),))
+
+
+def _is_part(features: ClusterFeatures) -> bool:
+    return any(node.failure is not None for node in features.nodes) or not features.nodes
+
+
+def _supported(features: ClusterFeatures, name: str) -> int:
+    """Return the highest level that all nodes support, 0 if one does not have the feature."""
+    return min((node.supported.get(name, (0, 0))[1] for node in features.nodes), default=0)
+
+
+def _release(level: int) -> str:
+    return release_of({}, {METADATA_VERSION: (0, level)})
+
+
+def _named(level: int) -> str:
+    name = level_name(METADATA_VERSION, level)
+    return f"{level} ({name})" if name else str(level)
+
+
+RULES = (
+    Rule(
+        name="voters-few",
+        severity=Severity.WARNING,
+        certainty=Certainty.CERTAIN,
+        title="fewer than three voters for three brokers or more",
+        why="Without a leader of the quorum no topic is created, and no partition gets another leader",
+        find=_few_voters,
+        reads=(Part.CLUSTER, Part.QUORUM),
+        since="3.3",
+        source="kraft_deployment",
+    ),
+    Rule(
+        name="voters-even",
+        severity=Severity.INFO,
+        certainty=Certainty.CERTAIN,
+        title="an even number of voters",
+        why="As many may fail as with one voter fewer, and each record waits for one more",
+        find=_even_voters,
+        reads=(Part.CLUSTER, Part.QUORUM),
+        since="3.3",
+        source="kraft_deployment",
+    ),
+    Rule(
+        name="metadata-version-behind",
+        severity=Severity.WARNING,
+        certainty=Certainty.LIKELY,
+        title="a metadata version of an older release than all nodes have",
+        why="What the new release brings is off, and the next one may refuse so old a level",
+        find=_level_behind,
+        reads=(Part.FEATURES,),
+        since="3.3",
+        source="upgrade",
+    ),
+    Rule(
+        name="feature-behind",
+        severity=Severity.INFO,
+        certainty=Certainty.LIKELY,
+        title="a feature below the level that a new cluster begins with",
+        why="Metadata version and other features are raised separately: this one was left out",
+        find=_feature_behind,
+        reads=(Part.FEATURES,),
+        since="4.0",
+        source="KIP-1022",
+    ),
+)

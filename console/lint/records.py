@@ -1,0 +1,373 @@
+"""Rules on how topics keep their records: retention, compaction, segments, sizes. Each is about a set of configs, which
+many topics share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from console.lint.places import Place, places
+from console.lint.rule import Found, Rule, Seen
+from console.model.broker_keys import TOPIC_SYNONYMS, UpdateMode, update_mode
+from console.model.cluster import Topic
+from console.model.codes import BROKER, TOPIC
+from console.model.config import ConfigSet, entry_in, is_override, topic_resource
+from console.model.numbers import LONG_MAX, long_number
+from console.model.parts import Part
+from console.model.severity import Certainty, Severity
+from console.model.system_topics import COMPACT, SystemTopic, may_be_of_application, system_topic
+from console.plan import topic_risks
+from console.plan.amounts import byte_count, duration
+from console.plan.edits import SetConfig, UnsetConfig
+from console.plan.values import items_of
+
+SEGMENT_MS, SEGMENT_BYTES = "segment.ms", "segment.bytes"
+DIRTY, MIN_LAG = "min.cleanable.dirty.ratio", "min.compaction.lag.ms"
+LEAST_SEGMENT_MS = 60_000
+"""A log that begins a segment more often than once a minute soon has more files than a broker may open."""
+REQUEST = "socket.request.max.bytes"
+
+
+def _number(configs: ConfigSet, key: str) -> int | None:
+    entry = configs.get(key)
+    return long_number(entry.value) if entry is not None else None
+
+
+def _policy(configs: ConfigSet) -> frozenset[str]:
+    """Return the items of a cleanup.policy; empty if it is unknown."""
+    entry = configs.get(topic_risks.POLICY)
+    return frozenset(items_of(entry.value)) if entry is not None and entry.value else frozenset()
+
+
+def _of_users(topics: list[Topic]) -> list[Topic]:
+    """Return the topics that are no internal ones: their owners choose their configs."""
+    return [topic for topic in topics if not topic.internal]
+
+
+def _where(
+    seen: Seen,
+    key: str,
+    is_wrong: Callable[[ConfigSet], bool],
+    of: Callable[[Topic], bool] = lambda _topic: True,
+) -> Iterator[Place]:
+    """Yield the entities that give a key to topics with wrong configs.
+
+    Args:
+        key: a topic's.
+        is_wrong: judges a set of configs.
+        of: whether a topic with such configs counts; internal ones never do.
+    """
+    wrong = ((configs, topics) for configs, topics in seen.sets if is_wrong(configs))
+    yield from places(seen, key, ((configs, [*filter(of, _of_users(topics))]) for configs, topics in wrong))
+
+
+def _settable(place: Place) -> bool:
+    """Return whether a value can be set at a place: always for a topic's, for a broker's key if brokers alter it."""
+    return place.is_topic or update_mode(BROKER, place.key) is UpdateMode.CLUSTER_WIDE
+
+
+# -- retention ---------------------------------------------------------------------------------------------------------
+
+
+def _late_by_time(seen: Seen) -> Iterator[Found]:
+    def is_late(configs: ConfigSet) -> bool:
+        limit, segment = topic_risks.kept(configs), _number(configs, SEGMENT_MS)
+        return limit.deletes and segment is not None and topic_risks.TINY_MS <= limit.ms < segment
+
+    def fills_no_segment(topic: Topic) -> bool:
+        # A log that reaches segment.bytes begins segments by its size, and each is deleted in its time.
+        segment = _number(seen.snapshot.configs[topic_resource(topic.name)], SEGMENT_BYTES)
+        held = seen.largest.get(topic.name, 0)
+        return segment is not None and 0 < held < segment
+
+    for place in _where(seen, topic_risks.BY_TIME, is_late, fills_no_segment):
+        configs = seen.snapshot.configs[topic_resource(place.topics[0].name)]
+        limit, segment = topic_risks.kept(configs).ms, _number(configs, SEGMENT_MS) or 0
+        # Several topics may have segments of their own behind one retention: no single edit mends these.
+        alike = place.is_topic or all(_inherits(seen, topic, SEGMENT_MS) for topic in place.topics)
+        key = SEGMENT_MS if place.is_topic else TOPIC_SYNONYMS[SEGMENT_MS][0].name
+        edits = (SetConfig(place.resource, key, str(limit)),) if alike else ()
+        what = (
+            f"records stay for up to {duration(limit + segment)}, not {duration(limit)} ({topic_risks.BY_TIME}): the "
+            f"segment that is written to is not deleted, and ends after {duration(segment)} ({SEGMENT_MS}) "
+            "or when it is full"
+        )
+        yield Found(place.resource, what + place.origin, key, edits)
+
+
+def _inherits(seen: Seen, topic: Topic, key: str) -> bool:
+    entry = entry_in(seen.snapshot.configs, topic_resource(topic.name), key)
+    return entry is not None and not is_override(entry, topic_resource(topic.name))
+
+
+def _late_by_size(seen: Seen) -> Iterator[Found]:
+    def is_late(configs: ConfigSet) -> bool:
+        limit, segment = topic_risks.kept(configs), _number(configs, SEGMENT_BYTES)
+        return limit.deletes and segment is not None and 0 < limit.size < segment
+
+    for place in _where(seen, topic_risks.BY_SIZE, is_late):
+        configs = seen.snapshot.configs[topic_resource(place.topics[0].name)]
+        limit, segment = topic_risks.kept(configs).size, _number(configs, SEGMENT_BYTES) or 0
+        alike = place.is_topic or all(_inherits(seen, topic, SEGMENT_BYTES) for topic in place.topics)
+        key = SEGMENT_BYTES if place.is_topic else TOPIC_SYNONYMS[SEGMENT_BYTES][0].name
+        # Brokers refuse segments of less than 1 MiB since 4.0.
+        edits = (SetConfig(place.resource, key, str(limit)),) if alike and limit >= topic_risks.TINY_BYTES else ()
+        what = (
+            f"a partition keeps up to {byte_count(limit + segment)}, not {byte_count(limit)} ({topic_risks.BY_SIZE}): "
+            f"only whole segments are deleted, and one has {byte_count(segment)} ({SEGMENT_BYTES})"
+        )
+        yield Found(place.resource, what + place.origin, key, edits)
+
+
+def _tiny(seen: Seen) -> Iterator[Found]:
+    def is_tiny(configs: ConfigSet) -> bool:
+        limit = topic_risks.kept(configs)
+        return limit.deletes and limit.ms < topic_risks.TINY_MS
+
+    for place in _where(seen, topic_risks.BY_TIME, is_tiny):
+        limit = topic_risks.kept(seen.snapshot.configs[topic_resource(place.topics[0].name)]).ms
+        what = f"records are deleted after {duration(limit)} ({topic_risks.BY_TIME}), at each look of the brokers"
+        edits = (UnsetConfig(place.resource, place.key),) if place.is_topic else ()
+        yield Found(place.resource, what + place.origin, place.key, edits)
+
+
+# -- compaction --------------------------------------------------------------------------------------------------------
+
+
+def _never_compacted(seen: Seen) -> Iterator[Found]:
+    def never(configs: ConfigSet) -> bool:
+        entry = configs.get(DIRTY)
+        try:
+            ratio = float(entry.value) if entry is not None and entry.value is not None else 0.0
+        except ValueError:
+            return False
+        unlimited = _number(configs, "max.compaction.lag.ms")
+        return COMPACT in _policy(configs) and ratio >= 1 and (unlimited is None or unlimited >= LONG_MAX)
+
+    for place in _where(seen, DIRTY, never):
+        what = f"it is never compacted: no log has a larger dirty part than {DIRTY}={place.value}"
+        edits = (place.set_to("0.5"),) if _settable(place) else ()
+        yield Found(place.resource, what + place.origin, place.key, edits)
+
+
+def _compacted_too_late(seen: Seen) -> Iterator[Found]:
+    def too_late(configs: ConfigSet) -> bool:
+        limit, lag = topic_risks.kept(configs), _number(configs, MIN_LAG)
+        return limit.deletes and COMPACT in _policy(configs) and lag is not None and 0 < limit.ms <= lag
+
+    for place in _where(seen, MIN_LAG, too_late):
+        limit = topic_risks.kept(seen.snapshot.configs[topic_resource(place.topics[0].name)]).ms
+        lag = long_number(place.value) or 0
+        what = (
+            f"records are deleted after {duration(limit)} ({topic_risks.BY_TIME}), before they may be compacted "
+            f"({MIN_LAG}={lag})"
+        )
+        edits = (place.set_to("0"),) if _settable(place) else ()
+        yield Found(place.resource, what + place.origin, place.key, edits)
+
+
+# -- segments, flushes and sizes ---------------------------------------------------------------------------------------
+
+
+def _tiny_segments(seen: Seen) -> Iterator[Found]:
+    for key, least in ((SEGMENT_BYTES, topic_risks.TINY_BYTES), (SEGMENT_MS, LEAST_SEGMENT_MS)):
+
+        def is_tiny(configs: ConfigSet, key: str = key, least: int = least) -> bool:
+            return 0 < topic_risks.config_number(configs, key, least) < least
+
+        for place in _where(seen, key, is_tiny):
+            size = long_number(place.value) or 0
+            amount = byte_count(size) if key == SEGMENT_BYTES else duration(size)
+            what = f"a new segment, of three files or more, begins after {amount} ({key})"
+            edits = (UnsetConfig(place.resource, place.key),) if place.is_topic else ()
+            yield Found(place.resource, what + place.origin, place.key, edits)
+
+
+def _flushes(seen: Seen) -> Iterator[Found]:
+    key = "flush.messages"
+    for place in _where(seen, key, lambda configs: topic_risks.config_number(configs, key, 2) == 1):
+        what = f"the disk is waited for after each batch ({key}=1)"
+        edits = (UnsetConfig(place.resource, key),) if place.is_topic else ()
+        yield Found(place.resource, what + place.origin, place.key, edits)
+
+
+def _above_request(seen: Seen) -> Iterator[Found]:
+    limits = [n for configs in seen.of_brokers.values() if (n := _number(configs, REQUEST)) is not None]
+    if not limits:
+        return
+    most = min(limits)
+    for place in _where(
+        seen,
+        topic_risks.MESSAGE_SIZE,
+        lambda configs: topic_risks.config_number(configs, topic_risks.MESSAGE_SIZE, 0) >= most,
+    ):
+        what = (
+            f"batches of up to {byte_count(long_number(place.value) or 0)} are allowed ({topic_risks.MESSAGE_SIZE}), "
+            f"and brokers close the connection at a request of more than {byte_count(most)} ({REQUEST})"
+        )
+        edits = (place.set_to(str(most // 2)),) if _settable(place) else ()
+        yield Found(place.resource, what + place.origin, place.key, edits)
+
+
+def _not_remote(seen: Seen) -> Iterator[Found]:
+    key, of_broker = "remote.storage.enable", "remote.log.storage.system.enable"
+    off = [broker for broker, configs in seen.of_brokers.items() if _text(configs, of_broker) == "false"]
+    if not off:
+        return
+    for configs, topics in seen.sets:
+        if _text(configs, key) == "true":
+            for topic in topics:
+                what = f"{key} is true, and brokers {', '.join(map(str, off[:3]))} have no remote storage ({of_broker})"
+                yield Found(topic_resource(topic.name), what, key, advice=f"set {of_broker} in the brokers' files")
+
+
+def _text(configs: ConfigSet, key: str) -> str:
+    entry = configs.get(key)
+    return (entry.value or "").lower() if entry is not None else ""
+
+
+# -- topics of other software ------------------------------------------------------------------------------------------
+
+
+def _owned_wrongly(seen: Seen) -> Iterator[Found]:
+    for configs, topics in seen.sets:
+        policy, limit = _policy(configs), topic_risks.kept(configs)
+        if not policy:
+            continue
+        for topic in topics:
+            owner = system_topic(topic.name, len(topic.partitions), ",".join(sorted(policy)), seen.snapshot.groups)
+            if owner is not None:
+                yield from _of_owner(topic, owner, policy, limits=(limit.ms, limit.size))
+
+
+def _of_owner(topic: Topic, owner: SystemTopic, policy: frozenset[str], *, limits: tuple[int, int]) -> Iterator[Found]:
+    resource = topic_resource(topic.name)
+    # Changelogs of windowed stores delete what is older than their windows, by Streams' own choice.
+    may_delete = may_be_of_application(topic.name)
+    if owner.policy == COMPACT and (COMPACT not in policy if may_delete else policy != {COMPACT}):
+        what = f"{topic_risks.POLICY} is {','.join(sorted(policy))}, and {owner.owner} needs {COMPACT}: {owner.lost}"
+        yield Found(resource, what, topic_risks.POLICY, (SetConfig(resource, topic_risks.POLICY, COMPACT),))
+    elif owner.keeps and "delete" in policy:
+        for key, limit in zip((topic_risks.BY_TIME, topic_risks.BY_SIZE), limits, strict=True):
+            if limit <= LONG_MAX:
+                what = f"{key} is {limit}, and {owner.owner} needs all that it keeps there: {owner.lost}"
+                yield Found(resource, what, key, (SetConfig(resource, key, "-1"),))
+
+
+# -- the rules ---------------------------------------------------------------------------------------------------------
+
+_CONFIGS = (Part.CLUSTER, Part.TOPICS, Part.CONFIGS)
+
+RULES = (
+    Rule(
+        name="retention-behind-segment",
+        severity=Severity.WARNING,
+        certainty=Certainty.LIKELY,
+        title="a retention by time that ends long before the segment does that is written to",
+        why="Records stay longer than the topic says, on disks and against what may have been promised",
+        find=_late_by_time,
+        reads=(*_CONFIGS, Part.LOG_DIRS),
+        configs_of=(TOPIC,),
+        source="topicconfigs_segment.ms",
+    ),
+    Rule(
+        name="retention-below-segment",
+        severity=Severity.WARNING,
+        certainty=Certainty.CERTAIN,
+        title="a retention by size that is smaller than a segment",
+        why="Only whole segments are deleted, so that a partition grows beyond the limit that is set for it",
+        find=_late_by_size,
+        reads=_CONFIGS,
+        configs_of=(TOPIC,),
+        source="topicconfigs_segment.bytes",
+    ),
+    Rule(
+        name="retention-tiny",
+        severity=Severity.HIGH,
+        certainty=Certainty.LIKELY,
+        title="a retention of less than five minutes, as is set to empty a topic",
+        why="A reader that restarts loses records; often it was set for a moment, and never taken back",
+        find=_tiny,
+        reads=_CONFIGS,
+        configs_of=(TOPIC,),
+        source="brokerconfigs_log.retention.check.interval.ms",
+    ),
+    Rule(
+        name="compaction-never",
+        severity=Severity.WARNING,
+        certainty=Certainty.CERTAIN,
+        title="a compacted topic whose dirty ratio no log exceeds",
+        why="It keeps every version of each key, and grows for ever",
+        find=_never_compacted,
+        reads=_CONFIGS,
+        configs_of=(TOPIC,),
+        source="topicconfigs_min.cleanable.dirty.ratio",
+    ),
+    Rule(
+        name="compaction-after-retention",
+        severity=Severity.WARNING,
+        certainty=Certainty.CERTAIN,
+        title="a topic that deletes its records before it may compact them",
+        why="The latest value of a key is lost with its age, though the topic is said to be compacted",
+        find=_compacted_too_late,
+        reads=_CONFIGS,
+        configs_of=(TOPIC,),
+        source="topicconfigs_min.compaction.lag.ms",
+    ),
+    Rule(
+        name="segments-tiny",
+        severity=Severity.WARNING,
+        certainty=Certainty.LIKELY,
+        title="segments of less than 1 MiB, or of less than a minute",
+        why="Each has files that a broker keeps open and looks through when it starts",
+        find=_tiny_segments,
+        reads=_CONFIGS,
+        configs_of=(TOPIC,),
+        source="topicconfigs_segment.bytes",
+    ),
+    Rule(
+        name="flush-each-batch",
+        severity=Severity.INFO,
+        certainty=Certainty.LIKELY,
+        title="a topic that waits for the disk after each batch",
+        why="Writes are many times slower; Kafka relies on replicas, and advises against it",
+        find=_flushes,
+        reads=_CONFIGS,
+        configs_of=(TOPIC,),
+        source="topicconfigs_flush.messages",
+    ),
+    Rule(
+        name="batch-above-request",
+        severity=Severity.WARNING,
+        certainty=Certainty.CERTAIN,
+        title="batches that are larger than the largest request",
+        why="A producer with such a batch loses its connection, again and again, without a reason that it could show",
+        find=_above_request,
+        reads=_CONFIGS,
+        configs_of=(TOPIC, BROKER),
+        source="brokerconfigs_socket.request.max.bytes",
+    ),
+    Rule(
+        name="remote-without-storage",
+        severity=Severity.HIGH,
+        certainty=Certainty.CERTAIN,
+        title="a tiered topic on brokers without remote storage",
+        why="Nothing is copied, and what is in remote storage can't be read",
+        find=_not_remote,
+        reads=_CONFIGS,
+        configs_of=(TOPIC, BROKER),
+        since="3.6",
+        source="brokerconfigs_remote.log.storage.system.enable",
+    ),
+    Rule(
+        name="system-topic-policy",
+        severity=Severity.HIGH,
+        certainty=Certainty.CERTAIN,
+        title="a topic of coordinators, Connect, Streams or a schema registry that deletes what its owner needs",
+        why="Offsets, transactions, connectors or schemas vanish after the retention",
+        find=_owned_wrongly,
+        reads=_CONFIGS,
+        configs_of=(TOPIC,),
+        source="GroupCoordinatorService.groupMetadataTopicConfigs",
+    ),
+)

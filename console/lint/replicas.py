@@ -1,0 +1,366 @@
+"""Rules on replicas: how many there are, how many have to be in sync, and on which brokers and racks they are."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from console.lint.places import Place, broker_values, on_brokers, places, whose
+from console.lint.rule import NAMED, Found, Rule, Seen
+from console.model.broker_keys import UpdateMode, update_mode
+from console.model.cluster import Topic
+from console.model.codes import BROKER, TOPIC
+from console.model.config import ConfigSet, broker_resource, min_isr, topic_resource
+from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
+from console.model.numbers import first_few, plural
+from console.model.parts import Part
+from console.model.severity import Certainty, Severity
+from console.model.system_topics import is_kafkas_own
+from console.plan.edits import SetConfig
+from console.plan.topic_risks import ISR, UNCLEAN, isr_text
+
+SPREAD = 3
+"""Replicas of which one may be repaired while another one fails."""
+FEWEST_LEADERS = 20
+"""Partitions a broker leads on average, below which an uneven spread is chance."""
+UNEVEN = 1.5
+"""Times the mean that a broker leads, from which on the spread is uneven."""
+_FACTORS = {
+    OFFSETS: "offsets.topic.replication.factor",
+    TRANSACTIONS: "transaction.state.log.replication.factor",
+    SHARES: "share.coordinator.state.topic.replication.factor",
+}
+
+
+# -- the number of replicas --------------------------------------------------------------------------------------------
+
+
+def _single(seen: Seen) -> Iterator[Found]:
+    brokers = len(seen.brokers)
+    for name, topic in seen.topics.items():
+        if brokers > 1 and topic.replication == 1 and not is_kafkas_own(name):
+            count = str(min(SPREAD, brokers))
+            what = f"its partitions have one replica each, and there are {brokers} brokers"
+            yield Found(topic_resource(name), what, command=("replication", "topic", name, count))
+
+
+def _single_coordinators(seen: Seen) -> Iterator[Found]:
+    brokers = len(seen.brokers)
+    for name in _FACTORS:
+        topic = seen.topics.get(name)
+        if topic is not None and brokers > 1 and topic.replication == 1:
+            count = str(min(SPREAD, brokers))
+            what = f"its {plural(len(topic.partitions), 'partition')} have one replica each, on {brokers} brokers"
+            yield Found(topic_resource(name), what, command=("replication", "topic", name, count))
+
+
+def _single_by_default(seen: Seen) -> Iterator[Found]:
+    if len(seen.brokers) < SPREAD:
+        return
+    # What exists has its number already: only what is still to be created gets the default.
+    keys = ["default.replication.factor", *(key for topic, key in _FACTORS.items() if topic not in seen.topics)]
+    for key in keys:
+        for value, brokers, _entry in broker_values(seen, key):
+            if value == "1":
+                what = f"{key}=1 on {on_brokers(seen, brokers)}: what is created without a number has one replica"
+                yield Found(whose(seen, brokers), what, key, advice=f"set {key}={SPREAD} in the brokers' files")
+
+
+def _unequal(seen: Seen) -> Iterator[Found]:
+    for name, topic in seen.topics.items():
+        counts = Counter(len(partition.replicas) for partition in topic.partitions)
+        if len(counts) > 1:
+            least, most = min(counts), max(counts)
+            what = f"{plural(counts[least], 'partition has', 'partitions have')} {least} replicas, others {most}"
+            yield Found(topic_resource(name), what, command=("replication", "topic", name, str(most)))
+
+
+# -- replicas in sync --------------------------------------------------------------------------------------------------
+
+
+def _isr_of(seen: Seen, topic: Topic) -> int | None:
+    return min_isr(seen.snapshot.configs, topic.name)
+
+
+def _above_factor(seen: Seen) -> Iterator[Found]:
+    for topic in seen.topics.values():
+        wanted = _isr_of(seen, topic)
+        # Brokers take a higher minimum for 1 where a topic has one replica, but for those of 2.8: `isr_text`.
+        if wanted is not None and wanted > topic.replication > 1:
+            yield _fewer(topic, wanted)
+
+
+def _equal_factor(seen: Seen) -> Iterator[Found]:
+    for topic in seen.topics.values():
+        wanted = _isr_of(seen, topic)
+        if wanted is not None and wanted == topic.replication > 1:
+            yield _fewer(topic, wanted)
+
+
+def _fewer(topic: Topic, wanted: int) -> Found:
+    resource = topic_resource(topic.name)
+    text = f"{ISR} is {wanted}: {isr_text(wanted, topic.replication)}"
+    return Found(resource, text, ISR, (SetConfig(resource, ISR, str(topic.replication - 1)),))
+
+
+def _one_of_three(seen: Seen) -> Iterator[Found]:
+    def has_spread(topic: Topic) -> bool:
+        return topic.replication >= SPREAD and not topic.internal
+
+    loose = ((c, [*filter(has_spread, t)]) for c, t in seen.sets if _value(c, ISR) == "1")
+    for place in places(seen, ISR, loose):
+        what = f"a write with acks=all may be on one replica alone when it is acknowledged ({ISR}=1)"
+        edits = (place.set_to("2"),) if place.is_topic or _is_safe_default(seen, place) else ()
+        yield Found(place.resource, what + place.origin, place.key, edits, advice=f"set {ISR}=2 for these topics")
+
+
+def _is_safe_default(seen: Seen, place: Place) -> bool:
+    """Return whether two in sync can become the default: no topic that inherits it has exactly two replicas, whose
+    writes would fail with one of them away."""
+    inheriting = (topic for configs, topics in seen.sets if _inherits_isr(configs) for topic in topics)
+    alterable = update_mode(BROKER, place.key) is UpdateMode.CLUSTER_WIDE
+    return alterable and all(topic.replication != 2 for topic in inheriting)
+
+
+def _inherits_isr(configs: ConfigSet) -> bool:
+    entry = configs.get(ISR)
+    return entry is not None and entry.source.name != "DYNAMIC_TOPIC_CONFIG"
+
+
+def _value(configs: ConfigSet, key: str) -> str:
+    entry = configs.get(key)
+    return (entry.value or "") if entry is not None else ""
+
+
+def _unclean(seen: Seen) -> Iterator[Found]:
+    def has_several(topic: Topic) -> bool:
+        return topic.replication != 1
+
+    on = ((c, [*filter(has_several, t)]) for c, t in seen.sets if _value(c, UNCLEAN).lower() == "true")
+    for place in places(seen, UNCLEAN, on):
+        what = f"a replica that is behind may lead, and what it has not got is lost ({UNCLEAN}=true)"
+        yield Found(place.resource, what + place.origin, place.key, (place.set_to("false"),))
+
+
+# -- where replicas are ------------------------------------------------------------------------------------------------
+
+
+def _unknown_brokers(seen: Seen) -> Iterator[Found]:
+    if not seen.snapshot.cluster.shows_fenced:
+        return  # a broker that is down looks like one that does not exist
+    known = {broker.id for broker in seen.brokers}
+    for name, topic in seen.topics.items():
+        gone = {replica for partition in topic.partitions for replica in partition.replicas} - known
+        if gone:
+            what = f"it has replicas on brokers that do not exist: {first_few([*map(str, sorted(gone))], NAMED)}"
+            advice = "register these brokers again, or give the partitions other replicas: move topic NAME to BROKERS"
+            yield Found(topic_resource(name), what, advice=advice)
+
+
+def _one_rack(seen: Seen) -> Iterator[Found]:
+    racks = {broker.id: broker.rack for broker in seen.brokers}
+    if None in racks.values() or len(set(racks.values())) < 2:
+        return
+    for name, topic in seen.topics.items():
+        together = [
+            (partition.number, racks[partition.replicas[0]])
+            for partition in topic.partitions
+            if len(partition.replicas) > 1
+            and partition.replicas[0] in racks
+            and len({racks.get(replica) for replica in partition.replicas}) == 1
+        ]
+        if together:
+            shown = first_few([f"{number} in {rack}" for number, rack in together], NAMED)
+            what = f"all replicas of {plural(len(together), 'partition')} are in one rack: {shown}"
+            yield Found(topic_resource(name), what, command=("balance",))
+
+
+def _some_racks(seen: Seen) -> Iterator[Found]:
+    without = [broker.id for broker in seen.brokers if broker.rack is None]
+    if not without or len(without) == len(seen.brokers):
+        return
+    for broker in without:
+        yield Found(
+            broker_resource(broker),
+            "it has no rack, and other brokers have one",
+            "broker.rack",
+            advice="set broker.rack in its file",
+        )
+
+
+def _empty_brokers(seen: Seen) -> Iterator[Found]:
+    holding = {r for topic in seen.topics.values() for partition in topic.partitions for r in partition.replicas}
+    partitions = sum(len(topic.partitions) for topic in seen.topics.values())
+    # Fewer partitions than brokers can't be on all of them.
+    if not holding or partitions < len(seen.brokers):
+        return
+    for broker in seen.brokers:
+        if broker.id not in holding and not broker.fenced:
+            what = f"it has no replica of the {partitions:,} partitions, and gets only new ones"
+            yield Found(broker_resource(broker.id), what, command=("balance",))
+
+
+def _uneven_leaders(seen: Seen) -> Iterator[Found]:
+    leads: dict[int, int] = defaultdict(int)
+    preferred: dict[int, int] = defaultdict(int)
+    for topic in seen.topics.values():
+        for partition in topic.partitions:
+            leads[partition.leader] += 1
+            if partition.replicas:
+                preferred[partition.replicas[0]] += 1
+    alive = [broker.id for broker in seen.brokers if not broker.fenced]
+    total = sum(leads[broker] for broker in alive)
+    if len(alive) < 2 or total < FEWEST_LEADERS * len(alive):
+        return
+    mean = total / len(alive)
+    for broker in alive:
+        if leads[broker] > UNEVEN * mean:
+            what = f"it leads {leads[broker]:,} partitions, and brokers lead {mean:,.0f} on average"
+            # An election helps where the preferred leaders are spread well; else replicas have to change places.
+            command = ("elect", "preferred", "all") if preferred[broker] <= UNEVEN * mean else ("balance",)
+            yield Found(broker_resource(broker), what, command=command)
+
+
+# -- the rules ---------------------------------------------------------------------------------------------------------
+
+_PLACED = (Part.CLUSTER, Part.TOPICS, Part.REASSIGNMENTS)
+_CONFIGS = (*_PLACED, Part.CONFIGS)
+
+RULES = (
+    Rule(
+        name="single-replica",
+        severity=Severity.HIGH,
+        certainty=Certainty.LIKELY,
+        title="a topic with one replica, in a cluster of several brokers",
+        why="It can't be written or read while its broker restarts, and is lost with its disk",
+        find=_single,
+        reads=_PLACED,
+        source="topicconfigs_min.insync.replicas",
+    ),
+    Rule(
+        name="coordinator-single-replica",
+        severity=Severity.HIGH,
+        certainty=Certainty.CERTAIN,
+        title="offsets, transactions or shares with one replica, in a cluster of several brokers",
+        why="While its broker is away no group and no transaction of a partition goes on; they are lost with its disk",
+        find=_single_coordinators,
+        reads=_PLACED,
+        source="brokerconfigs_offsets.topic.replication.factor",
+    ),
+    Rule(
+        name="single-replica-default",
+        severity=Severity.WARNING,
+        certainty=Certainty.LIKELY,
+        title="brokers, three or more, that create topics with one replica",
+        why="Topics that clients create, and those of coordinators that don't exist yet, get one replica",
+        find=_single_by_default,
+        reads=(Part.CLUSTER, Part.TOPICS, Part.CONFIGS),
+        configs_of=(BROKER,),
+        source="brokerconfigs_default.replication.factor",
+    ),
+    Rule(
+        name="replicas-unequal",
+        severity=Severity.WARNING,
+        certainty=Certainty.CERTAIN,
+        title="a topic whose partitions have different numbers of replicas",
+        why="Some of its records survive less than others, and tools show the number of the first partition alone",
+        find=_unequal,
+        reads=_PLACED,
+        source="basic_ops_increase_replication_factor",
+    ),
+    Rule(
+        name="min-isr-above-factor",
+        severity=Severity.HIGH,
+        certainty=Certainty.CERTAIN,
+        title="more replicas in sync demanded than there are",
+        why="Writes with acks=all stop once one replica is away, or are refused always",
+        find=_above_factor,
+        reads=_CONFIGS,
+        configs_of=(TOPIC,),
+        source="topicconfigs_min.insync.replicas",
+    ),
+    Rule(
+        name="min-isr-equals-factor",
+        severity=Severity.WARNING,
+        certainty=Certainty.LIKELY,
+        title="as many replicas in sync demanded as there are",
+        why="Each restart of a broker stops producers with acks=all",
+        find=_equal_factor,
+        reads=_CONFIGS,
+        configs_of=(TOPIC,),
+        source="topicconfigs_min.insync.replicas",
+    ),
+    Rule(
+        name="min-isr-one",
+        severity=Severity.WARNING,
+        certainty=Certainty.POSSIBLE,
+        title="topics of three replicas whose writes may be on one alone",
+        why="With it acks=all promises no more than acks=1 while replicas are behind",
+        find=_one_of_three,
+        reads=_CONFIGS,
+        configs_of=(TOPIC,),
+        source="topicconfigs_min.insync.replicas",
+    ),
+    Rule(
+        name="unclean-election",
+        severity=Severity.HIGH,
+        certainty=Certainty.LIKELY,
+        title="topics on which a replica that is behind may become the leader",
+        why="Acknowledged records are lost, without a word to anybody",
+        find=_unclean,
+        reads=_CONFIGS,
+        configs_of=(TOPIC,),
+        source="topicconfigs_unclean.leader.election.enable",
+    ),
+    Rule(
+        name="replica-without-broker",
+        severity=Severity.HIGH,
+        certainty=Certainty.CERTAIN,
+        title="replicas on brokers that are not registered",
+        why="They never come into sync: the topic has fewer replicas than it seems to have",
+        find=_unknown_brokers,
+        reads=_PLACED,
+        since="4.0",
+        source="KIP-1073",
+    ),
+    Rule(
+        name="one-rack",
+        severity=Severity.WARNING,
+        certainty=Certainty.LIKELY,
+        title="partitions whose replicas are all in one rack, though there are several",
+        why="When that rack goes, so do these partitions",
+        find=_one_rack,
+        reads=_PLACED,
+        source="basic_ops_racks",
+    ),
+    Rule(
+        name="rack-missing",
+        severity=Severity.WARNING,
+        certainty=Certainty.LIKELY,
+        title="brokers without a rack among brokers that have one",
+        why="Replicas are placed as if these brokers were a rack for themselves, wherever they stand",
+        find=_some_racks,
+        reads=(Part.CLUSTER,),
+        source="brokerconfigs_broker.rack",
+    ),
+    Rule(
+        name="broker-empty",
+        severity=Severity.INFO,
+        certainty=Certainty.LIKELY,
+        title="a broker without any replica, as after it was added",
+        why="Kafka moves nothing by itself: the broker takes no load of what exists",
+        find=_empty_brokers,
+        reads=_PLACED,
+        source="basic_ops_cluster_expansion",
+    ),
+    Rule(
+        name="leaders-uneven",
+        severity=Severity.WARNING,
+        certainty=Certainty.LIKELY,
+        title="a broker that leads many more partitions than the others",
+        why="It serves most writes and reads, and what it leads moves at once when it goes",
+        find=_uneven_leaders,
+        reads=_PLACED,
+        source="basic_ops_leader_balancing",
+    ),
+)

@@ -1,0 +1,135 @@
+"""The report of lint: what the rules find, what an operator accepts, and which rules could not look. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from console.lint.acceptance import Acceptance
+from console.lint.rule import Found, Rule, Seen
+from console.lint.rules import BY_NAME, RULES
+from console.model.changes import Target
+from console.model.codes import TOPIC
+from console.model.config import broker_resource, topic_resource
+from console.model.parts import Part
+from console.model.severity import Certainty, Severity
+
+_SEVERITIES, _CERTAINTIES = tuple(Severity), tuple(Certainty)
+
+
+class Finding(NamedTuple):
+    """A finding of a rule. accepted: the acceptance that fits it; None if it counts."""
+
+    rule: Rule
+    found: Found
+    accepted: Acceptance | None = None
+
+
+class Blind(NamedTuple):
+    """Rules that could not look. why: the part that was not read, and the reason."""
+
+    rules: tuple[str, ...]
+    why: str
+
+
+class Report(NamedTuple):
+    """What lint says of a cluster."""
+
+    findings: tuple[Finding, ...]
+    """The worst first; those of one rule together, in the order of their subjects."""
+    blind: tuple[Blind, ...]
+    unused: tuple[Acceptance, ...] = ()
+    """Acceptances that fit no finding though their rule looked, or whose rule does not exist."""
+    rules: tuple[Rule, ...] = RULES
+    """The rules that were asked for."""
+
+    @property
+    def open(self) -> tuple[Finding, ...]:
+        """The findings that are not accepted."""
+        return tuple(each for each in self.findings if each.accepted is None)
+
+
+def lint(
+    seen: Seen,
+    name: Callable[[Target], str],
+    rules: Sequence[Rule] = RULES,
+    counts: Callable[[Rule, Found], bool] = lambda _rule, _found: True,
+) -> Report:
+    """Return what the rules find.
+
+    Args:
+        seen: the cluster, and the findings that stay. Parts that were not read make no finding.
+        name: the text of a subject, which acceptances name.
+        rules: those that look.
+        counts: whether a finding belongs into the report.
+    """
+    blind: dict[str, list[str]] = {}
+    findings: list[Finding] = []
+    used: set[Acceptance] = set()
+    looked: set[str] = set()
+    for rule in rules:
+        why = unread(seen, rule)
+        if why:
+            blind.setdefault(why, []).append(rule.name)
+            continue
+        looked.add(rule.name)
+        mine = [each for each in seen.accepted if each.rule == rule.name]
+        for found in rule.find(seen):
+            text = name(found.subject) if mine else ""
+            by = next((each for each in mine if each.fits(rule.name, text)), None)
+            if by is not None:
+                used.add(by)
+            if not counts(rule, found):
+                continue
+            findings.append(Finding(rule, found, by))
+    order = {rule.name: number for number, rule in enumerate(rules)}
+    findings.sort(key=lambda each: (_rank(each.rule), order[each.rule.name]))
+    unused = tuple(e for e in seen.accepted if e not in used and (e.rule in looked or e.rule not in BY_NAME))
+    return Report(tuple(findings), tuple(Blind(tuple(each), why) for why, each in blind.items()), unused, tuple(rules))
+
+
+def _rank(rule: Rule) -> tuple[int, int]:
+    return _SEVERITIES.index(rule.severity), _CERTAINTIES.index(rule.certainty)
+
+
+def can_look(seen: Seen, rule: Rule) -> bool:
+    """Return whether all that a rule reads was read."""
+    return not unread(seen, rule)
+
+
+def unread(seen: Seen, rule: Rule) -> str:
+    """Return why a rule can't look: the part that was not read, and the reason; ``""`` if it can."""
+    snapshot = seen.snapshot
+    for part in rule.reads:
+        whole = next((e.failure for e in snapshot.failures if e.part == part and e.entity in ("", part)), None)
+        if whole is not None:
+            return f"{part.noun}: {whole.told}"
+        if not _was_read(seen, part):
+            return f"{part.noun} were not read"
+    for type_ in rule.configs_of:
+        named = (
+            map(topic_resource, snapshot.topics) if type_ == TOPIC else (broker_resource(b.id) for b in seen.brokers)
+        )
+        wanted = list(named)
+        if wanted and not any(resource in snapshot.configs for resource in wanted):
+            first = next((e.failure.told for e in snapshot.failures if e.part == Part.CONFIGS), "not answered")
+            return f"configs of {'topics' if type_ == TOPIC else 'brokers'}: {first}"
+    return ""
+
+
+def _was_read(seen: Seen, part: Part) -> bool:
+    if part is Part.CERTIFICATES:
+        return seen.certificates is not None
+    # Without groups nothing is described.
+    return part in seen.snapshot.read_at or (part is Part.LAGS and not seen.snapshot.groups)
+
+
+def partly(seen: Seen) -> Iterable[str]:
+    """Yield a line for each reason for which members of a part that was read are missing from what rules saw."""
+    counts: dict[tuple[str, str], list[str]] = {}
+    for each in seen.snapshot.failures:
+        if each.entity not in ("", each.part):
+            counts.setdefault((each.part, each.failure.told), []).append(each.entity)
+    for (part, why), entities in counts.items():
+        more = f" and {len(entities) - 1:,} more" if len(entities) > 1 else ""
+        yield f"{part.replace('_', ' ')} of {entities[0]}{more} could not be read: {why}"

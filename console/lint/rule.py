@@ -1,0 +1,124 @@
+"""A rule of lint as one record, what it finds, and the state that it judges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from functools import cached_property
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from console.lint.acceptance import Acceptance
+from console.model import codes, config
+from console.model.certificates import Certificate
+from console.model.changes import OwnTarget, Target
+from console.model.cluster import Broker, Topic
+from console.model.parts import Part
+from console.model.severity import Certainty, Severity
+from console.model.snapshot import Snapshot, replica_sizes, settled_topics
+from console.plan.edits import Edit
+
+NAMED = 3
+"""Limit of entities that a line names; the rest is counted."""
+
+
+class QuorumTarget(OwnTarget, frozen=True):
+    """The quorum of the controllers as a whole."""
+
+    text = "the quorum"
+    part = Part.QUORUM
+
+
+QUORUM = QuorumTarget()
+
+
+class Found(NamedTuple):
+    """What a rule finds on one entity."""
+
+    subject: Target
+    """The entity to mend. The screen opens it by `Navigator.open_target`."""
+    what: str
+    """What stands wrong, in a line, without the subject's name; names in it are untrusted."""
+    key: str = ""
+    """The subject's key; empty if it is about the whole subject."""
+    edits: tuple[Edit, ...] = ()
+    """The edits that mend it; the statements that stage them are its remedy."""
+    command: tuple[str, ...] = ()
+    """The words of a statement that mends it, if single edits do not: an operation, an election."""
+    advice: str = ""
+    """What an operator does about it if no statement mends it, or before one does."""
+
+
+class Rule(Struct, frozen=True, kw_only=True):
+    """A rule of lint. `find` is pure, and called only if all that it reads was read."""
+
+    name: str
+    """By which an operator selects, skips and accepts it."""
+    severity: Severity
+    certainty: Certainty
+    """How sure a finding is wrong: CERTAIN: no cluster is better with it. LIKELY: hardly any. POSSIBLE: it may be
+    meant."""
+    title: str
+    """What it looks for, in a line."""
+    why: str
+    """Why that matters, in a sentence without its full stop."""
+    find: Callable[[Seen], Iterable[Found]]
+    reads: tuple[Part, ...]
+    configs_of: tuple[codes.ResourceType, ...] = ()
+    """The types of resources whose configs it reads."""
+    since: str = ""
+    """The release of Kafka from which on it can find something; empty: any that kac knows."""
+    source: str
+    """Where Kafka says so: an anchor of its documentation (https://kafka.apache.org/documentation/#…), or a KIP."""
+
+
+class Seen(Struct, frozen=True, dict=True):
+    """The state that rules judge, with values that several of them derive."""
+
+    snapshot: Snapshot
+    at: datetime
+    """Now, UTC."""
+    certificates: tuple[Certificate, ...] | None = None
+    """Of the brokers' listeners; None if they were not read."""
+    meant: frozenset[config.ConfigPlace] = frozenset()
+    """Replication throttles that the context declares to stay."""
+    accepted: tuple[Acceptance, ...] = ()
+    """Findings that stay, by the context or by files."""
+
+    @property
+    def brokers(self) -> tuple[Broker, ...]:
+        """The brokers that the cluster has, those that are down also if brokers list them."""
+        return self.snapshot.cluster.brokers
+
+    @cached_property
+    def topics(self) -> dict[str, Topic]:
+        """The topics by name, with the replicas that they have once the running moves are done."""
+        if not self.snapshot.reassignments:
+            return dict(self.snapshot.topics)
+        return dict(settled_topics(self.snapshot))
+
+    @cached_property
+    def sets(self) -> Sequence[tuple[config.ConfigSet, list[Topic]]]:
+        """The different sets of topics' configs, each with the topics that have it: 100,000 topics have a few dozen."""
+        found: dict[int, tuple[config.ConfigSet, list[Topic]]] = {}
+        for name, topic in self.topics.items():
+            configs = self.snapshot.configs.get(config.topic_resource(name))
+            if configs is not None:
+                found.setdefault(id(configs), (configs, []))[1].append(topic)
+        return list(found.values())
+
+    @cached_property
+    def largest(self) -> dict[str, int]:
+        """The bytes of the largest replica of each topic, by name; topics without a known size are missing."""
+        found: dict[str, int] = {}
+        for (topic, _), size in replica_sizes(self.snapshot).items():
+            if size > found.get(topic, -1):
+                found[topic] = size
+        return found
+
+    @cached_property
+    def of_brokers(self) -> dict[int, config.ConfigSet]:
+        """The configs of each broker that was read, by its id."""
+        known = ((each.id, self.snapshot.configs.get(config.broker_resource(each.id))) for each in self.brokers)
+        return {broker: configs for broker, configs in known if configs is not None}

@@ -1,0 +1,20 @@
+"""All rules of lint, in the order of pages and reports."""
+
+from __future__ import annotations
+
+from console.lint import access, brokers, groups, quorum, quotas, records, replicas
+from console.lint.rule import Rule
+
+SUBJECTS: tuple[tuple[str, tuple[Rule, ...]], ...] = (
+    ("Replicas", replicas.RULES),
+    ("Records", records.RULES),
+    ("Brokers", brokers.RULES),
+    ("The quorum and features", quorum.RULES),
+    ("Access", access.RULES),
+    ("Quotas and connections", quotas.RULES),
+    ("Groups and names", groups.RULES),
+)
+"""The rules by subject, as the page lists them."""
+RULES = tuple(rule for _, rules in SUBJECTS for rule in rules)
+"""Every rule."""
+BY_NAME = {rule.name: rule for rule in RULES}

@@ -1,0 +1,76 @@
+"""Read what the rules of lint judge. A part that brokers refuse is in the snapshot's failures: the report says which
+rules could not look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+from console.admin.errors import AdminError
+from console.lint.rule import Rule, Seen
+from console.model import snapshot as refresh
+from console.model.certificates import Certificate
+from console.model.codes import BROKER, GROUP, TOPIC, ResourceType
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.parts import Part
+from console.model.snapshot import Snapshot
+from console.session.slow_polls import tls_listeners
+from console.session.snapshot_reader import Client, SnapshotReader
+
+if TYPE_CHECKING:
+    from console.contexts import Context
+
+_BY_THEMSELVES = frozenset({Part.CLUSTER, Part.CONFIGS, Part.LAGS, Part.CERTIFICATES})
+"""Parts that are read before, or after, all others."""
+
+
+async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule]) -> Seen:
+    """Read all parts that rules need, but for those that the reader's snapshot has.
+
+    Raises:
+        Refused: it is the wrong cluster.
+        AdminError: the cluster can't be reached.
+    """
+    chosen = tuple(rules)
+    needed = {part for rule in chosen for part in rule.reads}
+    types = {type_ for rule in chosen for type_ in rule.configs_of}
+    if Part.CLUSTER not in reader.snapshot.read_at:
+        await reader.read_cluster()
+
+    async def read(part: Part) -> None:
+        try:
+            await reader.read_whole(part)
+        except AdminError as error:
+            failed = [("", error.failure)]
+            reader.learn(lambda known, _at: refresh.with_failures(known, part, failed))
+
+    await asyncio.gather(*map(read, sorted(needed - _BY_THEMSELVES - reader.snapshot.read_at.keys())))
+    resources = [*_resources(reader.snapshot, types)]
+    if GROUP in types:
+        resources += await reader.list_resources((GROUP,))
+    await reader.read_configs([each for each in resources if each not in reader.snapshot.configs])
+    if Part.LAGS in needed:
+        # Only descriptions have the members of groups; their lag comes with them.
+        await reader.poll_groups([*reader.snapshot.groups])
+    certificates = None
+    if Part.CERTIFICATES in needed:
+        certificates = await _certificates(reader.client, reader.snapshot, reader.context)
+    context = reader.context
+    return Seen(reader.snapshot, reader.clock.now(), certificates, context.throttles, context.lint)
+
+
+async def _certificates(client: Client, snapshot: Snapshot, context: Context) -> tuple[Certificate, ...]:
+    from console.admin.certificates import shown_certificates
+
+    listeners = tls_listeners(snapshot, context)
+    return await client.run(shown_certificates, listeners) if listeners else ()
+
+
+def _resources(snapshot: Snapshot, types: Collection[ResourceType]) -> Iterable[ConfigResource]:
+    if BROKER in types or TOPIC in types:  # a topic's value may come from either
+        yield CLUSTER_DEFAULT
+        yield from (broker_resource(broker.id) for broker in snapshot.cluster.brokers)
+    if TOPIC in types:
+        yield from map(topic_resource, snapshot.topics)

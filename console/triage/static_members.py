@@ -1,0 +1,51 @@
+"""Static members (KIP-345) whose instance id changes hands: each member that joins fences the former one. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from console.model.snapshot import Snapshot
+
+Instance = tuple[str, str]
+"""A group and an instance id."""
+KEPT = timedelta(minutes=5)
+"""The period for which changes of hands are kept."""
+MOST = 20
+"""Limit of changes that are kept of an instance id, the latest ones."""
+
+
+class Joined(NamedTuple):
+    """A member that took an instance id over. at: time of the first poll with it, UTC."""
+
+    member_id: str
+    client: str
+    at: datetime
+
+
+def joined_after(
+    known: Mapping[Instance, tuple[Joined, ...]], before: Snapshot, now: Snapshot, at: datetime
+) -> Mapping[Instance, tuple[Joined, ...]]:
+    """Return the members that took over instance ids, the earliest first, with those of another poll.
+
+    Args:
+        known: not changed; those of the last 5 minutes (`KEPT`) stay.
+        before, now: the snapshots of the last poll and of this one.
+
+    Returns:
+        Instance id -> the members that took it over, without the first one that was seen. The same object if nothing
+        changed.
+    """
+    found = {key: mine for key, mine in known.items() if mine[-1].at > at - KEPT}
+    if now.groups is not before.groups:
+        for name, group in now.groups.items():
+            was = before.groups.get(name)
+            if was is None or was is group or not was.members or not group.members:
+                continue
+            held = {each.instance_id: each.member_id for each in was.members if each.instance_id}
+            for each in group.members if held else ():
+                if each.instance_id and held.get(each.instance_id, each.member_id) != each.member_id:
+                    joined = Joined(each.member_id, f"{each.client_id}@{each.host.removeprefix('/')}", at)
+                    found[name, each.instance_id] = (*found.get((name, each.instance_id), ()), joined)[-MOST:]
+    return known if found == known else found

@@ -1,0 +1,471 @@
+"""Clusters on which each rule of lint finds something, and others next to them on which it finds nothing.
+
+Each begins with what brokers of an embedded cluster describe, in good order: three brokers in three racks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from console.admin.client import AdminClient
+from console.contexts.context import Context
+from console.embedded.brokers import run_in_thread
+from console.embedded.spec import RACKS, ClusterSpec
+from console.lint.rule import Seen
+from console.lint.rules import RULES
+from console.model import cluster as model_cluster
+from console.model import codes
+from console.model.acl import Acl
+from console.model.certificates import Certificate, Listener
+from console.model.config import (
+    ConfigEntry,
+    ConfigResource,
+    ConfigSet,
+    Synonym,
+    broker_resource,
+    topic_resource,
+)
+from console.model.failure import Failure
+from console.model.parts import Part
+from console.model.quota import QuotaEntity
+from console.model.tokens import DelegationToken
+from console.session.lint_reading import read_for_lint
+from console.session.session import Session
+from tests.support import worlds
+from tests.support.samples import acl
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+_NOW_MS = round(NOW.timestamp() * 1000)
+_FILE = {
+    "auto.create.topics.enable": "false",
+    "default.replication.factor": "3",
+    "offsets.topic.replication.factor": "3",
+    "transaction.state.log.replication.factor": "3",
+    "share.coordinator.state.topic.replication.factor": "3",
+    "min.insync.replicas": "2",
+    "log.dirs": "/data",
+}
+
+
+@cache
+def healthy() -> Seen:
+    """A cluster in good order: three brokers in three racks, topics of three replicas, one of which is compacted."""
+    spec = ClusterSpec(brokers=3, racks=RACKS, static_configs=_FILE)
+    with run_in_thread(spec) as made:
+        for name in ("orders", "carts", "__consumer_offsets"):
+            made.call(worlds.topic(name, 6, 3, internal=name.startswith("__")))
+        with AdminClient(worlds.settings(made)) as client:
+            session = Session(client, Context("test", "tests", client.settings), "test")
+            seen = asyncio.run(read_for_lint(session, RULES))
+    # The connection has no login, and so no tokens.
+    read_at = dict.fromkeys((*seen.snapshot.read_at, Part.TOKENS, Part.LAGS), NOW)
+    known = replace(seen.snapshot, failures=(), read_at=read_at)
+    return with_config(
+        replace(seen, snapshot=known, at=NOW), topic_resource("__consumer_offsets"), "cleanup.policy", "compact"
+    )
+
+
+# -- changes of it -----------------------------------------------------------------------------------------------------
+
+Make = Callable[[Seen], Seen]
+
+
+def with_parts(seen: Seen, **parts: object) -> Seen:
+    """The same with other parts of its snapshot."""
+    return replace(seen, snapshot=replace(seen.snapshot, **parts))
+
+
+def with_config(
+    seen: Seen,
+    resource: ConfigResource,
+    key: str,
+    value: str,
+    source: codes.ConfigSource | None = None,
+    *,
+    sensitive: bool = False,
+) -> Seen:
+    """The same with a value of a key. source: by default the resource's own."""
+    own = codes.ConfigSource(
+        codes.DYNAMIC_DEFAULT_BROKER_CONFIG if resource.is_cluster_default else resource.type.entity.own_source
+    )
+    at = source or own
+    known = {each.name: each for each in seen.snapshot.configs.get(resource, ConfigSet(()))}
+    was = known.get(key, ConfigEntry(key, None, at))
+    below = tuple(each for each in was.synonyms if each.source > at) if source is None else ()
+    entry = replace(was, value=value, source=at, sensitive=sensitive, synonyms=(Synonym(key, value, at), *below))
+    entries = ConfigSet(tuple(sorted({**known, key: entry}.values(), key=lambda each: each.name)))
+    return with_parts(seen, configs={**seen.snapshot.configs, resource: entries})
+
+
+def topic(key: str, value: str, name: str = "orders") -> Make:
+    """Sets a topic's own value."""
+    return lambda seen: with_config(seen, topic_resource(name), key, value)
+
+
+def brokers(key: str, value: str, *ids: int) -> Make:
+    """Sets a value in brokers' files; of all brokers without ids."""
+
+    def make(seen: Seen) -> Seen:
+        for broker in ids or (1, 2, 3):
+            seen = with_config(seen, broker_resource(broker), key, value, codes.STATIC_BROKER_CONFIG)
+        return seen
+
+    return make
+
+
+def both(*makes: Make) -> Make:
+    """All of these, one after another."""
+
+    def make(seen: Seen) -> Seen:
+        for each in makes:
+            seen = each(seen)
+        return seen
+
+    return make
+
+
+def placed(*replicas: tuple[int, ...], name: str = "orders", leader: int | None = None) -> Make:
+    """Puts a topic's partitions on brokers."""
+    partitions = tuple(
+        model_cluster.Partition(number, each[0] if leader is None else leader, each, each)
+        for number, each in enumerate(replicas)
+    )
+
+    def make(seen: Seen) -> Seen:
+        was = seen.snapshot.topics.get(name, model_cluster.Topic(name, ()))
+        return with_parts(seen, topics={**seen.snapshot.topics, name: replace(was, partitions=partitions)})
+
+    return make
+
+
+def racks(*names: str | None) -> Make:
+    """Gives the brokers racks."""
+
+    def make(seen: Seen) -> Seen:
+        known = seen.snapshot.cluster
+        changed = tuple(replace(b, rack=rack) for b, rack in zip(known.brokers, names, strict=True))
+        return with_parts(seen, cluster=replace(known, brokers=changed))
+
+    return make
+
+
+def acls(*found: Acl) -> Make:
+    """Gives the cluster ACLs."""
+    return lambda seen: with_parts(seen, acls=found)
+
+
+def quota(key: str, value: float) -> Make:
+    """Gives a user a quota."""
+    return lambda seen: with_parts(seen, quotas={QuotaEntity.of({"user": "alice"}): {key: value}})
+
+
+def voters(count: int) -> Make:
+    """Gives the quorum so many voters."""
+    found = tuple(model_cluster.QuorumReplica(1 + each, 10, 0) for each in range(count))
+    return lambda seen: with_parts(seen, quorum=model_cluster.Quorum(1, 1, 10, found, ()))
+
+
+def features(finalized: Mapping[str, int], **supported: tuple[int, int]) -> Make:
+    """Gives all nodes features. supported: by name, with _ for dots."""
+    named = {name.replace("_", "."): levels for name, levels in supported.items()}
+    nodes = tuple(model_cluster.NodeFeatures(each, supported=named) for each in (1, 2, 3))
+    return lambda seen: with_parts(seen, features=model_cluster.ClusterFeatures(finalized, nodes))
+
+
+def log_dirs(*dirs: model_cluster.LogDir, broker: int = 1) -> Make:
+    """Gives a broker log directories."""
+    return lambda seen: with_parts(seen, log_dirs={**seen.snapshot.log_dirs, broker: dirs})
+
+
+def log_dir(path: str, *sizes: tuple[str, int], failure: Failure | None = None) -> model_cluster.LogDir:
+    """A directory with replicas of topics' first partitions, of so many bytes."""
+    replicas = model_cluster.ReplicaSizes((name, 0, size, 0, False) for name, size in sizes)
+    return model_cluster.LogDir(path, replicas, 10**12, 10**11, failure)
+
+
+def groups(*found: model_cluster.Group) -> Make:
+    """Gives the cluster groups."""
+    return lambda seen: with_parts(seen, groups={each.name: each for each in found})
+
+
+def members(count: int, host: str = "/10.0.0.5", *protocols: str) -> tuple[model_cluster.GroupMember, ...]:
+    """So many members on a host."""
+    kinds = [*protocols, *[""] * (count - len(protocols))]
+    return tuple(model_cluster.GroupMember(f"m{n}", "c", host, protocol=kind) for n, kind in enumerate(kinds))
+
+
+def versions(*levels: int) -> Make:
+    """Gives the brokers releases, by the highest metadata version that each supports."""
+
+    def make(seen: Seen) -> Seen:
+        found = {
+            broker: model_cluster.BrokerVersion("", {18: (0, 4)}, {"metadata.version": (1, level)})
+            for broker, level in enumerate(levels, 1)
+        }
+        return with_parts(seen, versions=found)
+
+    return make
+
+
+def token(left_hours: float, last_hours: float = 48, age_hours: float = 23) -> Make:
+    """Gives the cluster a token that ends in so many hours, and can be renewed for others."""
+    hour = 3_600_000
+    issued = _NOW_MS - round(age_hours * hour)
+    ends, last = _NOW_MS + round(left_hours * hour), _NOW_MS + round(last_hours * hour)
+    made = DelegationToken("t1", "User:alice", "User:alice", issued, ends, last)
+    return lambda seen: with_parts(seen, tokens={"t1": made})
+
+
+def certificate(left: timedelta) -> Make:
+    """Shows a certificate of a year that ends then."""
+    ends = NOW + left
+    shown = Certificate(Listener(1, "b1", 9093, "SSL"), "CN=b1", "CN=ca", ends - timedelta(days=365), ends)
+    return lambda seen: replace(seen, certificates=(shown,))
+
+
+def _scram(iterations: int) -> Make:
+    credential = model_cluster.ScramCredential(codes.ScramMechanism.parse("SCRAM_SHA_256"), iterations)
+    return lambda seen: with_parts(seen, scram={"alice": (credential,)})
+
+
+def _uneven(first: int, second: int) -> Make:
+    """So many partitions on two leaders."""
+    return both(*(placed(*[(1, 2, 3)] * first, *[(2, 3, 1)] * second, name=name) for name in ("orders",)))
+
+
+def _share_group(key_value: str) -> Make:
+    resource = ConfigResource(codes.GROUP, "shares")
+    group = model_cluster.Group("shares", "Stable", "share", members=())
+    with_group = both(groups(group), features({"share.version": 2, "metadata.version": 31}))
+    return lambda seen: with_config(with_group(seen), resource, "errors.deadletterqueue.topic.name", key_value)
+
+
+def _listeners(listeners: str, protocols: str) -> Make:
+    return both(brokers("listeners", listeners), brokers("listener.security.protocol.map", protocols))
+
+
+_GIB = 1 << 30
+_SMALL = log_dirs(log_dir("/data", ("orders", 10**6)))
+
+
+class Case(NamedTuple):
+    """A rule's clusters: it finds something on `bad`, about `subject`, and nothing on `good`."""
+
+    bad: Make
+    good: Make
+    subject: str
+
+
+CASES: Mapping[str, Case] = {
+    "single-replica": Case(placed((1,), (2,)), placed((1, 2), (2, 3)), "topic orders"),
+    "coordinator-single-replica": Case(
+        placed((1,), (2,), name="__consumer_offsets"),
+        placed((1, 2, 3), name="__consumer_offsets"),
+        "topic __consumer_offsets",
+    ),
+    "single-replica-default": Case(
+        brokers("default.replication.factor", "1"), brokers("default.replication.factor", "2"), "broker <default>"
+    ),
+    "replicas-unequal": Case(placed((1, 2, 3), (1, 2)), placed((1, 2), (2, 3)), "topic orders"),
+    "min-isr-above-factor": Case(
+        topic("min.insync.replicas", "4"), both(placed((1,)), topic("min.insync.replicas", "2")), "topic orders"
+    ),
+    "min-isr-equals-factor": Case(
+        topic("min.insync.replicas", "3"), both(placed((1,)), topic("min.insync.replicas", "1")), "topic orders"
+    ),
+    "min-isr-one": Case(
+        topic("min.insync.replicas", "1"),
+        both(placed((1, 2), (2, 3)), topic("min.insync.replicas", "1")),
+        "topic orders",
+    ),
+    "unclean-election": Case(
+        topic("unclean.leader.election.enable", "true"),
+        both(placed((1,)), topic("unclean.leader.election.enable", "true")),
+        "topic orders",
+    ),
+    "replica-without-broker": Case(placed((1, 2, 9)), placed((3, 2, 1)), "topic orders"),
+    "one-rack": Case(
+        both(racks("a", "a", "b"), placed((1, 2), (2, 3))), both(racks("a", "a", "a"), placed((1, 2))), "topic orders"
+    ),
+    "rack-missing": Case(racks("a", "b", None), racks(None, None, None), "broker 3"),
+    "broker-empty": Case(
+        both(*(placed(*[(1, 2)] * 3, name=name) for name in ("orders", "carts", "__consumer_offsets"))),
+        both(*(placed((1,), name=name) for name in ("orders", "carts")), placed(name="__consumer_offsets")),
+        "broker 3",
+    ),
+    "leaders-uneven": Case(
+        placed(*[(1, 2, 3)] * 90, (2, 3, 1)), placed(*[(1, 2, 3), (2, 3, 1), (3, 1, 2)] * 30), "broker 1"
+    ),
+    "retention-behind-segment": Case(
+        both(topic("retention.ms", "3600000"), _SMALL),
+        both(topic("retention.ms", "3600000"), log_dirs(log_dir("/data", ("orders", 5 * _GIB)))),
+        "topic orders",
+    ),
+    "retention-below-segment": Case(
+        topic("retention.bytes", str(10**8)), topic("retention.bytes", str(2 * _GIB)), "topic orders"
+    ),
+    "retention-tiny": Case(
+        topic("retention.ms", "1000"),
+        both(topic("retention.ms", "1000"), topic("cleanup.policy", "compact")),
+        "topic orders",
+    ),
+    "compaction-never": Case(
+        both(topic("cleanup.policy", "compact"), topic("min.cleanable.dirty.ratio", "1.0")),
+        both(
+            topic("cleanup.policy", "compact"),
+            topic("min.cleanable.dirty.ratio", "1.0"),
+            topic("max.compaction.lag.ms", "86400000"),
+        ),
+        "topic orders",
+    ),
+    "compaction-after-retention": Case(
+        both(topic("cleanup.policy", "compact,delete"), topic("min.compaction.lag.ms", "604800000")),
+        both(topic("cleanup.policy", "compact"), topic("min.compaction.lag.ms", "604800000")),
+        "topic orders",
+    ),
+    "segments-tiny": Case(topic("segment.bytes", "1024"), topic("segment.bytes", "1048576"), "topic orders"),
+    "flush-each-batch": Case(topic("flush.messages", "1"), topic("flush.messages", "10000"), "topic orders"),
+    "batch-above-request": Case(
+        topic("max.message.bytes", "209715200"), topic("max.message.bytes", "10485760"), "topic orders"
+    ),
+    "remote-without-storage": Case(
+        both(topic("remote.storage.enable", "true"), brokers("remote.log.storage.system.enable", "false")),
+        both(topic("remote.storage.enable", "true"), brokers("remote.log.storage.system.enable", "true")),
+        "topic orders",
+    ),
+    "system-topic-policy": Case(
+        topic("cleanup.policy", "compact,delete", "__consumer_offsets"),
+        both(
+            placed((1, 2, 3), name="app-KSTREAM-AGGREGATE-STATE-STORE-0000000003-changelog"),
+            topic("cleanup.policy", "compact,delete", "app-KSTREAM-AGGREGATE-STATE-STORE-0000000003-changelog"),
+        ),
+        "topic __consumer_offsets",
+    ),
+    "auto-create": Case(
+        brokers("auto.create.topics.enable", "true"), brokers("auto.create.topics.enable", "false"), "broker <default>"
+    ),
+    "cleaner-off": Case(
+        brokers("log.cleaner.enable", "false"), brokers("log.cleaner.enable", "true"), "broker <default>"
+    ),
+    "controlled-shutdown-off": Case(
+        brokers("controlled.shutdown.enable", "false", 2), brokers("controlled.shutdown.enable", "true"), "broker 2"
+    ),
+    "transactions-unverified": Case(
+        brokers("transaction.partition.verification.enable", "false"),
+        brokers("transaction.partition.verification.enable", "true"),
+        "broker <default>",
+    ),
+    "lag-time-short": Case(
+        brokers("replica.lag.time.max.ms", "1000", 1), brokers("replica.lag.time.max.ms", "10000"), "broker 1"
+    ),
+    "log-dir-in-tmp": Case(brokers("log.dirs", "/tmp/logs", 2), brokers("log.dirs", "/tmpfs/logs"), "broker 2"),
+    "plaintext-next-to-sasl": Case(
+        _listeners("A://:9092,B://:9093,C://:9094", "A:PLAINTEXT,B:SASL_SSL,C:SSL"),
+        both(
+            _listeners("C://:9092,B://:9093", "C:PLAINTEXT,B:SASL_SSL,D:PLAINTEXT"),
+            brokers("controller.listener.names", "C"),
+        ),
+        "broker 1",
+    ),
+    "login-without-authorizer": Case(
+        both(_listeners("B://:9093", "B:SASL_SSL"), brokers("authorizer.class.name", "")),
+        both(_listeners("B://:9093", "B:SSL"), brokers("authorizer.class.name", "")),
+        "broker <default>",
+    ),
+    "broker-differs": Case(
+        brokers("num.replica.fetchers", "4", 3),
+        both(brokers("num.replica.fetchers", "4", 3), versions(29, 30, 30)),
+        "broker 3",
+    ),
+    "releases-differ": Case(versions(29, 30, 30), versions(30, 30, 30), "broker <default>"),
+    "log-dir-offline": Case(
+        log_dirs(log_dir("/data", failure=Failure("KAFKA_STORAGE_ERROR", "disk"))),
+        log_dirs(log_dir("/data")),
+        "broker 1",
+    ),
+    "log-dirs-uneven": Case(
+        log_dirs(log_dir("/a", ("orders", 50 * _GIB)), log_dir("/b", ("carts", _GIB))),
+        log_dirs(log_dir("/a", ("orders", 5 * _GIB)), log_dir("/b", ("carts", 1000))),
+        "broker 1",
+    ),
+    "throttle-left-over": Case(
+        lambda seen: with_config(seen, broker_resource(1), "leader.replication.throttled.rate", "1000"),
+        lambda seen: with_parts(
+            with_config(seen, broker_resource(1), "leader.replication.throttled.rate", "1000"),
+            reassignments=(model_cluster.Reassignment("orders", 0, (1, 2, 3), (3,), ()),),
+        ),
+        "broker 1",
+    ),
+    "voters-few": Case(voters(1), voters(3), "the quorum"),
+    "voters-even": Case(voters(4), voters(5), "the quorum"),
+    "metadata-version-behind": Case(
+        features({"metadata.version": 26}, metadata_version=(7, 30)),
+        features({"metadata.version": 28}, metadata_version=(7, 29)),
+        "feature metadata.version",
+    ),
+    "feature-behind": Case(
+        features({"metadata.version": 30}, metadata_version=(7, 30), group_version=(0, 1)),
+        features({"metadata.version": 21}, metadata_version=(7, 30), group_version=(0, 1)),
+        "feature group.version",
+    ),
+    "acl-matches-nothing": Case(
+        acls(acl(name="orders-*")),
+        acls(acl(name="orders-", pattern="PREFIXED")),
+        "allow User:alice READ on topic orders-*",
+    ),
+    "acl-without-type": Case(acls(acl("alice")), acls(acl("User:alice")), "allow alice READ on topic orders"),
+    "acl-for-everybody": Case(
+        acls(acl("User:*", "*", "ALL")), acls(acl("User:*", "news", "WRITE")), "allow User:* ALL on topic *"
+    ),
+    "acl-denied": Case(
+        acls(acl(), acl("User:*", operation="ALL", permission="DENY")),
+        acls(acl(), acl("User:*", operation="WRITE", permission="DENY")),
+        "allow User:alice READ on topic orders",
+    ),
+    "principals-alike": Case(
+        acls(acl(), acl("User:Alice")), acls(acl(), acl("User:bob")), "allow User:alice READ on topic orders"
+    ),
+    "scram-iterations": Case(_scram(1000), _scram(4096), "scram alice SCRAM-SHA-256"),
+    "token-ends": Case(token(0.5), token(20, age_hours=4), "token t1"),
+    "certificate-ends": Case(certificate(timedelta(days=9)), certificate(timedelta(days=99)), "broker 1"),
+    "quota-near-zero": Case(quota("producer_byte_rate", 1.0), quota("producer_byte_rate", 1e6), "user alice"),
+    "quota-without-effect": Case(quota("request_percentage", 5000.0), quota("request_percentage", 200.0), "user alice"),
+    "connections-below-members": Case(
+        both(
+            brokers("max.connections.per.ip", "5"),
+            groups(model_cluster.Group("g", "Stable", "classic", members=members(9))),
+        ),
+        both(
+            brokers("max.connections.per.ip", "5"),
+            groups(
+                model_cluster.Group("g", "Stable", "classic", members=(*members(5), *members(4, "/10.0.0.6"))),
+            ),
+        ),
+        "broker <default>",
+    ),
+    "group-half-moved": Case(
+        groups(
+            model_cluster.Group("g", "Stable", "consumer", members=members(3, "/h", "classic", "consumer", "consumer"))
+        ),
+        groups(model_cluster.Group("g", "Stable", "consumer", members=members(2, "/h", "consumer", "consumer"))),
+        "group g",
+    ),
+    "share-group-without-dead-letters": Case(_share_group(""), _share_group("dlq"), "group shares"),
+    "names-collide": Case(
+        both(placed((1, 2, 3), name="a.b"), placed((1, 2, 3), name="a_b")),
+        both(placed((1, 2, 3), name="a.b"), placed((1, 2, 3), name="a-b")),
+        "topic a.b",
+    ),
+}
+"""A case for each rule, by its name."""
+
+
+def made(makes: Iterable[Make]) -> Seen:
+    """The healthy cluster after these changes."""
+    return both(*makes)(healthy())

@@ -1,0 +1,74 @@
+"""The rules of lint: each finds what it is for on one cluster, and nothing on its neighbour in good order."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from console.lint.report import lint, unread
+from console.lint.rule import Rule, Seen
+from console.lint.rules import BY_NAME, RULES
+from console.model.codes import BROKER, TOPIC
+from console.model.failure import Failure
+from console.model.parts import Part
+from console.model.snapshot import ReadFailure
+from console.plan.compile import predict
+from console.plan.plan import Plan
+from console.plan.staged import UNREAD, Staged
+from console.present.names import target
+from tests.support.lint_cases import CASES, healthy, made
+
+
+def subjects(rule: Rule, seen: Seen) -> list[str]:
+    return [target(each.subject) for each in rule.find(seen)]
+
+
+def test_each_rule_has_a_case_and_names_are_unique() -> None:
+    assert CASES.keys() == BY_NAME.keys()
+    assert len(BY_NAME) == len(RULES) >= 40
+
+
+def test_a_cluster_in_good_order_has_no_finding_and_every_rule_looks() -> None:
+    report = lint(healthy(), target)
+    assert [(each.rule.name, target(each.found.subject), each.found.what) for each in report.findings] == []
+    assert report.blind == ()
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rule_finds_what_it_is_for(rule: Rule) -> None:
+    case = CASES[rule.name]
+    bad, good = made([case.bad]), made([case.good])
+    assert (unread(bad, rule), unread(good, rule)) == ("", "")
+    assert case.subject in subjects(rule, bad)
+    assert subjects(rule, good) == []
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_remedy_of_edits_ends_its_finding(rule: Rule) -> None:
+    seen = made([CASES[rule.name].bad])
+    for found in rule.find(seen):
+        if not found.edits:
+            assert found.command or found.advice
+            continue
+        plan = Plan(tuple(Staged(edit, UNREAD) for edit in found.edits))
+        after = replace(seen, snapshot=predict(seen.snapshot, plan))
+        left = [(each.subject, each.key) for each in rule.find(after)]
+        if rule.name != "token-ends":  # how long brokers renew it is theirs to say
+            assert (found.subject, found.key) not in left
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rule_does_not_look_at_what_was_not_read(rule: Rule) -> None:
+    seen = made([CASES[rule.name].bad])
+    for part in rule.reads:
+        failed = ReadFailure(part, "", Failure("CLUSTER_AUTHORIZATION_FAILED", "denied"))
+        report = lint(replace(seen, snapshot=replace(seen.snapshot, failures=(failed,))), target, [rule])
+        assert report.findings == ()
+        assert rule.name in report.blind[0].rules
+        assert "CLUSTER_AUTHORIZATION_FAILED" in report.blind[0].why
+    for type_ in rule.configs_of:
+        left = {each: configs for each, configs in seen.snapshot.configs.items() if each.type != type_}
+        if type_ in (BROKER, TOPIC):
+            assert unread(replace(seen, snapshot=replace(seen.snapshot, configs=left)), rule)
+    if Part.CERTIFICATES in rule.reads:
+        assert unread(replace(seen, certificates=None), rule)

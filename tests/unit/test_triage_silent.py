@@ -1,0 +1,97 @@
+"""Topics whose producers stop for a reason that no API tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from console.model.observed_logs import LogOffsets
+from console.model.severity import Severity
+from console.model.snapshot import Snapshot
+from console.triage import silence
+from console.triage.cause import Claim
+from console.triage.diagnosis import Verdict, diagnose
+from console.triage.facts import Facts
+from console.triage.silence import QUIET, STEADY
+from console.triage.symptoms import Subject
+from tests.unit.test_triage import START, TICK, healthy, logs_seen, watched
+
+EVERY = TICK.total_seconds()
+STOPS = int(STEADY / EVERY) + 1
+"""The last tick with a new record."""
+LATER = STOPS + int(QUIET / EVERY) + 1
+
+
+def verdict(ends: Callable[[int], int], ticks: int, *topics: str) -> Verdict:
+    """The verdict on topics whose ends these are at each tick."""
+    names = topics or ("orders",)
+    orders = healthy().topics["orders"]
+    before = replace(healthy(), topics={name: replace(orders, name=name) for name in names})
+
+    def facts(tick: int) -> Facts:
+        return Facts(logs_seen(tick, lambda at: {(name, 0): LogOffsets(0, ends(at), ends(at)) for name in names}))
+
+    def as_it_was(snapshot: Snapshot, _tick: int) -> Snapshot:
+        return snapshot
+
+    return diagnose(watched(as_it_was, ticks, before=before, facts=facts))
+
+
+def rows(found: Verdict) -> list[Claim]:
+    return [each.claim for each in found.causes if each.claim.cause == "writes-stopped"]
+
+
+def until(tick: int) -> Callable[[int], int]:
+    return lambda at: 100 + min(at, tick)
+
+
+def test_a_topic_that_falls_silent_is_no_trouble_but_says_where_to_look() -> None:
+    found = verdict(until(STOPS), LATER)
+    (claim,) = rows(found)
+    assert (claim.subject, claim.severity) == (Subject(topic="orders"), Severity.INFO)
+    assert claim.since == START + STOPS * TICK
+    assert claim.title == f"orders: no new record since {claim.since:%H:%M:%S}"
+    assert "producers' logs" in claim.next[0].text
+    assert not claim.next[0].edits
+    assert not claim.next[0].command
+    assert found.is_healthy
+
+
+@pytest.mark.parametrize(
+    ("ends", "ticks"),
+    [
+        (until(10_000), LATER),  # it is written to all the time
+        (until(STOPS), LATER - 2),  # not silent for long enough
+        (until(STOPS // 3), LATER),  # not seen to be written to for long enough
+        (lambda at: 100 + at // 12 * 12, 34),  # in bursts: the silence is not longer than those before
+        (lambda _at: 0, LATER),
+    ],
+    ids=["written", "short silence", "short time", "bursts", "never"],
+)
+def test_a_silence_that_proves_nothing_is_no_row(ends: Callable[[int], int], ticks: int) -> None:
+    assert not rows(verdict(ends, ticks))
+
+
+def test_a_topic_that_was_silent_for_long_counts_as_one_without_producers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(silence, "FORGOTTEN", 2 * QUIET)
+    assert not rows(verdict(until(STOPS), LATER + int(2 * QUIET / EVERY)))
+
+
+def test_many_silent_topics_are_one_row() -> None:
+    names = [f"orders-{number}" for number in range(9)]
+    (claim,) = rows(verdict(until(STOPS), LATER, *names))
+    assert claim.title.startswith("orders-0, orders-1, orders-2 and 6 more: no new record since")
+
+
+@given(st.lists(st.booleans(), min_size=10, max_size=40))
+def test_a_silence_is_much_longer_than_every_pause_before_it(writes: list[bool]) -> None:
+    """A topic with records at these ticks is a row only if its silence is the longest of all by far."""
+    ends = [100 + sum(writes[: at + 1]) for at in range(len(writes))]
+    times = [at for at in range(1, len(writes)) if writes[at]]
+    if rows(verdict(lambda at: ends[at], len(writes) - 1)):
+        pauses = [after - before for before, after in zip([0, *times], times, strict=False)]
+        assert len(writes) - 1 - times[-1] >= 3 * max(pauses)
