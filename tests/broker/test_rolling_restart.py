@@ -11,8 +11,8 @@ import pytest
 from benchmarks.nights.cluster import NightCluster
 from benchmarks.nights.field import Field
 from console.admin.settings import ConnectionSettings
+from console.model.severity import Certainty, Severity
 from console.triage.diagnosis import Verdict
-from console.triage.severity import Certainty, Severity
 from console.triage.symptoms import Subject
 from tests.support.kafka_jars import KAFKA_4_3
 from tests.support.real_clusters import or_skip

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.model.config import topic_resource
+from console.model.severity import Severity
 from console.model.snapshot import Snapshot
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.observations import Observations, after, begin
-from console.triage.severity import Severity
 from console.triage.symptoms import Poll, Subject
 from tests.unit.test_triage import (
     PARTS,
