@@ -608,6 +608,8 @@ def test_every_cause_has_a_case() -> None:
         "broker-stopped",
         "brokers-stopped",
         "controller-down",
+        # Brokers that are stopped in order, or come back: test_triage_restarts.py.
+        "broker-restarting",
         # No symptom of the cluster: test_triage_tokens.py, test_triage_silent.py.
         "token-expiring",
         "writes-stopped",
@@ -921,19 +923,25 @@ def test_a_trouble_has_the_time_at_which_it_began() -> None:
     assert known.claim.since is None
 
 
-def test_a_broker_that_refuses_connections_is_down_before_it_is_fenced() -> None:
-    second = timedelta(seconds=1)
+@pytest.mark.parametrize(("described", "after_seconds"), [(True, 1), (False, 4)])
+def test_a_broker_that_refuses_connections_is_down_before_it_is_fenced(*, described: bool, after_seconds: int) -> None:
+    """Once the cluster, described a second later, still counts on it: one that is stopped in order hands its leaders
+    over first. Where the cluster is not described, after 3 s."""
     base = healthy()
-    fenced = without_broker(base, [3])
     observations = begin(Poll(START, base))
     seen = []
     for n in range(1, 12):
+        at = START + n * timedelta(seconds=1)
+        snapshot = without_broker(base, [3]) if n >= 8 else base
+        snapshot = replace(snapshot, read_at=dict.fromkeys(PARTS, at)) if described else snapshot
         refusing = frozenset({3}) if 2 <= n < 8 else frozenset[int]()
-        observations = after(observations, Poll(START + n * second, fenced if n >= 8 else base, refusing, refusing))
-        seen.append([(c.claim.cause, c.claim.certainty.value, c.claim.since) for c in diagnose(observations).causes])
-    began = START + 2 * second
-    assert seen[0] == []
-    assert seen[1:7] == [[("broker-down", "likely", began)]] * 6
+        observations = after(observations, Poll(at, snapshot, refusing, refusing))
+        verdict = diagnose(observations)
+        assert not verdict.unexplained
+        seen.append([(c.claim.cause, c.claim.certainty.value, c.claim.since) for c in verdict.causes])
+    began = START + timedelta(seconds=2)
+    assert seen[: 1 + after_seconds] == [[]] * (1 + after_seconds)
+    assert seen[1 + after_seconds : 7] == [[("broker-down", "likely", began)]] * (6 - after_seconds)
     assert seen[7:] == [[("broker-down", "certain", began)]] * 4
 
 
