@@ -142,14 +142,14 @@ class SlowPolls:
 
     async def _read_authors(self) -> None:
         """Search the journal for the authors of changes that clients made."""
-        from console.triage.events import changes_by_clients
+        from console.triage.events import changes_by_clients, offset_differences
 
         # Taken before the first await: later changes belong to the next comparison.
         old, new = self._settings or self._session.snapshot, self._session.snapshot
         self._settings = new
         if not self._session.context.journal:
             return
-        differing = list(changes_by_clients(old, new))
+        differing = [*changes_by_clients(old, new), *offset_differences(old, new)]
         if not differing:
             return
         from console.session.event_authors import authors

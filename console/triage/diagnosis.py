@@ -164,7 +164,7 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = (), befor
         for claim, mine in zip(claims, explained, strict=True)
     ]
     chosen, open_ = _cover(covering, set(remaining))
-    chosen += aside
+    chosen += [place for place in aside if not claims[place].fills or not open_.isdisjoint(explained[place])]
     open_.difference_update(n for place in aside for n in explained[place])
     alone = [place for place, claim in enumerate(claims) if not explained[place] and _stands_alone(claim)]
     taken = {subject for place in (*chosen, *alone) if not claims[place].yields for subject in _owners(claims[place])}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import reduce
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import NamedTuple, Self
 
@@ -18,7 +19,7 @@ from msgspec.structs import replace
 
 from console.model import changes
 from console.model.acl import acl_differences
-from console.model.cluster import Group, Partition, Topic
+from console.model.cluster import Broker, Group, GroupLag, Partition, PartitionLag, Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
 from console.model.differing import differing
 from console.model.numbers import commas
@@ -74,6 +75,16 @@ class Kind(StrEnum):
         "voter",
         About(_NODES, Part.QUORUM, "voter", no_way_back="`add voter` lets it vote again, while it runs"),
     )
+    FEATURE = (
+        "feature",
+        About(
+            _NODES,
+            Part.FEATURES,
+            value="level {}".format,
+            by_requests=True,
+            no_way_back="`set feature` finalizes another level",
+        ),
+    )
     LEADER = (
         "leader",
         About(
@@ -128,19 +139,28 @@ class Kind(StrEnum):
         ),
     )
     GROUP = "group", About("groups", Part.GROUPS, "group")
+    OFFSET = (
+        "offset",
+        About(
+            "groups",
+            Part.GROUPS,
+            own_values=True,
+            no_way_back="`reset group` sets offsets of a group without members",
+        ),
+    )
 
 
 UP, FENCED, PRESENT, IN_SYNC, VOTES = "up", "fenced", "present", "in", "votes"
-STATE, MEMBERS, PARTITIONS, ID = "state", "members", "partitions", "id"
-"""Keys of places of groups and topics."""
+STATE, MEMBERS, PARTITIONS, ID, RACK, ADDRESS = "state", "members", "partitions", "id", "rack", "address"
+"""Keys of places of groups, topics and brokers."""
 
 
 class Place(NamedTuple):
     """A place whose value can change.
 
     about: the owner; for a leader, an ISR or replicas the partition, for the controller the cluster default. key: a
-    config's or quota's name, the broker of an ISR, `STATE` or `MEMBERS` of a group, `PARTITIONS` or `ID` of a topic;
-    else ``""``.
+    config's or quota's name, the broker of an ISR, `STATE` or `MEMBERS` of a group, `PARTITIONS` or `ID` of a topic,
+    `RACK` or `ADDRESS` of a broker; else ``""``.
     """
 
     kind: Kind
@@ -168,11 +188,12 @@ def differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
         if getattr(old, part) is not getattr(new, part) and part in old.read_at:
             yield from find(old, new)
     yield from _config_differences(old, new)
+    yield from offset_differences(old, new)
 
 
 def changes_by_clients(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """Yield the differences that only a client's request makes: configs, quotas, ACLs, credentials, and topics that
-    were deleted, created again or given more partitions. They are few, whatever brokers do.
+    """Yield the differences that only a client's request makes: configs, quotas, ACLs, credentials, feature levels,
+    voters, and topics that were deleted, created again or given more partitions. They are few, whatever brokers do.
     """
     for part, find in _BY_CLIENTS.items():
         if getattr(old, part) is not getattr(new, part) and part in old.read_at:
@@ -190,6 +211,29 @@ def _broker_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
         if before.get(number) != after.get(number):
             place = Place(Kind.BROKER, changes.BrokerTarget(number))
             yield Difference(place, before.get(number), after.get(number))
+    known = {each.id: each for each in old.cluster.brokers}
+    for broker in new.cluster.brokers:
+        if (was := known.get(broker.id)) is not None and was is not broker:
+            yield from identity_differences(was, broker)
+
+
+def identity_differences(was: Broker, now: Broker) -> Iterator[Difference]:
+    """Yield the differences in what a broker says of itself: its rack and its address."""
+    target = changes.BrokerTarget(now.id)
+    if was.rack != now.rack:
+        yield Difference(Place(Kind.BROKER, target, RACK), was.rack, now.rack)
+    if (was.host, was.port) != (now.host, now.port):
+        yield Difference(Place(Kind.BROKER, target, ADDRESS), *(f"{each.host}:{each.port}" for each in (was, now)))
+
+
+def _feature_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    if old.features is None or new.features is None:
+        return
+    before, after = old.features.finalized, new.features.finalized
+    for name in sorted(before.keys() | after.keys()):
+        if before.get(name) != after.get(name):
+            place = Place(Kind.FEATURE, changes.FeatureTarget(name))
+            yield Difference(place, _text(before.get(name)), _text(after.get(name)))
 
 
 def controller(snapshot: Snapshot) -> int | None:
@@ -345,6 +389,59 @@ def _group_differences(name: str, one: Group | None, other: Group | None) -> Ite
             yield Difference(Place(Kind.GROUP, changes.GroupTarget(name), MEMBERS), str(had), str(has))
 
 
+# -- offsets of groups -------------------------------------------------------------------------------------------------
+
+STEPS = 3
+"""Steps of its commits by which a group's offset has to fall: a commit that was sent earlier may arrive later."""
+
+
+def offset_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    """Yield the offsets that a group did not reach by reading: set back, set forward while it has no members, or gone.
+    Offsets go with their topic, so that those of a topic that was deleted or made again are no difference.
+    """
+    for name, before, after in differing(old.lags, new.lags):
+        if before is not None and after is not None:
+            yield from _set_offsets(name, before.partitions, after, old, new)
+
+
+def _set_offsets(
+    group: str, before: Sequence[PartitionLag], lag: GroupLag, old: Snapshot, new: Snapshot
+) -> Iterator[Difference]:
+    after: Mapping[tuple[str, int], PartitionLag] = {}
+    trend = old.lag_trends.get(group)
+    for was, now in zip_longest(before, lag.partitions[: len(before)]):
+        if was is None or was is now or was.committed < 0:
+            continue
+        where = was.topic, was.partition
+        if now is None or (now.topic, now.partition) != where:
+            after = after or {(each.topic, each.partition): each for each in lag.partitions}
+            now = after.get(where)
+        committed = now.committed if now is not None else -1
+        if committed == was.committed:
+            continue
+        stands = trend.standing.get(where) if trend is not None else None
+        if committed < 0:
+            changed = not lag.failures and group in new.groups
+        elif committed < was.committed:
+            changed = was.committed - committed > (STEPS * stands.step if stands is not None else 0)
+        else:
+            # A consumer that assign()s partitions commits without being a member: its offset moved before.
+            changed = stands is not None and not stands.moves and _stays_vacant(group, old, new)
+        if changed and _same_topic(was.topic, old, new):
+            place = Place(Kind.OFFSET, changes.GroupOffsetTarget(group, *where))
+            yield Difference(place, str(was.committed), str(committed) if committed >= 0 else None)
+
+
+def _stays_vacant(group: str, old: Snapshot, new: Snapshot) -> bool:
+    known = (old.groups.get(group), new.groups.get(group))
+    return all(each is not None and each.is_vacant for each in known)
+
+
+def _same_topic(name: str, old: Snapshot, new: Snapshot) -> bool:
+    before, after = old.topics.get(name), new.topics.get(name)
+    return before is not None and after is not None and before.topic_id == after.topic_id
+
+
 _FIND: Mapping[Part, Callable[[Snapshot, Snapshot], Iterator[Difference]]] = {
     Part.CLUSTER: _broker_differences,
     Part.QUORUM: _voter_differences,
@@ -354,11 +451,12 @@ _FIND: Mapping[Part, Callable[[Snapshot, Snapshot], Iterator[Difference]]] = {
     Part.SCRAM: _user_differences,
     Part.TOKENS: _token_differences,
     Part.GROUPS: _groups_differences,
+    Part.FEATURES: _feature_differences,
 }
 """Functions that find the differences of a part that both snapshots have. Configs have a time for each resource
 instead.
 """
-_BY_CLIENTS = {part: _FIND[part] for part in (Part.QUOTAS, Part.ACLS, Part.SCRAM)} | {
+_BY_CLIENTS = {part: _FIND[part] for part in (Part.QUOTAS, Part.ACLS, Part.SCRAM, Part.FEATURES, Part.QUORUM)} | {
     Part.TOPICS: _whole_topics_differences
 }
 
@@ -445,7 +543,7 @@ def _sort(each: Difference) -> tuple[object, ...]:
         case Kind.GROUP if place.key == MEMBERS:
             return place.kind, place.key, _fewer(each)
         case Kind.BROKER:
-            return place.kind, place.about, each.was, each.became
+            return place.kind, place.key, place.about, each.was, each.became
         case _:
             return place.kind, place.key, each.was, each.became
 
@@ -456,6 +554,8 @@ def _fewer(each: Difference) -> bool:
 
 def _unit(place: Place) -> object:
     about = place.about
+    if isinstance(about, changes.GroupOffsetTarget):
+        return about.group
     return about.topic if isinstance(about, changes.PartitionTarget | changes.MoveTarget) else about
 
 
@@ -488,14 +588,22 @@ def seen_between(place: Place, old: Snapshot, new: Snapshot, at: datetime) -> tu
     """
     if isinstance(place.about, ConfigResource) and place.kind is Kind.CONFIG:
         return old.configs_at.get(place.about), new.configs_at.get(place.about, at)
-    if place.kind is Kind.GROUP and place.key == MEMBERS and isinstance(place.about, changes.GroupTarget):
-        trend = old.lag_trends.get(place.about.name)  # a listing has no members
+    group = _group_of_polls(place)
+    if group is not None:
+        trend = old.lag_trends.get(group)  # a listing has no members and no offsets
         return datetime.fromtimestamp(trend.last.at, UTC) if trend is not None else None, at
     part = place.kind.about.part or Part.CONFIGS
     since = old.read_at.get(part)
     # A part that is read in pieces keeps the time of its last complete read.
     until = new.read_at.get(part, at)
     return since, until if since is None or until > since else at
+
+
+def _group_of_polls(place: Place) -> str | None:
+    """Return the group of a place that only polls of groups show; None for other places."""
+    if isinstance(place.about, changes.GroupOffsetTarget):
+        return place.about.group
+    return place.about.name if isinstance(place.about, changes.GroupTarget) and place.key == MEMBERS else None
 
 
 # -- how bad -----------------------------------------------------------------------------------------------------------
@@ -512,10 +620,15 @@ def severity(each: Difference, warned: Collection[Place] = ()) -> Severity:
     """
     place, became = each.place, each.became
     match place.kind:
+        case Kind.BROKER if place.key:
+            return Severity.WARNING
         case kind if kind.about.by_requests and place in warned:
             return Severity.HIGH
         case Kind.BROKER:
             return Severity.INFO if became == UP else Severity.HIGH
+        case Kind.OFFSET:
+            is_forward = each.was is not None and became is not None and int(became) > int(each.was)
+            return Severity.INFO if is_forward else Severity.WARNING
         case Kind.CONTROLLER:
             return Severity.CRITICAL if became is None else Severity.WARNING
         case Kind.LEADER:
@@ -524,7 +637,7 @@ def severity(each: Difference, warned: Collection[Place] = ()) -> Severity:
             return Severity.HIGH if became is None else Severity.INFO
         case Kind.TOPIC:
             return Severity.HIGH if became is None or place.key == ID else Severity.INFO
-        case Kind.CONFIG | Kind.QUOTA | Kind.ACL | Kind.SCRAM | Kind.VOTER:
+        case Kind.CONFIG | Kind.QUOTA | Kind.ACL | Kind.SCRAM | Kind.VOTER | Kind.FEATURE:
             return Severity.WARNING
         case Kind.GROUP:
             return _group_severity(each)

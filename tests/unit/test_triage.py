@@ -487,7 +487,7 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
         "records-deleted",
         Subject(topic="orders"),
         lambda s, _: moved(s, {0: (50, 100)}),
-        {"facts": _deleted, "before": kept_for(healthy(), DAY_MS)},
+        {"facts": _deleted, "before": kept_for(moved(healthy(), {0: (50, 100)}), DAY_MS)},
     ),
     (
         "records-deleted",

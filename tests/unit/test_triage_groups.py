@@ -356,7 +356,7 @@ def test_a_slow_group_is_told_which_partition_gets_most_records(arriving: tuple[
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return moved(snapshot, {n: (min(each, 8) * tick, each * tick) for n, each in enumerate(arriving)})
 
-    claims = [each.claim for each in diagnose(watched(change, 12)).causes]
+    claims = [each.claim for each in diagnose(watched(change, 12, before=change(healthy(), 0))).causes]
     (slow,) = [each for each in claims if each.cause == "consumer-slow"]
     assert slow.certainty is Certainty.LIKELY
     assert ("orders/0 gets most of the records" in slow.title) is named
