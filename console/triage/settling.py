@@ -15,7 +15,7 @@ from console.triage.symptoms import Subject
 HELD = timedelta(minutes=1)
 """The longest time for which a name stays without a claim."""
 MOST_PREDICTED = 50
-"""Limit of predictions of a name that is held: a row for thousands of groups is made of claims that change each time."""
+"""Limit of predictions of a name that is held: a row for thousands of groups is made of claims that change often."""
 _SEVERITIES, _CERTAINTIES = tuple(Severity), tuple(Certainty)
 Name = tuple[str, Subject]
 """The cause and the subject of a row."""
