@@ -326,6 +326,10 @@ def _from_the_future(tick: int) -> Facts:
     return Facts(logs_at(tick, {0: LogOffsets(0, 100, 100)}), newest=newest)
 
 
+def _in_seconds(tick: int) -> Facts:
+    return Facts(newest={("orders", 0): Newest(int(START.timestamp()) + tick, 41)})
+
+
 def _old_leaders(tick: int) -> Facts:
     """Broker 2 goes on to answer with the leader epoch before the last."""
     topic = cluster.Topic("orders", (cluster.Partition(0, 1, (1, 2, 3), (1, 2, 3), leader_epoch=6),), topic_id="id")
@@ -475,6 +479,12 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
         Subject(topic="orders"),
         lambda s, _: s,
         {"facts": _from_the_future, "before": kept_for(healthy(), DAY_MS)},
+    ),
+    (
+        "timestamps-in-seconds",
+        Subject(topic="orders"),
+        lambda s, _: s,
+        {"facts": _in_seconds, "before": kept_for(healthy(), DAY_MS)},
     ),
     ("transaction-hanging", Subject(topic="orders", partition=0), lambda s, _: s, {"facts": _hanging}),
     (
@@ -785,9 +795,10 @@ def test_a_time_that_no_date_holds_is_no_date(timestamp: int, said: str) -> None
     assert "9999-12-31" not in text
 
 
-def test_records_that_are_kept_for_ever_may_be_from_the_future() -> None:
+@pytest.mark.parametrize("facts", [_from_the_future, _in_seconds])
+def test_records_that_are_kept_for_ever_may_have_any_timestamp(facts: Callable[[int], Facts]) -> None:
     for_ever = kept_for(healthy(), -1)
-    assert diagnose(watched(lambda s, _: s, facts=_from_the_future, before=for_ever)).is_healthy
+    assert diagnose(watched(lambda s, _: s, facts=facts, before=for_ever)).is_healthy
 
 
 def test_the_listeners_with_tls_are_those_that_the_map_says() -> None:

@@ -454,6 +454,33 @@ def _future(observations: Observations) -> Iterator[triage_cause.Claim]:
         )
 
 
+def _in_seconds(observations: Observations) -> Iterator[triage_cause.Claim]:
+    for topic, (number, newest) in symptoms.in_seconds(observations.last).items():
+        stamped, meant = time_of(newest.timestamp), time_of(newest.timestamp * 1000)
+        yield triage_cause.Claim(
+            cause="timestamps-in-seconds",
+            subject=symptoms.Subject(topic=topic),
+            severity=Severity.HIGH,
+            certainty=Certainty.CERTAIN,
+            title=f"{topic} has records stamped {stamped:%Y-%m-%d}: retention deletes new ones at its next check",
+            evidence=(
+                triage_cause.Evidence(
+                    f"record {newest.offset:,} of partition {number} has the timestamp {newest.timestamp:,}, which is "
+                    f"{stamped:%Y-%m-%d %H:%M} UTC in milliseconds, and {meant:%Y-%m-%d %H:%M} UTC in seconds",
+                    "ListOffsets, the highest timestamp",
+                ),
+            ),
+            predicted=triage_cause.predict(symptoms.RECORDS_LOST, symptoms.OFFSET_OUT_OF_RANGE, topic=topic),
+            next=(
+                triage_cause.Next("let its producers send milliseconds"),
+                triage_cause.Next(
+                    "until then let brokers stamp its records",
+                    f"set topic {topic} message.timestamp.type=LogAppendTime",
+                ),
+            ),
+        )
+
+
 def _no_date(timestamp: int) -> str:
     """Return the text of a timestamp beyond any date, with the unit that its producer probably used."""
     units = (("microseconds", time_of(timestamp // 1000)), ("nanoseconds", time_of(timestamp // 1_000_000)))
@@ -470,4 +497,5 @@ CAUSES = (
     triage_cause.CauseRule("transaction-open", _open),
     triage_cause.CauseRule("records-deleted", _deleted),
     triage_cause.CauseRule("future-records", _future),
+    triage_cause.CauseRule("timestamps-in-seconds", _in_seconds),
 )
