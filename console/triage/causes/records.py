@@ -272,15 +272,11 @@ def _open_one_of(observations: Observations, mine: list[Wait]) -> triage_cause.C
     at_ms = observations.last.facts.transactions.at_ms
     name, lasts = _described(first, at_ms)
     quiet = first.holder is not None and at_ms - first.holder.producer.last_timestamp > QUIET_MS
-    stand = any(
-        (symptoms.COMMIT_STANDS_STILL, symptoms.Subject(group=g, topic=topic, partition=number)) in observations.seen
-        for g in first.groups
-    )
     readers = "groups" if topic == OFFSETS else "readers"
     return triage_cause.Claim(
         cause="transaction-open",
         subject=symptoms.Subject(topic=topic, partition=number),
-        severity=Severity.WARNING if quiet and stand else Severity.INFO,
+        severity=Severity.WARNING if quiet and first.groups else Severity.INFO,
         certainty=Certainty.CERTAIN if first.holder is not None else Certainty.LIKELY,
         title=f"read_committed {readers} of {topic}/{number}{more} wait for {name}{lasts}",
         evidence=triage_cause.given(
@@ -299,7 +295,8 @@ def _open_one_of(observations: Observations, mine: list[Wait]) -> triage_cause.C
             triage_cause.Next("look again in a minute: its end is decided, and its markers take moments")
             if first.known is not None and first.known.state in transactions.DECIDED
             else triage_cause.Next(
-                "look at its producer: it commits or aborts; else its coordinator does, at its timeout"
+                "look at its producer: it commits or aborts. If it is gone, start one with its transactional.id, which "
+                "aborts the transaction; else its coordinator does so at its timeout"
             ),
         ),
     )
