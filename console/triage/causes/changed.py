@@ -228,7 +228,7 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
         case Kind.OFFSET if change.again:  # what is gone, or skipped, makes no group fall behind
             return _READERS
         case Kind.BROKER if place.key == ADDRESS:
-            return frozenset({triage_symptoms.BROKER_SILENT})
+            return frozenset({triage_symptoms.BROKER_SILENT, triage_symptoms.NOT_PREFERRED})
         case Kind.VOTER:
             return frozenset({triage_symptoms.NO_QUORUM_LEADER, triage_symptoms.EPOCH_JUMPS})
     return frozenset()

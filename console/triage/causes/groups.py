@@ -23,8 +23,8 @@ OFTEN, NEAR = 3, timedelta(minutes=2)
 """The number of rebalances that is high, and the recent period in which they are counted: a calm group is well. A
 deployment causes as many, because each member leaves and joins.
 """
-DEPLOYS = timedelta(minutes=5)
-"""The time in which members that are deployed one after the other leave and join."""
+DEPLOYS, EACH = timedelta(minutes=5), 2
+"""The time in which members that are deployed one after the other leave and join, and the rebalances for each."""
 LATE = 1.5
 """Factor for the longest pause between two commits so far, after which the next one is late."""
 COMMITS = 2.0
@@ -389,7 +389,12 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
             continue
         intervals = observations.intervals[name, subject]
         how = "again and again" if intervals[1:] else "for long"
-        deployed = certainty is Certainty.POSSIBLE and _is_young(intervals, observations.last.at)
+        members = len(known.members or ())
+        deployed = (
+            certainty is Certainty.POSSIBLE
+            and len(intervals) <= EACH * members + OFTEN
+            and _is_young(intervals, observations.last.at)
+        )
         yield cause.Claim(
             cause="group-rebalancing",
             subject=subject,
