@@ -679,18 +679,80 @@ def _rack_is_up(observations: Observations) -> str:
 
 
 CAUSES = (
-    cause.CauseRule("rack-down", _rack_down, _rack_is_up),
-    cause.CauseRule("broker-flapping", _flapping),
-    cause.CauseRule("broker-restarting", _restarts),
     cause.CauseRule(
-        "broker-down", _down, lambda c: "" if _away(c) | c.last.refusing else "no broker is fenced or missing"
+        "rack-down",
+        _rack_down,
+        _rack_is_up,
+        reads="DescribeCluster, Metadata, refused connections; the brokers' racks",
+        takes=(
+            "certain: all brokers of a rack of two or more are down, and another rack answers. Before "
+            "Kafka 4.0 only brokers that were seen up count"
+        ),
     ),
-    cause.CauseRule("broker-turns-away", _closing),
-    cause.CauseRule("broker-unresponsive", _unresponsive, _answer),
     cause.CauseRule(
-        "replication-broken", lambda observations: (*_unfollowed(observations), *_replication(observations))
+        "broker-flapping",
+        _flapping,
+        reads="DescribeCluster and Metadata over time",
+        takes="certain: at least 3 absences in 30 minutes",
     ),
-    cause.CauseRule("leader-skew", _skew),
-    cause.CauseRule("metadata-behind", _metadata_behind),
-    cause.CauseRule("certificate-expiring", _certificates),
+    cause.CauseRule(
+        "broker-restarting",
+        _restarts,
+        reads="Metadata and DescribeCluster over time, ApiVersions",
+        takes=(
+            "information: it handed its leaders over before it went, or it is back and catches up. A "
+            "warning after 10 minutes, high below min ISR, critical without a leader"
+        ),
+    ),
+    cause.CauseRule(
+        "broker-down",
+        _down,
+        lambda c: "" if _away(c) | c.last.refusing else "no broker is fenced or missing",
+        reads=("DescribeCluster with fenced brokers, before Kafka 4.0 replica lists and Metadata; refused connections"),
+        takes=(
+            "certain once the cluster has fenced it, likely before. A broker without replicas and "
+            "without a vote is information"
+        ),
+    ),
+    cause.CauseRule(
+        "broker-turns-away",
+        _closing,
+        reads=("new connections that the broker closes before its first response; its limits of connections"),
+        takes="likely if it has such a limit, else possible",
+    ),
+    cause.CauseRule(
+        "broker-unresponsive",
+        _unresponsive,
+        _answer,
+        reads="ApiVersions on a new connection, 1.5 s",
+        takes="likely if its replicas leave ISRs, else possible",
+    ),
+    cause.CauseRule(
+        "replication-broken",
+        lambda observations: (*_unfollowed(observations), *_replication(observations)),
+        reads="Metadata",
+        takes=("likely: a follower that answers is the only one that is missing, or a leader has no followers"),
+    ),
+    cause.CauseRule(
+        "leader-skew",
+        _skew,
+        reads="Metadata, DescribeConfigs",
+        takes=(
+            "certain: other brokers lead more than a tenth of the partitions that prefer it. "
+            "Information for 10 minutes, while the controller elects by itself"
+        ),
+    ),
+    cause.CauseRule(
+        "metadata-behind",
+        _metadata_behind,
+        reads="Metadata of each broker in turn",
+        takes="certain: for 8 s it shows a leader epoch below one that was known before the request",
+    ),
+    cause.CauseRule(
+        "certificate-expiring",
+        _certificates,
+        reads="a TLS handshake with each listener of brokers and controllers, hourly",
+        takes="certain: the last month of a certificate, or the last fifth of a short life",
+        since="any",
+    ),
 )

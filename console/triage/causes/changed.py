@@ -621,4 +621,13 @@ def _offsets_back(change: JudgedChange, group: str, observations: Observations) 
     )
 
 
-CAUSES = (cause.CauseRule("changed-lately", _changed),)
+CAUSES = (
+    cause.CauseRule(
+        "changed-lately",
+        _changed,
+        reads="configs, quotas, ACLs, credentials and topics over time; the rules of plans",
+        takes=(
+            "certain if a rule names a risk; likely if producers stopped, or the topic was made again; else possible"
+        ),
+    ),
+)

@@ -551,11 +551,54 @@ def _ahead(observations: Observations) -> Iterator[cause.Claim]:
 
 
 CAUSES = (
-    cause.CauseRule("group-rebalancing", _rebalancing),
-    cause.CauseRule("group-stopped", _stopped),
-    cause.CauseRule("consumer-stuck", _stuck, hides=_waits_for_commits),
-    cause.CauseRule("consumer-slow", _slow),
-    cause.CauseRule("offsets-out-of-range", _out_of_range),
-    cause.CauseRule("groups-without-members", _without_members),
-    cause.CauseRule("offsets-ahead", _ahead),
+    cause.CauseRule(
+        "group-rebalancing",
+        _rebalancing,
+        reads="ListGroups over time",
+        takes=(
+            "certain for 30 s of a minute; possible after 3 rebalances within two minutes, as a deployment makes them"
+        ),
+    ),
+    cause.CauseRule(
+        "group-stopped",
+        _stopped,
+        reads="ListGroups, OffsetFetch, ListOffsets",
+        takes="certain: no member, and records wait",
+    ),
+    cause.CauseRule(
+        "consumer-stuck",
+        _stuck,
+        hides=_waits_for_commits,
+        reads="OffsetFetch and ListOffsets over time",
+        takes=(
+            "likely: one partition stands still while others move; possible if several stand still, "
+            "or a quota may delay the client"
+        ),
+    ),
+    cause.CauseRule(
+        "consumer-slow",
+        _slow,
+        reads="OffsetFetch and ListOffsets over time",
+        takes=(
+            "likely: it commits, more slowly than records arrive. Information while records wait for less than 10 s"
+        ),
+    ),
+    cause.CauseRule(
+        "offsets-out-of-range",
+        _out_of_range,
+        reads="OffsetFetch, ListOffsets",
+        takes="certain: outside of the log, and a member reads there",
+    ),
+    cause.CauseRule(
+        "groups-without-members",
+        _without_members,
+        reads="OffsetFetch, ListOffsets",
+        takes=("information: commits below the log's start, or with records behind them, that no member reads on from"),
+    ),
+    cause.CauseRule(
+        "offsets-ahead",
+        _ahead,
+        reads="OffsetFetch, ListOffsets",
+        takes="information: commits beyond the end that no member has, as mirrors copy them",
+    ),
 )

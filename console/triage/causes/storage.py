@@ -402,15 +402,49 @@ def _dirs_stand(observations: Observations) -> str:
 
 
 QUORUM = (
-    cause.CauseRule("quorum-lost", _lost, _quorum_stands),
-    cause.CauseRule("quorum-unstable", _unstable),
-    cause.CauseRule("voter-lagging", _voter),
+    cause.CauseRule(
+        "quorum-lost",
+        _lost,
+        _quorum_stands,
+        reads="DescribeQuorum; whether controllers answer",
+        takes="certain; likely if the quorum was never described",
+        since="3.3",
+    ),
+    cause.CauseRule(
+        "quorum-unstable",
+        _unstable,
+        reads="DescribeQuorum over time",
+        takes="certain: the leader changed again and again",
+        since="3.3",
+    ),
+    cause.CauseRule(
+        "voter-lagging",
+        _voter,
+        reads="DescribeQuorum; times by the active controller's clock",
+        takes="certain",
+        since="3.3",
+    ),
 )
 CAUSES = (
     cause.CauseRule(
-        "log-dir-failed", lambda observations: (*_failed(observations), *_offline(observations)), _dirs_stand
+        "log-dir-failed",
+        lambda observations: (*_failed(observations), *_offline(observations)),
+        _dirs_stand,
+        reads="DescribeLogDirs, Metadata",
+        takes="certain: the directory's error, or offline replicas on a broker that is up",
     ),
-    cause.CauseRule("disk-filling", _filling),
-    cause.CauseRule("cleaner-stopped", _cleaner),
+    cause.CauseRule(
+        "disk-filling",
+        _filling,
+        reads="DescribeLogDirs: usable bytes and their trend",
+        takes="certain below a tenth, likely by the trend. Directories of one file system count once",
+        since="3.3",
+    ),
+    cause.CauseRule(
+        "cleaner-stopped",
+        _cleaner,
+        reads="DescribeLogDirs",
+        takes=("likely: compacted replicas of one broker alone are 3 times, and two segments, larger than the others"),
+    ),
     *QUORUM,
 )
