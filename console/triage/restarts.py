@@ -46,12 +46,15 @@ def restarting(observations: Observations) -> Mapping[int, Restart]:
         behind.update({broker: min(since, behind.get(broker, since)) for broker in each.brokers})
     found = {}
     cluster = observations.last.snapshot.cluster
+    described = observations.last.snapshot.read_at.get(Part.CLUSTER, observations.began)
     listed = {each.id for each in cluster.brokers}
     for broker in sorted(behind.keys() | symptoms.gone(observations.last.snapshot) | observations.last.silent):
         if cluster.shows_fenced and broker not in listed:
             continue  # it was unregistered: it does not come back
         stop = observations.handed_over.get(broker)
-        at = stop.at if stop is not None and stop.over is None else None
+        # Topics that show it back may be newer than the listing that has it fenced.
+        is_open = stop is not None and (stop.over is None or stop.over > described)
+        at = stop.at if stop is not None and is_open else None
         back = observations.back_since(broker, at)
         if len(observations.intervals.get((symptoms.BROKER_GONE, symptoms.Subject(broker=broker)), ())) >= FLAPS:
             continue
