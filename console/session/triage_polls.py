@@ -82,6 +82,7 @@ class Poller(Scheduler):
         at_controllers = self._session.context.settings.controllers
         own: Mapping[Part, Callable[[], Awaitable[object]]] = {
             Part.SILENCE: self._ask_brokers,
+            Part.VERSIONS: self._read_versions,
             Part.LAGS: self._read_offsets,
             Part.REASSIGNMENTS: self._read_reassignments,
             Part.CONFIGS: self._read_roles if at_controllers else self._read_configs,
@@ -138,7 +139,8 @@ class Poller(Scheduler):
         silent, refusing, closing = self._silence
         unread = tuple(part.name for part in self.parts if not self.was_read(part.name))
         snapshot = self._with_failures(self._session.snapshot)
-        return Poll(at, snapshot, silent, refusing, unread, self._slow.facts, self._own.held, closing)
+        facts, accepted = self._slow.facts, self._session.context.lint
+        return Poll(at, snapshot, silent, refusing, unread, facts, self._own.held, closing, accepted=accepted)
 
     async def rest(self) -> None:
         """Wait until the next poll is due: at once if brokers fell silent, or answer again."""
@@ -246,6 +248,13 @@ class Poller(Scheduler):
         await self._session.poll_groups(chosen)
         if ends := _behind(self._session.snapshot, chosen):
             await self._session.keep(read_log_starts(self._session.client, ends))
+
+    async def _read_versions(self) -> None:
+        """Read the brokers' versions and the levels of features, if all brokers answer: the read would wait for one
+        that does not. The header of a screen reads them more often."""
+        age = read_ago(self._session.snapshot, Part.VERSIONS)
+        if not self._silence.brokers and (age is None or age >= (PACES[Part.VERSIONS].triage or 0.0)):
+            await self._session.read_whole(Part.VERSIONS)
 
     async def _read_reassignments(self) -> None:
         """Read the reassignments, and then the operations that they belong to."""

@@ -13,6 +13,7 @@ from console.triage import symptoms
 from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
 from console.triage.remembered import remembered
+from console.triage.standing import Standing, standing_after
 
 KEPT = timedelta(minutes=30)
 """The period of the observations."""
@@ -37,7 +38,7 @@ class Observations(Struct, frozen=True):
     """The observations. began: time of the first poll, UTC. intervals: symptom -> its intervals, the earliest first.
     seen: the symptoms of the last poll. dirs: samples, the earliest first. epochs: of the quorum, with the time of the
     first poll. past: events between polls. copies: of running reassignments. racks: broker -> its rack in the last
-    listing: before Kafka 4 brokers that are down are not listed.
+    listing: before Kafka 4 brokers that are down are not listed. standing: what rules of lint find.
     """
 
     began: datetime
@@ -49,6 +50,7 @@ class Observations(Struct, frozen=True):
     past: Past = NOTHING
     copies: Mapping[Replica, Copy] = field(default_factory=dict)
     racks: Mapping[int, str] = field(default_factory=dict)
+    standing: Standing = Standing()
 
     @property
     def watched(self) -> timedelta:
@@ -137,6 +139,7 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
         epochs=_epochs(observations, poll),
         past=past_after(observations.past, observations.last, poll),
         copies=copies_after(observations.copies, observations.last.snapshot, poll.snapshot, poll.at),
+        standing=standing_after(observations.standing, observations.last, poll),
         racks={**observations.racks, **{each.id: each.rack for each in poll.snapshot.cluster.brokers if each.rack}},
     )
     now = symptoms.shown(poll)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from console.lint.acceptance import Acceptance
 from console.model import quorum as model_quorum
 from console.model import transactions
 from console.model.cluster import Group, GroupLag, LogRange, Partition, Topic
@@ -123,6 +124,7 @@ class Poll(Struct, frozen=True):
     """The state read at one time. at: UTC. silent: listed brokers that did not answer in time; refusing: those of them
     whose hosts refuse connections. unread: parts that were never read so far. facts: facts that are read occasionally.
     own_throttles: throttles of this host's operations. closing: silent brokers that close each new connection at once.
+    accepted: findings of lint that the context accepts.
     """
 
     at: datetime
@@ -133,6 +135,7 @@ class Poll(Struct, frozen=True):
     facts: Facts = field(default_factory=Facts)
     own_throttles: frozenset[ConfigPlace] = frozenset()
     closing: frozenset[int] = frozenset()
+    accepted: tuple[Acceptance, ...] = ()
 
 
 def symptoms(poll: Poll) -> Iterator[Symptom]:
