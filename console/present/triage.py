@@ -75,6 +75,8 @@ def cause_rows(
     return sorted(rows, key=lambda row: (row.muted is not None, order.index(row.claim.severity)))
 
 
+LINT_ROW = "lint"
+"""The name of the row that counts what lint finds: no cause, and no trouble."""
 UNEXPLAINED = "unexplained"
 """Prefix of the name of a row for symptoms without a cause."""
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from console.admin.errors import AdminError
@@ -26,8 +27,11 @@ _BY_THEMSELVES = frozenset({Part.CLUSTER, Part.CONFIGS, Part.LAGS, Part.CERTIFIC
 """Parts that are read before, or after, all others."""
 
 
-async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule]) -> Seen:
+async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule], old: timedelta | None = None) -> Seen:
     """Read all parts that rules need, but for those that the reader's snapshot has.
+
+    Args:
+        old: age from which on a part is read again; None: never.
 
     Raises:
         Refused: it is the wrong cluster.
@@ -36,7 +40,9 @@ async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule]) -> Seen:
     chosen = tuple(rules)
     needed = {part for rule in chosen for part in rule.reads}
     types = {type_ for rule in chosen for type_ in rule.configs_of}
-    if Part.CLUSTER not in reader.snapshot.read_at:
+    oldest = reader.clock.now() - old if old is not None else None
+    fresh = {part for part, at in reader.snapshot.read_at.items() if oldest is None or at > oldest}
+    if Part.CLUSTER not in fresh:
         await reader.read_cluster()
 
     async def read(part: Part) -> None:
@@ -46,17 +52,22 @@ async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule]) -> Seen:
             failed = [("", error.failure)]
             reader.learn(lambda known, _at: refresh.with_failures(known, part, failed))
 
-    await asyncio.gather(*map(read, sorted(needed - _BY_THEMSELVES - reader.snapshot.read_at.keys())))
+    await asyncio.gather(*map(read, sorted(needed - _BY_THEMSELVES - fresh)))
     resources = [*_resources(reader.snapshot, types)]
     if GROUP in types:
         resources += await reader.list_resources((GROUP,))
     await reader.read_configs([each for each in resources if each not in reader.snapshot.configs])
-    if Part.LAGS in needed:
+    if Part.LAGS in needed and (old is None or Part.LAGS not in fresh):
         # Only descriptions have the members of groups; their lag comes with them.
         await reader.poll_groups([*reader.snapshot.groups])
     certificates = None
     if Part.CERTIFICATES in needed:
         certificates = await _certificates(reader.client, reader.snapshot, reader.context)
+    return seen_by(reader, certificates)
+
+
+def seen_by(reader: SnapshotReader, certificates: tuple[Certificate, ...] | None = None) -> Seen:
+    """Return what rules judge, by what was read so far. certificates: None if they were not read."""
     context = reader.context
     return Seen(reader.snapshot, reader.clock.now(), certificates, context.throttles, context.lint)
 

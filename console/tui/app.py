@@ -33,6 +33,7 @@ from console.tui.editing import Editing
 from console.tui.frame import ActiveKeys, Frame
 from console.tui.key_order import PASSING, TYPING, KeysInOrder
 from console.tui.keymap import BY_ID
+from console.tui.lint_watch import LintWatch
 from console.tui.navigator import Navigator
 from console.tui.panes import make_view
 from console.tui.panes.view import View, bindings
@@ -104,7 +105,8 @@ class Console(KeysInOrder["Context"]):
             self, self.reading, self.message_line, lambda: self.view.update(), lambda: self.frame.write_header()
         )
         half_hour = self.HALF_HOUR(self.triage, self.journal, lambda: self.view.update())
-        self.cluster = ShownCluster(self.reading, self.triage, half_hour, Changed())
+        lint = LintWatch(self.triage, lambda: self.view.update())
+        self.cluster = ShownCluster(self.reading, self.triage, half_hour, Changed(), lint)
         self.editing = Editing(self.cluster, self.message_line, lambda text: self.bar.command(text))
         self.body = Container(id="body")
         first = pane(PANE_NAMES.index(settings.start_pane) + 1)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from console.triage.diagnosis import Verdict
     from console.triage.observations import Observations
     from console.triage.symptoms import Poll
+    from console.tui.lint_watch import LintWatch
     from console.tui.past import Journal
     from console.tui.reading import Contact, Reading
     from console.tui.tour import Tour
@@ -304,13 +305,14 @@ class ShownCluster(NamedTuple):
     """The cluster as all views see it.
 
     reading: the session, and its reads. triage: the causes of problems. half_hour: the last half hour. changed: marks
-    of the changes since the operator's last refresh.
+    of the changes since the operator's last refresh. lint: what stands wrong before it hurts.
     """
 
     reading: Reading
     triage: Watch
     half_hour: HalfHourWatch
     changed: Changed
+    lint: LintWatch
 
     @property
     def session(self) -> Session:

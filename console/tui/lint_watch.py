@@ -1,0 +1,119 @@
+"""The report of lint for the screen: read for its pane, and counted in Now from what triage reads anyway."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from console.model.parts import Part
+from console.session.scheduler import Pace, Scheduled, Turns
+
+if TYPE_CHECKING:
+    from console.lint.report import Report
+    from console.lint.rule import Rule, Seen
+    from console.tui.watch import Watch
+
+COUNTS, EVERY, FIRST_AFTER = "lint", 60.0, 10.0
+"""The scheduled part that counts findings for Now, the seconds between two counts, and those before the first: until
+then triage reads what rules need."""
+OLD = timedelta(seconds=30)
+"""Age from which on a part is read again for the pane."""
+LOOKS = Pace(5.0, rest=20.0)
+"""Pace of the looks while the pane is visible: rules over 100,000 topics use the processor for seconds."""
+
+log = logging.getLogger(__name__)
+
+
+class LintWatch:
+    """The findings, as of the last look. Rules run on another thread.
+
+    report: None before the first look. missing: lines on members of parts that could not be read.
+    """
+
+    def __init__(self, triage: Watch, redraw: Callable[[], None]) -> None:
+        """Create it; `begin` counts for Now, `read` looks for the pane.
+
+        Args:
+            triage: reads most of what rules need.
+            redraw: redraws the visible view.
+        """
+        self._triage, self._reading, self._redraw = triage, triage.reading, redraw
+        self._session = triage.reading.session
+        self._looks = Turns(LOOKS)
+        self._has_begun = False
+        self._rules: Sequence[Rule] = ()
+        self._seen: object = None
+        self.report: Report | None = None
+        self.missing: Sequence[str] = ()
+
+    def begin(self) -> None:
+        """Count the findings for Now from time to time."""
+        if not self._has_begun:
+            self._has_begun = True
+            pace = Pace(EVERY, rest=30.0)
+            self._reading.reads.put(Scheduled(COUNTS, pace, self._count), FIRST_AFTER)
+
+    async def _count(self) -> None:
+        from console.session.lint_reading import seen_by
+
+        await self._look(seen_by(self._session))
+
+    async def read(self) -> None:
+        """Read what the rules need, and look.
+
+        Raises:
+            AdminError: the cluster can't be reached.
+        """
+        snapshot = self._session.snapshot
+        if not self._looks.is_due() or (self.report is not None and snapshot is self._seen and self._is_fresh()):
+            return
+        from console.session.lint_reading import read_for_lint
+
+        with self._looks:
+            # Triage reads certificates each hour; a handshake for each look would be many.
+            await self._look(await read_for_lint(self._session, self.readable(), OLD))
+
+    def readable(self) -> Sequence[Rule]:
+        """Return the rules whose parts the session reads: controllers know few of them."""
+        from console.lint.rules import RULES
+
+        if not self._rules:
+            at_controllers = self._reading.at_controllers
+            self._rules = [
+                rule
+                for rule in RULES
+                if Part.CERTIFICATES not in rule.reads
+                and (not at_controllers or all(part.about.at_controllers for part in rule.reads))
+            ]
+        return self._rules
+
+    def _is_fresh(self) -> bool:
+        """Return whether no part is old enough to be read again."""
+        now, read_at = self._session.clock.now(), self._session.snapshot.read_at
+        parts = {part for rule in self.readable() for part in rule.reads}
+        return all(part in read_at and now - read_at[part] < OLD for part in parts)
+
+    def progress(self) -> tuple[int, int]:
+        """Return how many of the parts that rules need have been read, and how many there are."""
+        parts = {part for rule in self.readable() for part in rule.reads}
+        return sum(part in self._session.snapshot.read_at for part in parts), len(parts)
+
+    async def _look(self, seen: Seen) -> None:
+        observations = self._triage.observations
+        if observations is not None and Part.CERTIFICATES not in observations.last.unread:
+            seen = replace(seen, certificates=observations.last.facts.certificates)
+        self._seen = seen.snapshot
+        self.report, self.missing = await asyncio.to_thread(_reported, seen)
+        self._redraw()
+
+
+def _reported(seen: Seen) -> tuple[Report, Sequence[str]]:
+    from console.lint.report import lint, partly
+    from console.present.names import target
+
+    return lint(seen, target), tuple(partly(seen))
