@@ -2,7 +2,8 @@
 diagnosis.
 
 ``python -m benchmarks.triage_cost [--rounds 10]``: of a cluster that is well, of one of whose six brokers is down, and
-of one where all groups lag, as many of them read in a poll as triage reads; nothing is asked of a broker. Fails above
+of one where all groups lag, as many of them read in a poll as triage reads, also right after changes of other clients;
+nothing is asked of a broker. Fails above
 100 ms of the processor for a verdict. Last, and not counted, all groups read at once, which no poll does.
 """
 
@@ -21,7 +22,7 @@ from benchmarks.figures import load
 from console.admin.gc_pause import gc_paused
 from console.model import cluster as model_cluster
 from console.model.codes import ConfigSource
-from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
+from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.lag_trend import LagTrend
 from console.model.observed_logs import LogOffsets, Newest, ObservedLogs, logs_after
 from console.model.snapshot import Snapshot, trends_after
@@ -36,6 +37,7 @@ TOPICS, PARTITIONS, GROUPS, BROKERS = 5_000, 8, 10_000, 6
 LIMIT = 0.1
 """Seconds of the processor."""
 START = datetime(2026, 3, 1, tzinfo=UTC)
+PARTS = ("cluster", "topics", "quorum", "groups", "reassignments", "log_dirs", "configs", "quotas")
 DOWN, FIRST = 3, 3
 """The broker that is down, and the polls before those that are measured."""
 Change = Callable[[Snapshot, int], Snapshot]
@@ -89,11 +91,13 @@ def cluster() -> Snapshot:
             1, 7, 100, tuple(model_cluster.QuorumReplica(i, 100, 0, 1, 1) for i in ids[:3]), ()
         ),
         topics=topics,
-        configs={topic_resource(name): own for name in names} | {broker_resource(id_): own for id_ in ids},
+        configs={topic_resource(name): own for name in names}
+        | {broker_resource(id_): own for id_ in ids}
+        | {CLUSTER_DEFAULT: ConfigSet(())},
         groups=groups,
         lags=lags,
         log_dirs=dirs,
-        read_at=dict.fromkeys(("cluster", "topics", "quorum", "groups", "reassignments", "log_dirs", "configs"), START),
+        read_at=dict.fromkeys(PARTS, START),
     )
 
 
@@ -134,6 +138,17 @@ def lagging_at_once(snapshot: Snapshot, tick: int) -> Snapshot:
     return _behind(snapshot, tick, snapshot.lags)
 
 
+def lagging_after_changes(snapshot: Snapshot, tick: int) -> Snapshot:
+    """As `lagging`; right before, somebody changed the default of all brokers, and a config of 100 topics."""
+    if tick == 1:
+        own = ConfigSet((ConfigEntry("max.message.bytes", "500000", ConfigSource(1)),))
+        default = ConfigSet((ConfigEntry("message.max.bytes", "500000", ConfigSource(3)),))
+        names = [f"topic-{number:05}" for number in range(100)]
+        changed = {**dict.fromkeys(map(topic_resource, names), own), CLUSTER_DEFAULT: default}
+        snapshot = replace(snapshot, configs={**snapshot.configs, **changed})
+    return lagging(snapshot, tick)
+
+
 def _behind(snapshot: Snapshot, tick: int, read: Iterable[str]) -> Snapshot:
     behind = 10_000 * tick
     lags = {
@@ -166,7 +181,7 @@ def measure(change: Change, rounds: int) -> list[float]:
     now, made = base, -1
     for tick in range(1, rounds + FIRST + 1):
         at = START + tick * timedelta(seconds=5)
-        if change in (lagging, lagging_at_once):
+        if change in (lagging, lagging_at_once, lagging_after_changes):
             before, now = now.lags, change(now, tick)
             read = {name: lag for name, lag in now.lags.items() if before[name] is not lag}
             trends = {**trends, **trends_after(trends, read, at)}
@@ -194,6 +209,7 @@ def main() -> int:
         ("well", lambda snapshot, _: snapshot),
         ("a broker is down", without_broker),
         ("all groups lag", lagging),
+        ("after 101 changes", lagging_after_changes),
         ("all, all at once", lagging_at_once),
     )
     for name, change in cases:

@@ -160,19 +160,26 @@ async def silent_brokers(link: Link, within: float) -> frozenset[int]:
 
 async def silence(link: Link, within: float) -> model_cluster.Silence:
     """Return the known brokers that do not answer within `within` seconds, and those among them whose hosts refuse
-    connections, or that close them at once. Raises AdminError if no broker answers.
+    connections, that close them at once, or that refuse the login. Raises AdminError if no broker answers.
     """
     found = await link.silence(within)
 
     def those(kind: type[errors.AdminError]) -> frozenset[int]:
         return frozenset(id_ for id_, why in found.items() if isinstance(why, kind))
 
-    return model_cluster.Silence(frozenset(found), those(errors.NothingListens), those(errors.ClosedAtOnce))
+    return model_cluster.Silence(
+        frozenset(found), those(errors.NothingListens), those(errors.ClosedAtOnce), those(errors.AuthenticationFailed)
+    )
 
 
 async def count_throttled(link: Link) -> int:
     """Return the number of responses since the last call in which brokers throttled kac."""
     return link.sender.count_throttled()
+
+
+async def throttled_ms(link: Link) -> int:
+    """Return the milliseconds by which brokers have throttled kac so far."""
+    return link.sender.throttled_ms
 
 
 async def reconnect(link: Link) -> None:

@@ -118,6 +118,7 @@ class Sender:
         self._settings, self._tap, self._pools = settings, tap, pools
         self.was_answered = False
         self._throttled = 0
+        self.throttled_ms = 0
 
     async def send(self, request: _Request, connection: Connection, encoded: AiokafkaRequest) -> RawResponse:
         """Return the answer to a request. Raises AdminError."""
@@ -159,7 +160,8 @@ class Sender:
                 raise link_errors.TurnedAway(link_errors.turned_away(connection)) from error
             raise errors.Disconnected(link_errors.lost(api, connection, change)) from error
         self.was_answered = True
-        self._throttled += answer.is_throttled
+        self._throttled += answer.throttle_ms > 0
+        self.throttled_ms += answer.throttle_ms
         return answer
 
     def count_throttled(self) -> int:

@@ -22,8 +22,6 @@ from console.triage.symptoms import CLUSTER
 from widgets.row_source import Column as ScreenColumn
 
 _KAFKA = "kafka.apache.org/documentation/#"
-_LABEL = 11
-"""Cells of a label and the blank after it."""
 MOST_BLIND = 3
 """Limit of reasons for which rules could not look, in the details of a finding."""
 
@@ -51,8 +49,7 @@ class LintRow(NamedTuple):
         found = self.finding.found
         command = remedy(found)[0] if found.command else ""
         text = found.advice if found.advice and not (found.edits or command) else "mend it"
-        first = Next(text, command, found.edits)
-        return (first, Next(found.advice)) if found.advice and first.text != found.advice else (first,)
+        return (Next(text, command, found.edits),)
 
 
 def lint_rows(report: Report) -> list[LintRow]:
@@ -97,7 +94,7 @@ LINT: Columns[LintRow] = Columns(
         "subject",
         SHOWN,
         cell=lambda row: (clean(target(row.finding.found.subject), 200), _colour(row, "strong")),
-        layout=ScreenColumn("subject", "Subject", min_width=14, max_width=34, priority=98),
+        layout=ScreenColumn("subject", "Subject", min_width=20, max_width=34, priority=98),
     ),
     Column(
         "what",
@@ -131,9 +128,7 @@ def lint_details(row: LintRow, report: Report, staging: present_triage.Staging |
     if by is not None:
         lines.append(_labelled("Accepted", f"{by.reason}{f' ({by.place})' if by.place else ''}"))
     if staging is not None:
-        word = "F stages" if staging.is_change else "F opens"
-        lines.append([*_labelled(word, ""), (clean(staging.command, 300), "strong")])
-        lines += [[(" " * _LABEL, ""), ("risk: ", "failed"), (clean(risk, 200), "")] for risk in staging.risks]
+        lines += present_triage.staging_lines(staging)
     if found.advice:
         lines.append(_labelled("Or" if staging is not None else "To mend it", found.advice))
     lines.append(_labelled("Why", rule.why))
@@ -156,7 +151,7 @@ def _blind_lines(report: Report) -> Iterator[Line]:
 
 
 def _labelled(label: str, text: str) -> Line:
-    return [(f"{label:<{_LABEL}}", "muted"), (clean(text, 600), "")]
+    return [(f"{label:<{present_triage.LABEL}}", "muted"), (clean(text, 600), "")]
 
 
 def lint_counts(report: Report) -> Line:

@@ -37,7 +37,7 @@ def exit_code(verdict: Verdict) -> int:
         return UNEXPLAINED
     if not verdict.is_calm:
         return NAMED
-    return UNKNOWN if verdict.blind else HEALTHY
+    return UNKNOWN if verdict.unread else HEALTHY
 
 
 # -- text --------------------------------------------------------------------------------------------------------------
@@ -45,18 +45,22 @@ def exit_code(verdict: Verdict) -> int:
 
 def text_lines(verdict: Verdict, watched: float) -> Iterator[str]:
     """Yield the verdict for a terminal. watched: seconds from the first to the last poll."""
-    if verdict.blind:
-        yield f"unknown: {part_names(verdict.blind)} could not be read"
-    elif verdict.is_healthy:
-        yield f"healthy: no {'trouble' if verdict.causes else 'symptom'} in {plural(round(watched), 'second')}"
+    if verdict.unread:
+        yield f"unknown: {part_names(verdict.unread)} could not be read"
+    if verdict.is_calm and not verdict.blind:
+        nothing = f"no {'trouble' if verdict.causes else 'symptom'} in {plural(round(watched), 'second')}"
+        yield f"{'in what was read' if verdict.unread else 'healthy'}: {nothing}"
     for named in verdict.causes:
         yield from _cause_lines(named)
     for each in verdict.unexplained:
         yield f"UNEXPLAINED  {each.symptom}: {each.count:,} ({_subjects(each.examples)})"
     for ruled in verdict.ruled_out:
         yield f"ruled out    {ruled.cause}: {ruled.why}"
+    by_place: dict[str, list[str]] = {}
     for hidden in verdict.unknowable:
-        yield f"unknown      {sentences(clean(hidden.what, 300), clean(hidden.where, 200))}"
+        by_place.setdefault(hidden.where, []).append(clean(hidden.what, 300))
+    for where, what in by_place.items():
+        yield f"unknown      {sentences('; '.join(what), clean(where, 200))}"
 
 
 def _cause_lines(named: Named) -> Iterator[str]:
@@ -117,13 +121,20 @@ def _heading(verdict: Verdict) -> str:
 # -- JSON --------------------------------------------------------------------------------------------------------------
 
 
-def verdict_data(verdict: Verdict) -> dict[str, Data]:
-    """Return the JSON object of a verdict. Its fields are a contract: their meanings never change."""
+def verdict_data(verdict: Verdict, lost: str = "", now: datetime | None = None) -> dict[str, Data]:
+    """Return the JSON object of a verdict. Its fields are a contract: their meanings never change.
+
+    Args:
+        lost: why no broker answers since the verdict; ``""`` while one does.
+        now: time of the object, UTC; None: of the verdict.
+    """
     at = _moment(verdict.at)
     return {
         "v": 1,
-        "at": at,
-        "healthy": verdict.is_healthy,
+        "at": at if now is None else _moment(now),
+        "healthy": verdict.is_healthy and not lost,
+        "lost": lost or None,
+        "unread": list(verdict.unread),
         "causes": [_cause_data(named, at) for named in verdict.causes],
         "unexplained": [
             {"symptom": each.symptom, "count": each.count, "examples": [_subject(one) for one in each.examples]}

@@ -95,7 +95,7 @@ async def _verdict(
         async for poll in replay.polls([*(at for at in replay.times if at < until), until]):
             observations = after(observations, poll) if observations is not None else begin(poll)
             if every:
-                verdict = diagnose(observations, expected)
+                verdict = diagnose(observations, expected, verdict)
                 tell(verdict, observations)
     finally:
         await replay.close()

@@ -82,8 +82,8 @@ def run_triage(options: argparse.Namespace) -> int:
     """Print the verdict on a cluster or a flight record.
 
     Returns:
-        The exit code: 0 healthy, 4 causes are named, 5 a symptom has no cause, 1 no broker answered, or the
-        brokers, the topics or the leader of the quorum are unknown, 2 no context or not understood.
+        The exit code: 0 healthy, 4 causes are named, 5 a symptom has no cause, 1 no broker answered, or a part is
+        unread, 2 no context or not understood.
     """
     if options.replay is not None and options.request_logs:
         complain("--request-log is of now: a flight record of the past can't be judged with it")
@@ -110,7 +110,8 @@ def run_triage(options: argparse.Namespace) -> int:
         if recorder is not None:
             return_large_blocks()
             in_memory(recorder, session.context.name)
-        with _keeping(keep) if recorder is not None else nullcontext():
+        as_json = options.output == "json"
+        with _keeping(keep, as_json=as_json) if recorder is not None else nullcontext():
             async with Poller(session, options.request_logs) as poller:
                 verdict = await watch_verdicts(poller, options)
         return exit_code(verdict)
@@ -119,16 +120,20 @@ def run_triage(options: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _keeping(keep: Callable[[], Awaitable[str]]) -> Iterator[None]:
-    """Write the last half hour of responses into a file on SIGUSR1, while the block lasts. keep: writes it, and returns
-    a
-    line with its path.
+def _keeping(keep: Callable[[], Awaitable[str]], *, as_json: bool) -> Iterator[None]:
+    """Write the last half hour of responses into a file on SIGUSR1, while the block lasts.
+
+    Args:
+        keep: writes it, and returns a line with its path.
+        as_json: whether standard output has objects alone.
     """
     loop, writing = asyncio.get_running_loop(), set[asyncio.Task[None]]()
 
     async def write() -> None:
         try:
-            put(f"{time_of_day(datetime.now(UTC))}  .  {await keep()}\n")
+            line = f"{time_of_day(datetime.now(UTC))}  .  {await keep()}"
+            # Standard output has one object on each line.
+            complain(line) if as_json else put(f"{line}\n")
         except OSError as error:
             complain(f"no record was written: {error.filename}: {error.strerror}")
 
@@ -156,7 +161,7 @@ def _replayed(options: argparse.Namespace) -> int:
         nonlocal told, last
         last = observations
         if options.watch:
-            told = _tell_changes(verdict, told, options.output)
+            told = tell_changes(verdict, told, options.output)
         else:
             _tell(verdict, observations, options.output)
 
@@ -186,11 +191,13 @@ async def watch_verdicts(poller: Poller, options: argparse.Namespace) -> Verdict
         waiting(f"looking at the cluster for {duration(round(options.seconds * 1000))} before the verdict…")
     observations = begin(await poller.poll(whole=options.seconds == 0))
     told: dict[str, str] | None = None
+    verdict: Verdict | None = None
     lost = False
     while True:
-        verdict = await asyncio.to_thread(diagnose, observations, options.expect)
+        before = verdict if options.watch else None
+        verdict = await asyncio.to_thread(diagnose, observations, options.expect, before)
         if options.watch:
-            told = _tell_changes(verdict, told, options.output)
+            told = tell_changes(verdict, told, options.output)
             _write_metrics(options.prometheus, verdict, observations)
         elif time.monotonic() - began >= options.seconds:
             _tell(verdict, observations, options.output)
@@ -200,24 +207,31 @@ async def watch_verdicts(poller: Poller, options: argparse.Namespace) -> Verdict
             await poller.rest()
             try:
                 observations = after(observations, await poller.poll())
+                poller.follow(observations)
             except AdminError as error:
                 if not options.watch and time.monotonic() - began >= options.seconds:
                     raise
                 if options.watch and not lost:
-                    _say_of_brokers(f"no {poller.asked} answers: {error.failure}", options.output)
+                    _tell_lost(f"no {poller.asked} answers: {error.failure}", verdict, options.output)
                     _write_metrics(options.prometheus, None, None)
                 lost = True
                 continue
             break
         if options.watch and lost:
-            _say_of_brokers(f"{poller.asked}s answer again", options.output)
+            if options.output == "json":
+                told = None  # the next verdict is printed, whether it differs or not
+            else:
+                say(f"{time_of_day(datetime.now(UTC))}  !  {poller.asked}s answer again")
         lost = False
 
 
-def _say_of_brokers(text: str, output: str) -> None:
+def _tell_lost(text: str, verdict: Verdict, output: str) -> None:
+    """Print that no broker answers since a verdict, as the same object as the verdict's."""
     now = datetime.now(UTC)
     if output == "json":
-        put(json_text({"at": now.isoformat(), "brokers": text}) + "\n")
+        from console.answers.triage import verdict_data
+
+        put(json_text(verdict_data(verdict, text, now)) + "\n")
     else:
         say(f"{time_of_day(now)}  !  {text}")
 
@@ -231,16 +245,22 @@ def _tell(verdict: Verdict, observations: Observations, output: str) -> None:
         say("\n".join(text_lines(verdict, observations.watched.total_seconds())))
 
 
-def _tell_changes(verdict: Verdict, known: dict[str, str] | None, output: str) -> dict[str, str]:
+_UNREAD = "unread"
+"""Stands for unread parts among the causes that are told."""
+
+
+def tell_changes(verdict: Verdict, known: dict[str, str] | None, output: str) -> dict[str, str]:
     """Print the causes that appeared and disappeared since the last verdict, a line each; as JSON the whole verdict on
     a
     line if the causes differ. Returns the present causes.
     """
     from console.present.text import clean
-    from console.present.triage import cause_id
+    from console.present.triage import cause_id, part_names
 
     now = {cause_id(named.claim): clean(named.claim.title, 200) for named in verdict.causes}
     now |= {each.symptom: f"{each.symptom}: {each.count:,}, unexplained" for each in verdict.unexplained}
+    if verdict.is_calm and verdict.unread:
+        now[_UNREAD] = f"unknown: {part_names(verdict.unread)}" if output == "text" else ""
     if output == "json":
         if now != known:
             from console.answers.triage import verdict_data
@@ -248,7 +268,7 @@ def _tell_changes(verdict: Verdict, known: dict[str, str] | None, output: str) -
             put(json_text(verdict_data(verdict)) + "\n")
         return now
     at = time_of_day(verdict.at)
-    if known is None and not now:
+    if verdict.is_healthy and not now and (known is None or _UNREAD in known):
         say(f"{at}  healthy")
     for key, title in now.items():
         if key not in (known or {}):

@@ -124,8 +124,11 @@ def _was_read(seen: Seen, part: Part) -> bool:
         return seen.certificates is not None
     if part is Part.FEATURES:
         return seen.features is not None
-    # Without groups nothing is described.
-    return part in seen.snapshot.read_at or (part is Part.LAGS and not seen.snapshot.groups)
+    if part is Part.LAGS:
+        # Groups are described one by one, with their members.
+        groups = seen.snapshot.groups
+        return not groups or any(group.members is not None for group in groups.values())
+    return part in seen.snapshot.read_at
 
 
 def _node_unread(seen: Seen) -> str:

@@ -127,11 +127,12 @@ class ReplicaDir(Struct, frozen=True):
 
 class Silence(NamedTuple):
     """The known brokers that do not respond. refusing: those of them whose hosts refuse connections. closing: those of
-    them that close each new connection without a response."""
+    them that close each new connection without a response. denying: those of them that refuse the login."""
 
     brokers: frozenset[int] = frozenset()
     refusing: frozenset[int] = frozenset()
     closing: frozenset[int] = frozenset()
+    denying: frozenset[int] = frozenset()
 
 
 class ClusterInfo(Struct, frozen=True):

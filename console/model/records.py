@@ -92,6 +92,18 @@ class Record(Struct, frozen=True, repr_omit_defaults=True):
         return f"Record({self.topic}-{self.partition} offset {self.offset}, {sizes})"
 
 
+class NewestBatches(NamedTuple):
+    """What producers wrote to a topic lately, by the newest batches of some of its partitions. Zeros if nothing was
+    read.
+    """
+
+    largest: int = 0
+    """The bytes of the largest batch, as max.message.bytes limits them."""
+    records: int = 0
+    keyless: int = 0
+    """How many of the records have no key."""
+
+
 class Undecodable(NamedTuple):
     """Offsets, both included, whose records can't be decoded, and the reason."""
 

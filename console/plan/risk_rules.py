@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
+from console.model.cluster import Group
 from console.model.config import ConfigResource, entry_in
+from console.model.records import NewestBatches
 from console.model.snapshot import Snapshot
 from console.model.topic_readers import TopicReaders
 from console.plan.edits import Edit, Slot
@@ -39,20 +41,32 @@ DEAD_LETTERS_LOST = "dead-letters-lost"
 PRUNES_MANY = "prunes-many"
 TOPIC_DELETED = "topic-deleted"
 MOVE_UNTHROTTLED = "move-unthrottled"
+KEYLESS_RECORDS = "keyless-records"
+CONNECTIONS_BELOW_USE = "connections-below-use"
+SETTINGS_CONTRADICT = "settings-contradict"
+OFFSETS_EXPIRE = "offsets-expire"
+ONE_RACK = "one-rack"
+OWN_LOGIN_DELETED = "own-login-deleted"
 NAMES = (
     ISR_ABOVE_REPLICATION,
     UNCLEAN_ELECTION,
     RETENTION_ZERO,
     RETENTION_TINY,
     MESSAGE_SIZE_LOWERED,
+    KEYLESS_RECORDS,
     SYSTEM_TOPIC,
     MOVE_UNTHROTTLED,
+    CONNECTIONS_BELOW_USE,
+    SETTINGS_CONTRADICT,
+    OFFSETS_EXPIRE,
+    ONE_RACK,
     THROTTLES_EVERYONE,
     QUOTA_NEAR_ZERO,
     NEEDS_RESTART,
     ACL_LOCKS_OUT,
     FIRST_ACL,
     ACL_MATCHES_NOTHING,
+    OWN_LOGIN_DELETED,
     TRANSACTION_ABORTED,
     UNCLEAN_LOSS,
     RECORDS_DELETED,
@@ -83,6 +97,8 @@ READ_PARTITIONS = 10_000
 """Limit of partitions whose size is read; topics beyond it count as topics with data."""
 READ_GROUPS = 200
 """Limit of groups whose offsets are read to find unread records; above it the texts say so."""
+READ_BATCHES = 20
+"""Limit of topics whose newest batches are read."""
 
 
 class RiskNeeds(Struct, frozen=True):
@@ -92,6 +108,8 @@ class RiskNeeds(Struct, frozen=True):
     `READ_TOPICS`). sizes: the bytes of those topics. acls: all bindings. a_broker: the configs of one broker.
     every_broker: those of all brokers, and of the cluster default. readers_of: topics whose reading groups are read (at
     most `READ_GROUPS` groups). newest_of: topics whose newest records' ages are read. moves: the running reassignments.
+    batches_of: topics whose newest batches are read (at most `READ_BATCHES` topics). groups: all groups, the first
+    `READ_GROUPS` with their members.
     """
 
     topics: frozenset[str] = frozenset()
@@ -103,6 +121,8 @@ class RiskNeeds(Struct, frozen=True):
     readers_of: frozenset[str] = frozenset()
     newest_of: frozenset[str] = frozenset()
     moves: bool = False
+    batches_of: frozenset[str] = frozenset()
+    groups: bool = False
 
     def __or__(self, other: RiskNeeds) -> RiskNeeds:
         return RiskNeeds(*(getattr(self, name) | getattr(other, name) for name in RiskNeeds.__struct_fields__))
@@ -132,13 +152,18 @@ class RiskFacts(Struct, frozen=True):
 
     sizes: bytes of all replicas by topic; a topic whose size could not be read is missing. principal: the principal
     that brokers authenticate this client as (``User:admin``); ``""`` if unknown. readers: by topic. ages: seconds since
-    the newest record by topic; a topic without a known record time is missing.
+    the newest record by topic; a topic without a known record time is missing. batches: the newest ones by topic; a
+    topic whose records were not read is missing. groups: all of them, those that were not described without members.
+    mechanism: the SASL mechanism by which this client logs in, ``""`` for none.
     """
 
     sizes: Mapping[str, int] = field(default_factory=dict)
     principal: str = ""
     readers: Mapping[str, TopicReaders] = field(default_factory=dict)
     ages: Mapping[str, float] = field(default_factory=dict)
+    batches: Mapping[str, NewestBatches] = field(default_factory=dict)
+    groups: Mapping[str, Group] = field(default_factory=dict)
+    mechanism: str = ""
 
 
 class Judged(Struct, frozen=True, dict=True):

@@ -1,5 +1,5 @@
 """Effects of edits on topics: the topics that inherit a default, and warnings about replicas in sync, unclean
-elections, retention, the size of a batch, deleting a topic, and topics that other software needs.
+elections, retention, deleting a topic, and topics that other software needs.
 
 An edit of a topic concerns that topic; an edit of a broker's key concerns the topics that inherit it. Only changes for
 the worse have warnings: an edit that raises a limit, or has no effect on a topic, has no warning.
@@ -7,12 +7,13 @@ the worse have warnings: an edit that raises a limit, or has no effect on a topi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from console.model.broker_keys import TOPIC_SYNONYMS
 from console.model.codes import BROKER, TOPIC
 from console.model.config import ConfigResource, ConfigSet, broker_resource, is_override, topic_resource
+from console.model.coordinators import OFFSETS, TRANSACTIONS, partition_of
 from console.model.inheritance import in_terms_of
 from console.model.numbers import first_few, long_number
 from console.model.snapshot import Snapshot
@@ -30,7 +31,7 @@ accept an empty list.
 """
 ISR = "min.insync.replicas"
 UNCLEAN = "unclean.leader.election.enable"
-MESSAGE_SIZE = "max.message.bytes"
+MESSAGE_SIZE, SEGMENT = "max.message.bytes", "segment.bytes"
 LOCAL = ("local.retention.ms", "local.retention.bytes")
 KEEPING = (BY_TIME, BY_SIZE, POLICY)
 
@@ -70,8 +71,8 @@ def changes(edit: edits.ConfigEdit, judged: Judged) -> list[TopicChange]:
     if edit.resource.type == TOPIC:
         resource = edit.resource
         # The value of the edit itself first: the prediction lacks topics whose configs were not read.
-        return [TopicChange(resource.name, judged.own(resource, key), _set_to(edit) or judged.then(resource, key))]
-    wanted = in_terms_of(key, edit.key, _set_to(edit))
+        return [TopicChange(resource.name, judged.own(resource, key), value_of(edit) or judged.then(resource, key))]
+    wanted = in_terms_of(key, edit.key, value_of(edit))
     seen: dict[tuple[int, int], TopicChange | None] = {}
     found = []
     for name in _on(edit.resource, judged.after):
@@ -97,10 +98,10 @@ def may_inherit(edit: edits.Edit, snapshot: Snapshot) -> list[str]:
     """Return the topics whose configs show whether they inherit a broker's key: the topics that it could harm, the most
     endangered first, because at most `READ_TOPICS` are read.
     """
-    if not isinstance(edit, edits.ConfigEdit) or edit.resource.type != BROKER:
+    if not isinstance(edit, edits.ConfigEdit) or edit.resource.type != BROKER or not topic_key(edit):
         return []
     names = _on(edit.resource, snapshot)
-    wanted = long_number(_set_to(edit))
+    wanted = long_number(value_of(edit))
     if topic_key(edit) == ISR and wanted is not None:
         # A topic with more replicas than the minimum is safe with any of these values, and needs no read.
         few = [name for name in names if 0 < snapshot.topics[name].replication <= wanted]
@@ -120,7 +121,8 @@ def _on(resource: ConfigResource, snapshot: Snapshot) -> list[str]:
     ]
 
 
-def _set_to(edit: edits.ConfigEdit) -> str | None:
+def value_of(edit: edits.ConfigEdit) -> str | None:
+    """Return the value that an edit sets; None for a removal, and for a secret."""
     return edit.value if isinstance(edit, edits.SetConfig) and isinstance(edit.value, str) else None
 
 
@@ -130,7 +132,7 @@ def _replication(name: str, judged: Judged) -> int:
     return topic.replication if topic is not None else 0
 
 
-def _counted(changes: list[TopicChange], what: str) -> str:
+def counted(changes: list[TopicChange], what: str) -> str:
     """Return ``12 topics that inherit it …`` as text; topics whose configs were not read are counted separately."""
     read = sum(change.read for change in changes)
     unread = len(changes) - read
@@ -143,7 +145,8 @@ def _counted(changes: list[TopicChange], what: str) -> str:
     return "; ".join(words)
 
 
-def _needs(edit: edits.ConfigEdit, *, sizes: bool = False) -> RiskNeeds:
+def topic_needs(edit: edits.ConfigEdit, *, sizes: bool = False) -> RiskNeeds:
+    """Return the facts that show which topics a config edit changes. sizes: also their bytes."""
     if edit.resource.type == TOPIC:
         return RiskNeeds(topics=frozenset({edit.resource.name}), sizes=sizes)
     return RiskNeeds(every_topic=True, sizes=sizes, a_broker=True)
@@ -203,7 +206,7 @@ def isr_needs(edit: edits.ConfigEdit) -> RiskNeeds:
     """Return the facts that `isr` needs: none for a minimum of 0 or 1, which any topic can meet."""
     if topic_key(edit) != ISR or (isinstance(edit, edits.SetConfig) and edit.value in ("0", "1")):
         return NOTHING
-    return _needs(edit)
+    return topic_needs(edit)
 
 
 def isr_of_new(edit: edits.CreateTopic, _judged: Judged) -> Iterator[str]:
@@ -221,7 +224,7 @@ def isr(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
     if found and edit.resource.type == TOPIC:
         yield _isr_of(found[0], judged)
     elif found:
-        yield f"{_counted(found, 'with no more replicas than that')}: with one down acks=all fails"
+        yield f"{counted(found, 'with no more replicas than that')}: with one down acks=all fails"
 
 
 def _rises(change: TopicChange) -> bool:
@@ -260,7 +263,7 @@ def unclean_needs(edit: edits.ConfigEdit) -> RiskNeeds:
     """Return the facts that `unclean` needs: the numbers of replicas, because a single one is never behind."""
     if topic_key(edit) != UNCLEAN or (isinstance(edit, edits.SetConfig) and str(edit.value).lower() == "false"):
         return NOTHING
-    return _needs(edit)
+    return topic_needs(edit)
 
 
 def unclean_of_new(edit: edits.CreateTopic, _judged: Judged) -> Iterator[str]:
@@ -283,7 +286,7 @@ def unclean(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
     if found and edit.resource.type == TOPIC:
         yield _UNCLEAN_TEXT
     elif found:
-        yield f"{_UNCLEAN_TEXT}: {_counted(found, 'with several replicas')}"
+        yield f"{_UNCLEAN_TEXT}: {counted(found, 'with several replicas')}"
 
 
 # -- retention ---------------------------------------------------------------------------------------------------------
@@ -340,11 +343,11 @@ def retention_needs(edit: edits.ConfigEdit) -> RiskNeeds:
     key = topic_key(edit)
     if key not in KEEPING + LOCAL:
         return NOTHING
-    value = long_number(in_terms_of(key, edit.key, _set_to(edit)))
+    value = long_number(in_terms_of(key, edit.key, value_of(edit)))
     # Reading the sizes of all topics takes seconds, so it is skipped for a limit that is always harmless.
     if key in (BY_TIME, BY_SIZE) and value is not None and not _Limit(key, value).tiny and value != 0:
         return NOTHING
-    return _needs(edit, sizes=True)
+    return topic_needs(edit, sizes=True)
 
 
 def retention_zero_of_new(edit: edits.CreateTopic, _judged: Judged) -> Iterator[str]:
@@ -398,7 +401,7 @@ def _kept_less(
         unknown = "" if found[0].topic in judged.facts.sizes else " (how much it holds could not be read)"
         yield text(first) + unknown
     else:
-        yield f"{text(first)}: {_counted(found, 'with data')}"
+        yield f"{text(first)}: {counted(found, 'with data')}"
 
 
 def _lowered(change: TopicChange, key: str, judged: Judged) -> list[_Limit]:
@@ -426,42 +429,6 @@ def _lowered(change: TopicChange, key: str, judged: Judged) -> list[_Limit]:
 
 def _is_remote(topic: str, judged: Judged) -> bool:
     return judged.then(topic_resource(topic), "remote.storage.enable") == "true"
-
-
-# -- the size of a batch -----------------------------------------------------------------------------------------------
-
-
-def message_size_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that `message_size` needs: the topics' limits, and whether they hold data."""
-    return _needs(edit, sizes=True) if topic_key(edit) == MESSAGE_SIZE else NOTHING
-
-
-def message_size(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning if brokers will refuse batches that they have accepted so far. No API shows the size of present
-    batches.
-    """
-    if topic_key(edit) != MESSAGE_SIZE:
-        return
-    found = [each for each in changes(edit, judged) if _falls(each) and judged.may_hold_data(each.topic)]
-    if not found:
-        return
-    first = found[0]
-    taken = f", so far {long_number(first.old):,} were taken" if first.old is not None else ""
-    text = (
-        f"batches of more than {long_number(first.new):,} bytes are refused{taken}; how large the batches of its "
-        "producers are can't be read from brokers"
-    )
-    if edit.resource.type == TOPIC:
-        yield text
-    else:
-        yield f"{text}: {_counted(found, 'with data')}"
-
-
-def _falls(change: TopicChange) -> bool:
-    old, new = long_number(change.old), long_number(change.new)
-    if new is None:
-        return False
-    return new < old if old is not None else not change.read
 
 
 # -- deleting a topic --------------------------------------------------------------------------------------------------
@@ -564,28 +531,64 @@ def system_growth(edit: edits.GrowTopic, judged: Judged) -> Iterator[str]:
     """Yield a warning for more partitions of a topic whose owner needs the present number."""
     owner = owner_of(edit.name, judged)
     if owner is not None and owner.grown:
-        yield f"it belongs to {owner.owner}: with more partitions {owner.grown}"
+        yield f"it belongs to {owner.owner}: with more partitions {owner.grown}{_moving_groups(edit, judged)}"
+
+
+def _moving_groups(edit: edits.GrowTopic, judged: Judged) -> str:
+    """Return, as text, the known groups whose commits are in another partition of the offsets' topic then."""
+    topic, groups = judged.before.topics.get(edit.name), judged.before.groups
+    if edit.name != OFFSETS or topic is None or not groups:
+        return ""
+    moving = moved_groups(groups, len(topic.partitions), edit.partitions)
+    named = f", {first_few(moving, NAMED)}" if moving else ""
+    return f": {len(moving):,} of {len(groups):,} groups{named}"
+
+
+def moved_groups(groups: Iterable[str], was: int, became: int) -> list[str]:
+    """Return the groups that belong to another partition of the offsets' topic after its number of partitions changed,
+    sorted: coordinators look for their commits where these never were.
+    """
+    return sorted(name for name in groups if partition_of(name, was) != partition_of(name, became))
+
+
+_SEGMENT_DEFAULT = 104_857_600
+"""offsets.topic.segment.bytes and transaction.state.log.segment.bytes."""
+
+
+def _longer_load(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
+    """Yield a warning for larger segments of a topic that coordinators read whole: the newest is never compacted."""
+    old = long_number(judged.own(edit.resource, SEGMENT)) or _SEGMENT_DEFAULT
+    new = long_number(value_of(edit) or judged.then(edit.resource, SEGMENT))
+    if new is not None and new > max(old, _SEGMENT_DEFAULT):
+        yield (
+            "its newest segment is never compacted: a broker that begins to lead a partition reads up to "
+            f"{byte_count(new)} of it before it answers for a group or a transaction of it"
+        )
 
 
 def system_config_needs(edit: edits.ConfigEdit) -> RiskNeeds:
     """Return the facts that `system_config` needs."""
-    return _to_know_owner(edit.resource.name) if edit.resource.type == TOPIC and edit.key in KEEPING else NOTHING
+    is_judged = edit.resource.type == TOPIC and edit.key in (*KEEPING, SEGMENT)
+    return _to_know_owner(edit.resource.name) if is_judged else NOTHING
 
 
 def system_config(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for a cleanup.policy or a retention that harms the owner of a topic."""
+    """Yield a warning for a cleanup.policy, a retention or a size of segments that harms the owner of a topic."""
+    if edit.resource.type == TOPIC and edit.key == SEGMENT and edit.resource.name in (OFFSETS, TRANSACTIONS):
+        yield from _longer_load(edit, judged)
+        return
     owner = owner_of(edit.resource.name, judged) if edit.resource.type == TOPIC and edit.key in KEEPING else None
     if owner is None:
         return
     policies = judged.own(edit.resource, POLICY), judged.then(edit.resource, POLICY)
     before, after = (None if each is None else frozenset(items_of(each)) for each in policies)
     if edit.key == POLICY:
-        value = _set_to(edit)
+        value = value_of(edit)
         after = frozenset(items_of(value)) if value is not None else after
         if owner.policy and after not in (before, {owner.policy}):
             yield f"it belongs to {owner.owner}, which needs {POLICY}={owner.policy}: {owner.lost}"
         return
-    limits = judged.own(edit.resource, edit.key), _set_to(edit) or judged.then(edit.resource, edit.key)
+    limits = judged.own(edit.resource, edit.key), value_of(edit) or judged.then(edit.resource, edit.key)
     old, new = (FOREVER if limit is None or limit < 0 else limit for limit in map(long_number, limits))
     deletes = after is None or "delete" in after
     if deletes and (owner.keeps or owner.policy == COMPACT) and new < old:

@@ -48,7 +48,10 @@ def what_text(event: Event) -> str:
         case Kind.CONTROLLER:
             return "active controller"
         case Kind.BROKER if isinstance(place.about, changes.BrokerTarget):
-            return f"broker {place.about.id}"
+            name = f"broker {place.about.id} {place.key}".rstrip()
+            return f"{name} came and went, {event.times} changes" if event.times > 1 else name
+        case Kind.OFFSET:
+            return f"offsets of {_partitions(event)}"
         case Kind.ACL if isinstance(place.about, Acl):
             acl = place.about
             word = f"{acl.permission.name.lower()} {acl.operation.name}"
@@ -67,6 +70,11 @@ def what_text(event: Event) -> str:
 
 def _partitions(event: Event) -> str:
     about = event.place.about
+    if isinstance(about, changes.GroupOffsetTarget):
+        if event.units > 1:
+            return f"{event.units:,} groups ({plural(event.count, 'partition')})"
+        whose = names.target(about) if event.count == 1 else names.target(changes.GroupTarget(about.group))
+        return f"{whose} ({plural(event.count, 'partition')})" if event.count > 1 else whose
     assert isinstance(about, changes.PartitionTarget | changes.MoveTarget)
     if event.units > 1:
         return f"{event.units:,} topics ({plural(event.count, 'partition')})"
@@ -86,7 +94,8 @@ def side(event: Event, value: str | None, *, exact: bool = False) -> str:
     if value == UNTOLD:
         return HIDDEN
     if value is None:
-        return {Kind.BROKER: "gone", Kind.LEADER: "none", Kind.ISR: "out"}.get(place.kind, NOTHING)
+        none = {Kind.BROKER: "gone", Kind.LEADER: "none", Kind.ISR: "out", Kind.OFFSET: "none"}
+        return NOTHING if place.kind is Kind.BROKER and place.key else none.get(place.kind, NOTHING)
     match place.kind:
         case Kind.CONFIG:
             return with_unit(place.key, value) if exact else _short(place.key, value)
@@ -178,7 +187,7 @@ def about_of(place: Place) -> ConfigResource | QuotaEntity | str | None:
             return topic_resource(place.about.topic)
         case changes.BrokerTarget(id=number):
             return broker_resource(number)
-        case changes.GroupTarget(name=name):
+        case changes.GroupTarget(name=name) | changes.GroupOffsetTarget(group=name):
             return name
         case ConfigResource() | QuotaEntity():
             return place.about
@@ -231,6 +240,8 @@ def _subject(about: changes.Target) -> dict[str, Data]:
             return {"group": about.name}
         case changes.PartitionTarget() | changes.MoveTarget():
             return {"topic": about.topic, "partition": about.number}
+        case changes.GroupOffsetTarget():
+            return {"group": about.group, "topic": about.topic, "partition": about.number}
         case ConfigResource():
             return {"entity_type": names.resource_word(about.type), "entity_name": about.name}
         case QuotaEntity():

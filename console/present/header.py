@@ -78,6 +78,16 @@ def _release_order(text: str) -> tuple[int, ...]:
     return tuple(number for number in numbers if number is not None)
 
 
+def finalized(snapshot: Snapshot) -> str:
+    """Return the name of the finalized level of metadata.version, if all brokers support a higher one; else ``""``."""
+    from console.model.feature_levels import METADATA_VERSION, level_name
+
+    versions = snapshot.versions.values()
+    level = max((each.finalized_features.get(METADATA_VERSION, 0) for each in versions), default=0)
+    highest = min((each.supported_features.get(METADATA_VERSION, (0, 0))[1] for each in versions), default=0)
+    return (level_name(METADATA_VERSION, level) or f"level {level}") if 0 < level < highest else ""
+
+
 class Facts(Struct, frozen=True):
     """The counts in the header."""
 
@@ -154,6 +164,8 @@ def _counts(snapshot: Snapshot, counted: Facts, is_led: bool) -> Iterator[tuple[
     active = controller(snapshot) if is_led else None
     if version := release(snapshot):
         yield 4, (f"kafka {version}", "")
+        if level := finalized(snapshot):
+            yield 4, (f"metadata {level}", "pending")
     if counted.brokers:
         yield 6, (plural(counted.brokers, "broker"), "")
         yield 5, (f"ctrl {active if active is not None else '?'}", "")

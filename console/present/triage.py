@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from console.model.parts import Part, about
 from console.present.columns import SHOWN, Column, Columns, clock
 from console.present.names import partition, plural
-from console.present.text import Line, clean
+from console.present.text import Line, clean, fit
 from widgets.cells import cell_width
 from widgets.row_source import Column as ScreenColumn
 
@@ -36,7 +36,11 @@ MUTED_FOR = timedelta(hours=1)
 AT_FIRST = "start"
 """Stands for the unknown time of a cause that the first poll already found."""
 MOST_OTHERS = 2
-MOST_FACTS, MOST_RULED_OUT, MOST_UNKNOWN, MOST_LEFT_OVER = 2, 4, 3, 3
+MOST_FACTS, MOST_LEFT_OVER = 2, 3
+FEW_PARTS = 2
+"""Limit of unread parts that the line above the causes names."""
+LABEL = 11
+"""Cells of a label and the blank after it, in the details of a cause."""
 
 
 class CauseRow(NamedTuple):
@@ -51,6 +55,11 @@ class CauseRow(NamedTuple):
         """The claim of its cause."""
         return self.named.claim
 
+    @property
+    def counts(self) -> bool:
+        """Whether it counts as trouble: it is sure, not muted, and more than information."""
+        return self.muted is None and self.claim.counts
+
 
 def cause_rows(
     verdict: Verdict, muted: Mapping[str, datetime], seen: Mapping[str, datetime] = MappingProxyType({})
@@ -62,7 +71,7 @@ def cause_rows(
         seen: cause id -> when it was first seen, UTC.
 
     Returns:
-        The worst first, and all muted ones last.
+        The sure ones, the possible ones, information, and the muted ones; the worst of each first.
     """
     from console.model.severity import Severity
 
@@ -71,8 +80,15 @@ def cause_rows(
     )
     rows = [CauseRow(named, _muted_until(named.claim, muted), seen.get(cause_id(named.claim))) for named in all_of_it]
     order = tuple(Severity)
-    # Information stands below the causes that count, and muted causes below that.
-    return sorted(rows, key=lambda row: (row.muted is not None, order.index(row.claim.severity)))
+    return sorted(
+        rows,
+        key=lambda row: (
+            row.muted is not None,
+            row.claim.severity is Severity.INFO,
+            row.claim.is_guess,
+            order.index(row.claim.severity),
+        ),
+    )
 
 
 LINT_ROW = "lint"
@@ -97,7 +113,7 @@ def _unexplained_row(each: Unexplained) -> Named:
             cause=f"{UNEXPLAINED}-{each.symptom}",
             subject=subject,
             severity=Severity.WARNING,
-            certainty=Certainty.POSSIBLE,
+            certainty=Certainty.CERTAIN,  # the symptom is
             evidence=(Evidence(f"no cause that is known here explains it: {', '.join(where)}{more}", "symptoms"),),
             predicted=(),
             title=f"unexplained: {each.count:,} {each.symptom}{about}",
@@ -122,18 +138,17 @@ def cause_id(claim: Claim) -> str:
 
 
 def alarms(verdict: Verdict, muted: Mapping[str, datetime]) -> int:
-    """Return the number of troubles that are not muted: causes, and symptoms without one. Each has a row."""
-    return sum(row.muted is None and row.claim.severity in _COUNTED for row in cause_rows(verdict, muted))
+    """Return the number of troubles that are sure and not muted: causes, and symptoms without one. Each has a row."""
+    return sum(row.counts for row in cause_rows(verdict, muted))
 
 
 def subject_text(subject: Subject) -> str:
     """Return the subject of a cause in a few words; ``""`` for the whole cluster."""
     if subject.group is not None:
-        where = f" {partition(subject.topic, subject.partition or 0)}" if subject.topic is not None else ""
+        where = f" {_topic_text(subject)}" if subject.topic is not None else ""
         return f"group {clean(subject.group)}{where}"
     if subject.topic is not None:
-        topic = clean(subject.topic)
-        return f"topic {topic}" if subject.partition is None else partition(topic, subject.partition)
+        return _topic_text(subject)
     if subject.rack is not None:
         return f"rack {clean(subject.rack)}"
     if subject.listener is not None:
@@ -141,6 +156,11 @@ def subject_text(subject: Subject) -> str:
     if subject.broker is not None:
         return f"broker {subject.broker}" + (f" {clean(subject.dir)}" if subject.dir is not None else "")
     return ""
+
+
+def _topic_text(subject: Subject) -> str:
+    topic = clean(subject.topic or "")
+    return f"topic {topic}" if subject.partition is None else partition(topic, subject.partition)
 
 
 def since_text(claim: Claim) -> str:
@@ -164,7 +184,15 @@ def explained(named: Named) -> str:
     return f"{counts}, as {', '.join(others[:2])}" if others else counts
 
 
-def _severity(severity: str) -> tuple[str, str]:
+def sureness(claim: Claim) -> str:
+    """Return how sure a cause is, in a word; ``seen`` for a symptom without a cause."""
+    return "seen" if claim.cause.startswith(UNEXPLAINED) else claim.certainty.value
+
+
+def _severity(claim: Claim) -> tuple[str, str]:
+    severity = claim.severity
+    if claim.is_guess:
+        return f"  {WORDS[severity]}", "muted"
     return ("! " if severity in _ALARMING else "  ") + WORDS[severity], _MEANINGS[severity]
 
 
@@ -173,7 +201,7 @@ CAUSES: Columns[CauseRow] = Columns(
         "severity",
         SHOWN,
         title="",
-        cell=lambda row: (MUTED, "muted") if row.muted else _severity(row.claim.severity),
+        cell=lambda row: (MUTED, "muted") if row.muted else _severity(row.claim),
         layout=ScreenColumn("severity", "  Sev", width=6, priority=95),
     ),
     Column(
@@ -187,10 +215,17 @@ CAUSES: Columns[CauseRow] = Columns(
         layout=ScreenColumn("since", "Since", width=8, priority=60),
     ),
     Column(
+        "sure",
+        SHOWN,
+        title="",
+        cell=lambda row: (sureness(row.claim), "muted" if row.muted or row.claim.is_guess else ""),
+        layout=ScreenColumn("sure", "Sure", width=8, priority=93),
+    ),
+    Column(
         "what",
         SHOWN,
         title="",
-        cell=lambda row: (clean(row.claim.title, 200), "muted" if row.muted else ""),
+        cell=lambda row: (clean(row.claim.title, 200), "muted" if row.muted or row.claim.is_guess else ""),
         layout=ScreenColumn("what", "What", flex=1, min_width=20, priority=100),
     ),
     Column(
@@ -205,17 +240,19 @@ CAUSES: Columns[CauseRow] = Columns(
 
 class Staging(NamedTuple):
     """The effect of a cause's key. command: its statements; is_change: False if they only show something, in the
-    command bar; risks: one line each. others: alternatives, and later steps."""
+    command bar; risks: one line each. others: alternatives, and later steps. refused: why the plan would not take it
+    now; ``""`` if it would."""
 
     text: str
     command: str
     is_change: bool
     risks: Sequence[str] = ()
     others: Sequence[str] = ()
+    refused: str = ""
 
 
 def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int) -> list[Line]:
-    """Return the details of a cause, its title first.
+    """Return the details of a cause: its title, what to do, the evidence, and a line of what was ruled out.
 
     Args:
         verdict: has other causes, the causes ruled out, and the unknowable.
@@ -223,11 +260,11 @@ def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int
         width: of the lines, in cells.
     """
     claim = row.claim
+    lines: list[Line] = [[(clean(claim.title, 200), "")], *_step_lines(claim, staging)]
     first, *rest = claim.evidence
-    sure = claim.certainty.value
-    fact = clean(first.fact, 300)
+    sure, fact = sureness(claim), clean(first.fact, 300)
     gap = " " * max(2, width - cell_width(sure) - cell_width(fact))
-    lines: list[Line] = [[(clean(claim.title, 200), "")], [(fact, ""), (gap, ""), (sure, "strong")]]
+    lines.append([(fact, ""), (gap, ""), (sure, "strong")])
     lines += [[(clean(each.fact, 300), "")] for each in rest[:MOST_FACTS]]
     if len(rest) > MOST_FACTS:
         lines.append([(f"and {len(rest) - MOST_FACTS} more: y copies them all", "muted")])
@@ -235,23 +272,39 @@ def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int
         lines.append(_labelled("Explains", explained(row.named)))
     left = left_over(row.named, verdict)
     lines += [_labelled("Left over", clean(each, 200)) for each in left[:MOST_LEFT_OVER]]
-    if staging is not None:
-        word = "F stages" if staging.is_change else "F opens"
-        lines.append([*_labelled(word, clean(staging.text, 200)), (f": {staging.command}", "strong")])
-        lines += [[(" " * 11, ""), ("risk: ", "failed"), (clean(risk, 200), "")] for risk in staging.risks]
-        lines += [_labelled("Or", clean(each, 200)) for each in staging.others[:MOST_OTHERS]]
     if claim.since is None and row.first is not None:
         lines.append(_labelled("Since", f"unknown: first seen {clock(row.first)}"))
-    outside = "; ".join(step.text for step in claim.next if not step.command and not step.edits)
-    if outside:
-        lines.append(_labelled("Look at", clean(outside.removeprefix("look at "), 300)))
     if row.muted is not None:
         lines.append(_labelled("Muted", f"until {clock(row.muted)}; m counts it again"))
+    room = max(20, width - LABEL)
     if verdict.ruled_out:
-        some = verdict.ruled_out[:MOST_RULED_OUT]
-        lines.append(_labelled("Ruled out", "; ".join(f"{each.cause} ({clean(each.why, 120)})" for each in some)))
-    lines += [_labelled("Unknowable", clean(each.what, 200)) for each in verdict.unknowable[:MOST_UNKNOWN]]
+        ruled = "; ".join(f"{each.cause} ({clean(each.why, 120)})" for each in verdict.ruled_out)
+        lines.append(_labelled("Ruled out", fit(ruled, room)))
+    if verdict.unknowable:
+        lines.append(
+            _labelled("Unknowable", fit("; ".join(clean(each.what, 200) for each in verdict.unknowable), room))
+        )
     return lines
+
+
+def _step_lines(claim: Claim, staging: Staging | None) -> Iterator[Line]:
+    """Yield what the key of the fix does and whether that would be refused, the other steps, and where to look."""
+    if staging is not None:
+        yield from staging_lines(staging)
+    outside = "; ".join(step.text for step in claim.next if not step.command and not step.edits)
+    if outside:
+        yield _labelled("Look at", clean(outside.removeprefix("look at "), 300))
+
+
+def staging_lines(staging: Staging) -> Iterator[Line]:
+    """Yield what the key of the fix does, whether that would be refused, its risks, and the other steps."""
+    word = "F stages" if staging.is_change else "F opens"
+    yield [*_labelled(word, clean(staging.text, 200)), (f": {staging.command}", "strong")]
+    if staging.refused:
+        yield [(" " * LABEL, ""), ("refused: ", "failed"), (clean(staging.refused, 300), "")]
+    for risk in staging.risks:
+        yield [(" " * LABEL, ""), ("risk: ", "failed"), (clean(risk, 200), "")]
+    yield from (_labelled("Or", clean(each, 200)) for each in staging.others[:MOST_OTHERS])
 
 
 def left_over(named: Named, verdict: Verdict) -> list[str]:
@@ -269,22 +322,32 @@ def left_over(named: Named, verdict: Verdict) -> list[str]:
 
 
 def _labelled(label: str, text: str) -> Line:
-    return [(f"{label:<10} ", "muted"), (text, "")]
+    return [(f"{label:<{LABEL}}", "muted"), (text, "")]
 
 
 def counts(verdict: Verdict, muted: Mapping[str, datetime]) -> Line:
-    """Return a line with the number of troubles by severity, and of the muted ones.
+    """Return a line with the number of troubles by severity, and of the possible and the muted ones.
 
     Args:
         muted: cause id -> the end of its mute.
     """
     rows = cause_rows(verdict, muted)
-    total = alarms(verdict, muted)
-    line: Line = [(plural(total, "trouble"), "strong") if total else ("no trouble", "muted")]
+    total = sum(row.counts for row in rows)
+    guesses = sum(row.muted is None and row.claim.is_guess for row in rows)
+    text = plural(total, "trouble") if total else "no trouble"
+    if guesses:
+        text = f"{total or 'none'} sure, {guesses} possible"
+    line: Line = [(text, "strong" if total or guesses else "muted")]
     if verdict.blind:
-        line = [(f"{part_names(verdict.blind)} unknown", "failed")] + ([(f"  {line[0][0]}", "strong")] if total else [])
+        line = [(f"{part_names(verdict.blind)} unknown", "failed")] + (
+            [(f"  {text}", "strong")] if total or guesses else []
+        )
+    elif verdict.unread:
+        few = len(verdict.unread) <= FEW_PARTS
+        parts = part_names(verdict.unread) if few else plural(len(verdict.unread), "part")
+        line.append((f"  {parts} unknown", "pending"))
     for severity, word in _COUNTED.items():
-        if count := sum(row.muted is None and row.claim.severity == severity for row in rows):
+        if count := sum(row.counts and row.claim.severity == severity for row in rows):
             line.append((f"  {count} {word}", _MEANINGS[severity]))
     if count := sum(row.muted is not None for row in rows):
         line.append((f"  {count} muted", "muted"))
@@ -308,19 +371,29 @@ def polling_text(snapshot: Snapshot) -> str:
     if snapshot.cluster.controllers:
         return f"{plural(len(snapshot.cluster.controllers), 'controller')}; looking at what stands still…"
     known = [plural(len(snapshot.cluster.brokers), "broker")]
-    known += [plural(len(snapshot.topics), "topic")] if Part.TOPICS in snapshot.read_at else []
+    known += [plural(_own_topics(snapshot), "topic")] if Part.TOPICS in snapshot.read_at else []
     return f"{', '.join(known)}; looking at what is wrong with them…"
+
+
+def _own_topics(snapshot: Snapshot) -> int:
+    """Return the number of topics without internal ones, as the header counts."""
+    return sum(not topic.internal for topic in snapshot.topics.values())
 
 
 def healthy_text(observations: Observations) -> str:
     """Return the text for a cluster without trouble: the parts that were read, those still being read, and those that
     can't be, with the reason."""
-    from console.triage.unread import unread_parts, vital_parts
+    from console.triage.unread import UNSUPPORTED, unread_parts
 
     snapshot, unread = observations.last.snapshot, observations.last.unread
-    failed = unread_parts(observations.last).difference(unread)
-    counted = {Part.CLUSTER: snapshot.cluster.brokers, Part.TOPICS: snapshot.topics, Part.GROUPS: snapshot.groups}
-    names = {part: plural(len(members), part.about.entity) for part, members in counted.items()}
+    gaps = unread_parts(observations.last).difference(unread)
+    failed = gaps.union(each.part for each in snapshot.failures if each.failure.name == UNSUPPORTED)
+    counted = {
+        Part.CLUSTER: len(snapshot.cluster.brokers),
+        Part.TOPICS: _own_topics(snapshot),
+        Part.GROUPS: len(snapshot.groups),
+    }
+    names = {part: plural(count, part.about.entity) for part, count in counted.items()}
     named: tuple[Part, ...] = (Part.QUORUM, Part.LOG_DIRS, Part.REASSIGNMENTS, Part.CONFIGS)
     if snapshot.cluster.controllers:  # controllers know nothing else
         names, named = {Part.CLUSTER: plural(len(snapshot.cluster.controllers), "controller")}, (Part.QUORUM,)
@@ -331,7 +404,7 @@ def healthy_text(observations: Observations) -> str:
     else:
         *most, last = read or ["nothing"]
         calm = f"{', '.join(most)} and {last} were looked at" if most else f"{last} was looked at"
-        text = calm if failed.intersection(vital_parts(observations.last)) else f"healthy: {calm}"
+        text = calm if gaps else f"healthy: {calm}"
     return "\n".join([text, *(_unread_line(snapshot, part) for part in names if part in failed)])
 
 

@@ -80,5 +80,7 @@ def authors(
             as_wanted = wanted(edit, current_state(edit, seen))
             # Edits that leave no state can't be compared; for these a confirmed outcome suffices.
             if as_wanted or (as_wanted is None and change.state(number) is State.APPLIED):
-                by_place.update(dict.fromkeys(mine, Author(who_text(change), change.number, change.last_sent)))
+                reverts = entry.staged.reverts is not None
+                author = Author(who_text(change), change.number, change.last_sent, reverts)
+                by_place.update(dict.fromkeys(mine, author))
     return by_place

@@ -18,6 +18,7 @@ from console.model.snapshot import Snapshot
 from console.session.snapshot_reader import SessionEvent, SnapshotChanged
 from console.triage import events as triage_events
 from console.triage.facts import Author
+from console.triage.judged_changes import warned_places
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -86,7 +87,7 @@ class EventFeed:
         if not differing:
             return
         authors = await self._authors(differing, pair)
-        new_events = await asyncio.to_thread(triage_events.events, differing, pair.old, pair.new, pair.at, authors)
+        new_events = await asyncio.to_thread(_events, differing, pair, authors)
         self.record = self.record.with_events(new_events)
         self._tell(new_events)
 
@@ -114,6 +115,13 @@ class EventFeed:
         taken = {**self._taken, **{place: author.number for place, author in known.items()}}
         self._taken = dict(list(taken.items())[-MOST_TAKEN:])
         return known
+
+
+def _events(
+    differing: Sequence[triage_events.Difference], pair: _Pair, authors: Mapping[triage_events.Place, Author]
+) -> list[triage_events.Event]:
+    warned = warned_places(differing, pair.old, pair.new)
+    return triage_events.events(differing, *pair, authors, warned)
 
 
 async def run_for(seconds: float | None, work: Iterable[Coroutine[Any, Any, None]]) -> None:

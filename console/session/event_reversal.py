@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from console.model.acl import Acl
-from console.model.changes import ScramUser, VoterTarget
+from console.model.changes import FeatureTarget, ScramUser, VoterTarget
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
@@ -55,6 +55,8 @@ def _edit_back(event: Event, place: Place, known: Snapshot) -> edits.Edit | NoEd
             return edits.RemoveAcl(about) if was is None else edits.AddAcl(about)
         case Kind.SCRAM if isinstance(about, ScramUser) and was is None:
             return edits.DeleteScram(about)
+        case Kind.FEATURE if isinstance(about, FeatureTarget):
+            return edits.SetFeature(about.name, int(was or 0))
         case Kind.VOTER if isinstance(about, VoterTarget) and was is None:
             return edits.LeaveQuorum(about.id, about.directory_id)
         case _:

@@ -57,9 +57,10 @@ async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule], old: time
     if GROUP in types:
         resources += await reader.list_resources((GROUP,))
     await reader.read_configs([each for each in resources if each not in reader.snapshot.configs])
-    if Part.LAGS in needed and (old is None or Part.LAGS not in fresh):
-        # Only descriptions have the members of groups; their lag comes with them.
-        await reader.poll_groups([*reader.snapshot.groups])
+    if Part.LAGS in needed:
+        # Only descriptions have the members of groups; their lag comes with them. Triage describes them again.
+        groups = reader.snapshot.groups.values()
+        await reader.poll_groups([each.name for each in groups if old is None or each.members is None])
     certificates = None
     if Part.CERTIFICATES in needed:
         certificates = await _certificates(reader.client, reader.snapshot, reader.context)

@@ -12,8 +12,13 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import islice
 
+from msgspec.structs import replace
+
+from console.contexts.context import Context
+from console.model.cluster import Group
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.parts import Part
+from console.model.records import NewestBatches
 from console.model.snapshot import Snapshot
 from console.model.topic_readers import TopicReaders
 from console.plan import risk_rules
@@ -49,16 +54,28 @@ async def read_for_risks(session: Session, staged: Iterable[Staged]) -> risk_rul
         topics = _topics(needs, edits, session.snapshot)
         await session.read_configs(_resources(needs, topics, session.snapshot))
         sizes = await _topic_sizes(session.client, session.snapshot, topics) if needs.sizes else {}
-    readers = await _readers(session.client, needs.readers_of)
-    ages = await _ages(session.client, session.snapshot, needs.newest_of, session.clock.now())
-    facts = risk_rules.RiskFacts(sizes, session.context.kafka_principal, readers, ages)
+    client, own = session.client, own_facts(session.context)
+    facts = replace(
+        own,
+        sizes=sizes,
+        readers=await _readers(client, needs.readers_of),
+        ages=await _ages(client, session.snapshot, needs.newest_of, session.clock.now()),
+        batches=await _batches(client, session.snapshot, needs.batches_of),
+        groups=await _groups(client) if needs.groups else {},
+    )
     session.risk_reading = RiskReading(edits, facts, time.monotonic())
     return facts
 
 
-def facts_so_far(known: RiskReading | None, principal: str) -> risk_rules.RiskFacts:
+def own_facts(context: Context) -> risk_rules.RiskFacts:
+    """Return the facts about this client's own login."""
+    sasl = context.settings.sasl
+    return risk_rules.RiskFacts(principal=context.kafka_principal, mechanism=sasl.mechanism if sasl is not None else "")
+
+
+def facts_so_far(known: RiskReading | None, context: Context) -> risk_rules.RiskFacts:
     """Return the facts that were read so far, for display while a plan is made."""
-    return known.facts if known is not None else risk_rules.RiskFacts(principal=principal)
+    return known.facts if known is not None else own_facts(context)
 
 
 def _topics(needs: risk_rules.RiskNeeds, staged: Iterable[Staged], known: Snapshot) -> list[str]:
@@ -124,6 +141,28 @@ async def _ages(client: Client, snapshot: Snapshot, topics: Iterable[str], now: 
         for (name, _), record in (await client.run(newest_records, led)).items():
             newest[name] = max(record.timestamp, newest.get(name, record.timestamp))
     return {name: now.timestamp() - at / 1000 for name, at in newest.items()}
+
+
+async def _batches(client: Client, snapshot: Snapshot, topics: Iterable[str]) -> Mapping[str, NewestBatches]:
+    """Return the newest batches of these topics, at most `READ_BATCHES`."""
+    from console.admin.newest_batches import newest_batches
+
+    known = [snapshot.topics[name] for name in sorted(topics) if name in snapshot.topics][: risk_rules.READ_BATCHES]
+    return await client.run(newest_batches, known) if known else {}
+
+
+async def _groups(client: Client) -> Mapping[str, Group]:
+    """Return all groups, the first `READ_GROUPS` by name with their members; none if brokers refuse to list them."""
+    from console.admin.errors import BrokerError
+    from console.admin.groups import describe_groups, list_groups
+
+    try:
+        listed = (await client.run(list_groups)).groups
+    except BrokerError:
+        return {}
+    some = sorted(listed)[: risk_rules.READ_GROUPS]
+    described = await client.run(describe_groups, some, {name: listed[name].type for name in some})
+    return {**listed, **described.groups}
 
 
 async def _readers(client: Client, topics: frozenset[str]) -> Mapping[str, TopicReaders]:

@@ -25,6 +25,7 @@ from console.session.snapshot_reader import Refused
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.events import Event as EventOfRecord
 from console.triage.events import Record, differences, events
+from console.triage.judged_changes import warned_places
 from console.triage.observations import Observations, after, begin
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class ReplayDiagnosis:
             is_new = before.lost is None
             return replace(before, at_ms=at_ms, lost=error.failure, turned=is_new, changed=False)
         observations = _with_shared(before.observations, poll)
-        verdict = _shared(before.verdict, diagnose(observations))
+        verdict = _shared(before.verdict, diagnose(observations, (), before.verdict))
         happened = _happened(before, poll)
         self._throttled += self._replay.count_throttled()
         half_hour = before.half_hour.after(poll.snapshot, poll.at, throttled_kac(self._throttled))
@@ -200,4 +201,4 @@ def _happened(before: Moment, poll: Poll) -> Sequence[EventOfRecord]:
         return ()
     old, new = before.observations.last.snapshot, poll.snapshot
     differing = list(differences(old, new))
-    return events(differing, old, new, poll.at, {}) if differing else ()
+    return events(differing, old, new, poll.at, {}, warned_places(differing, old, new)) if differing else ()

@@ -243,6 +243,10 @@ class RecordedPoller(Poller):
         self._at_ms = self._tape.at_ms
         return self._seen(_utc(self._tape.at_ms))
 
+    def late(self) -> tuple[str, ...]:
+        """Return no part: the record has no answers after its end, and pauses between them."""
+        return ()
+
     async def _compare_views(self) -> None:
         """Compare the brokers' views of the topics in requests since the last poll."""
         snapshot = self._session.snapshot

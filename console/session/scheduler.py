@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 STEP = 1.0
 """Most seconds until the scheduler checks again for due reads."""
+LATE = 10.0
+"""Seconds after which a part that is due and was not read counts as late."""
 
 
 class Pace(NamedTuple):
@@ -180,7 +182,13 @@ class Scheduler:
         self._may, self._age = may, age
         self._turns = {each.name: Turn() for each in self.parts}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._fresh_until: dict[str, float] = {}
         self._woken = asyncio.Event()
+
+    def late(self) -> tuple[str, ...]:
+        """Return the parts whose last successful read is older than their interval and `LATE`."""
+        oldest = time.monotonic() - LATE
+        return tuple(each.name for each in self.parts if self._fresh_until.get(each.name, inf) < oldest)
 
     def was_read(self, *names: str) -> bool:
         """Return whether each of these parts was read."""
@@ -228,6 +236,7 @@ class Scheduler:
                 self._turns[part.name] = known = turn.known(part.pace, now, age)
                 if known is not turn:
                     self._succeeded(part)
+                    self._fresh_until[part.name] = known.due
         allowed = [part for part in parts if self._may(part, self._turns[part.name]) and part.may()]
         for part in next_reads(allowed, self._turns, now):
             self._turns[part.name] = self._turns[part.name].begun(part.pace, now)
@@ -274,7 +283,9 @@ class Scheduler:
             self.problems[part.name] = Failure("INTERNAL", INTERNAL)
         finally:
             if (turn := self._turns[part.name]).began == began:  # otherwise another part replaced it
-                self._turns[part.name] = turn.ended_at(part.pace, time.monotonic(), failed=failed)
+                self._turns[part.name] = turn = turn.ended_at(part.pace, time.monotonic(), failed=failed)
+                if not failed:
+                    self._fresh_until[part.name] = max(turn.due, time.monotonic())
             self._woken.set()
 
     async def _failed(self, part: Scheduled, error: Exception) -> Failure:

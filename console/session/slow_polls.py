@@ -35,6 +35,7 @@ from console.triage.symptoms import out_of_sync
 
 if TYPE_CHECKING:
     from console.contexts import Context
+    from console.model.changes import Target
     from console.model.snapshot import Snapshot
     from console.session.session import Session
 
@@ -87,6 +88,7 @@ class SlowPolls:
         self._refused: set[Part] = set() if self._has_own_login() else {*rare}
         self._next_topic = ""
         self._known: Mapping[str, Topic] = {}
+        self._replaced: dict[tuple[Target, str], str | None] = {}
         self._changed_at: dict[str, float] = {}
         self._shown_at: dict[Listener, float] = {}
         self.facts = Facts()
@@ -140,14 +142,14 @@ class SlowPolls:
 
     async def _read_authors(self) -> None:
         """Search the journal for the authors of changes that clients made."""
-        from console.triage.events import changes_by_clients
+        from console.triage.events import changes_by_clients, offset_differences
 
         # Taken before the first await: later changes belong to the next comparison.
         old, new = self._settings or self._session.snapshot, self._session.snapshot
         self._settings = new
         if not self._session.context.journal:
             return
-        differing = list(changes_by_clients(old, new))
+        differing = [*changes_by_clients(old, new), *offset_differences(old, new)]
         if not differing:
             return
         from console.session.event_authors import authors
@@ -158,15 +160,26 @@ class SlowPolls:
             await self._session.journal(), lambda latest: authors(differing, latest, old, new, at, {})
         )
         latest = {**self.facts.authors}
+        taken_back = set(self.facts.taken_back)
         for each in differing:
-            key = (each.place.about, each.place.key, each.became)
+            about, place_key = each.place.about, each.place.key
+            key = (about, place_key, each.became)
             # The same change, repeated by an unknown user, is not the former author's.
             latest.pop(key, None)
-            if (author := known.get(each.place)) is not None:
-                latest[key] = author
+            taken_back.discard(key)
+            author = known.get(each.place)
+            if author is None:
+                self._replaced[about, place_key] = each.was
+                continue
+            latest[key] = author
+            # It restores what another client had changed, reverts a change, or removes a value.
+            restores = self._replaced.get((about, place_key), each.was) == each.became
+            if author.reverts or restores or each.became is None:
+                taken_back.add((about, place_key, each.was))
         latest = dict(list(latest.items())[-AUTHORS:])
+        self._replaced = dict(list(self._replaced.items())[-AUTHORS:])
         if latest != self.facts.authors:
-            self.facts = replace(self.facts, authors=latest)
+            self.facts = replace(self.facts, authors=latest, taken_back=frozenset(taken_back))
 
     async def _read_request_logs(self) -> None:
         """Read the lines added to brokers' request logs."""

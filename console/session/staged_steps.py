@@ -11,8 +11,9 @@ from console.language.interpret import to_edits
 from console.language.statements import EditStatement, Where
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit
-from console.plan.plan import EMPTY, stage
+from console.plan.plan import EMPTY, Plan, stage
 from console.plan.risks import risks
+from console.plan.staged import Staged
 from console.present.triage import Staging
 from console.triage.cause import Next
 
@@ -27,19 +28,31 @@ def first_step(steps: Sequence[Next]) -> Next | None:
     return next((step for step in steps if step.edits or step.command), None)
 
 
-def staging_of(steps: Sequence[Next], snapshot: Snapshot) -> Staging | None:
-    """Return the staging of the first step that changes or shows something; None without one. Its risks are based on
-    the known state of the cluster; applying reads the rest."""
+def staging_of(
+    steps: Sequence[Next], snapshot: Snapshot, plan: Plan = EMPTY, *, read_only: bool = False
+) -> Staging | None:
+    """Return the staging of the first step that changes or shows something; None without one.
+
+    Its risks, and whether it is refused, are based on the known state of the cluster; applying reads the rest.
+
+    Args:
+        plan: the staged edits, which the step joins.
+        read_only: whether the context takes no edits.
+    """
     step = first_step(steps)
     if step is None:
         return None
     others = [
         f"{each.text}: {step_in_short(each)}" for each in steps if each is not step and (each.edits or each.command)
     ]
-    if step.edits:
-        return Staging(step.text, step_in_short(step), True, _risks(step.edits, snapshot), others)
-    edits = _edits(step.command, snapshot)
-    return Staging(step.text, step_in_short(step), edits is not None, _risks(edits or (), snapshot), others)
+    edits = step.edits or _edits(step.command, snapshot)
+    report = stage(plan, (edits or ())[:MOST], snapshot)
+    refused = "; ".join(dict.fromkeys(each.reason for each in report.refused))
+    if not refused and report.dropped and not report.added:
+        refused = report.dropped[0].reason
+    if read_only and edits is not None:
+        refused = "this context is read-only"
+    return Staging(step.text, step_in_short(step), edits is not None, _risks(report.added, snapshot), others, refused)
 
 
 def _edits(command: str, snapshot: Snapshot) -> list[Edit] | None:
@@ -57,6 +70,5 @@ def _edits(command: str, snapshot: Snapshot) -> list[Edit] | None:
     return edits
 
 
-def _risks(edits: Sequence[Edit], snapshot: Snapshot) -> tuple[str, ...]:
-    staged = stage(EMPTY, edits[:MOST], snapshot).plan.staged
+def _risks(staged: Sequence[Staged], snapshot: Snapshot) -> tuple[str, ...]:
     return tuple(dict.fromkeys(risk.text for risk in risks(staged, snapshot)))[:MOST_RISKS]

@@ -6,16 +6,19 @@ import asyncio
 import logging
 import os
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from console.admin.errors import AdminError, AuthenticationFailed, RequestTimedOut
 from console.model import snapshot as refresh
 from console.model.cluster import Silence
-from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.name_order import in_order, next_names
 from console.model.parts import Part
@@ -27,7 +30,10 @@ from console.session.parts import PACES, SHORT_SECONDS, Paces
 from console.session.scheduler import Pace, Scheduled, Scheduler, happens, read_ago
 from console.session.slow_polls import SlowPolls
 from console.session.snapshot_reader import Refused, read_log_starts
-from console.triage.symptoms import Poll
+from console.triage.dependencies import configs_of
+from console.triage.observations import Observations
+from console.triage.readers import is_below
+from console.triage.symptoms import Key, Own, Poll, Symptom
 
 if TYPE_CHECKING:
     from console.admin.errors import AdminError
@@ -50,8 +56,12 @@ USUAL_TIMES = 3
 """Factor on the duration of the last round that limits the next one: over a slow line a login takes longer."""
 FEW_CONFIGS, MANY_SECONDS = 2_000, 60.0
 """Number of resources from which on their configs are read less often: then so many seconds after the last read."""
+CONFIGS_OF_SYMPTOMS = 200
+"""Most new symptoms, and most resources that they depend on, whose configs are read at once in between."""
 CONFIGS_AT_ONCE = 10_000
 """Topics whose configs are read and kept together: keeping those of 100,000 at once would delay key presses."""
+THROTTLED_WITHIN = 10.0
+"""Seconds over which the throttle time of this console is averaged."""
 MOST_GROUPS = 500
 """Groups whose offsets are read in a round; the next round reads other ones."""
 
@@ -76,6 +86,11 @@ class Poller(Scheduler):
         self._asking: asyncio.TimerHandle | None = None
         self._slow = slow or SlowPolls(session, request_logs)
         self._own = OwnThrottles(session.context.throttles)
+        self._symptoms: Mapping[Key, Symptom] = {}
+        self._concerned: Sequence[ConfigResource] = ()
+        self._all_configs_due = float("-inf")
+        self._throttled: deque[tuple[float, int]] = deque()
+        self._suffers = Own()
         super().__init__(self._scheduled(), age=lambda name: read_ago(session.snapshot, name))
 
     def _scheduled(self) -> Iterator[Scheduled]:
@@ -125,7 +140,23 @@ class Poller(Scheduler):
         if not self.was_read(Part.CLUSTER):  # nothing can be reported before the cluster was described
             await asyncio.wait({self._tasks[Part.CLUSTER]})
         await self._wait(None if whole else limit)
+        await self._look_at_throttles()
         return self._seen(datetime.now(UTC))
+
+    async def _look_at_throttles(self) -> None:
+        """Note by how much brokers delayed this console within the last seconds."""
+        from console.admin import cluster
+
+        now, context = time.monotonic(), self._session.context
+        self._throttled.append((now, await self._session.client.run(cluster.throttled_ms)))
+        while self._throttled[0][0] < now - THROTTLED_WITHIN and len(self._throttled) > 2:
+            self._throttled.popleft()
+        (since, before), (_, total) = self._throttled[0], self._throttled[-1]
+        seconds = max(1.0, now - since)
+        # Each broker delays its own connection, so that they may add up to more than the time.
+        each_second = min(1000, round((total - before) / seconds))
+        user = context.kafka_principal.removeprefix("User:")
+        self._suffers = Own(each_second, user, context.settings.client_id)
 
     def _ask_on(self) -> None:
         """Probe the brokers also between polls, while polls continue."""
@@ -136,11 +167,12 @@ class Poller(Scheduler):
         """Return the known state at a time. Raises as `poll` does."""
         if (why := self._refused or self._lost) is not None:
             raise why
-        silent, refusing, closing = self._silence
+        silent, refusing, closing, denying = self._silence
         unread = tuple(part.name for part in self.parts if not self.was_read(part.name))
         snapshot = self._with_failures(self._session.snapshot)
         facts, accepted = self._slow.facts, self._session.context.lint
-        return Poll(at, snapshot, silent, refusing, unread, facts, self._own.held, closing, accepted=accepted)
+        held, late, own = self._own.held, self.late(), self._suffers
+        return Poll(at, snapshot, silent, refusing, unread, facts, held, closing, late, denying, own, accepted)
 
     async def rest(self) -> None:
         """Wait until the next poll is due: at once if brokers fell silent, or answer again."""
@@ -247,7 +279,18 @@ class Poller(Scheduler):
         self._next_group = chosen[-1] if chosen else ""
         await self._session.poll_groups(chosen)
         if ends := _behind(self._session.snapshot, chosen):
-            await self._session.keep(read_log_starts(self._session.client, ends))
+            starts = await read_log_starts(self._session.client, ends)
+            # A commit that was read before the start of its log, or late, may only seem to be below it: the group went
+            # on meanwhile, and retention too. So it counts once it was read after that start.
+            below = _newly_below(
+                self._session.snapshot, starts(self._session.snapshot, self._session.clock.now()), chosen
+            )
+            began = self._session.clock.now().timestamp()
+            if below:
+                await self._session.poll_groups(below)
+            trends = self._session.snapshot.lag_trends
+            if all(name not in trends or trends[name].last.at >= began for name in below):
+                self._session.learn(starts)
 
     async def _read_versions(self) -> None:
         """Read the brokers' versions and the levels of features, if all brokers answer: the read would wait for one
@@ -261,9 +304,27 @@ class Poller(Scheduler):
         await self._session.read_whole(Part.REASSIGNMENTS)
         await self._read_operations()
 
+    def follow(self, observations: Observations) -> None:
+        """Read at once what a new symptom depends on, if the configs of all are read rarely. observations: after the
+        last poll."""
+        known, self._symptoms = self._symptoms, observations.seen
+        if time.monotonic() >= self._all_configs_due or observations.seen is known:
+            return
+        new = [each for key, each in observations.seen.items() if key not in known]
+        wanted = configs_of(new[:CONFIGS_OF_SYMPTOMS], observations.last.snapshot)
+        brokers = {broker_resource(each) for each in self._silence.brokers}
+        self._concerned = tuple(each for each in wanted if each not in brokers)[:CONFIGS_OF_SYMPTOMS]
+        if self._concerned:
+            self.hurry(Part.CONFIGS)
+
     async def _read_configs(self) -> None:
         """Read the configs of all topics and of the brokers that answer; then the journal: an operation is recorded
-        before its throttles are set, and ends after they are removed."""
+        before its throttles are set, and ends after they are removed. In between, those that a symptom depends on."""
+        concerned, self._concerned = self._concerned, ()
+        if concerned and time.monotonic() < self._all_configs_due:
+            await self._session.read_configs([*concerned], at_once=True)
+            self._turns[Part.CONFIGS] = self._turns[Part.CONFIGS]._replace(due=self._all_configs_due)
+            return
         over = self._own.over
         snapshot = self._session.snapshot
         silent = self._silence.brokers
@@ -275,7 +336,8 @@ class Poller(Scheduler):
             await self._session.read_configs([*map(topic_resource, some)], at_once=True)
         if len(brokers) + len(names) >= FEW_CONFIGS:
             turn = self._turns[Part.CONFIGS]
-            self._turns[Part.CONFIGS] = turn._replace(due=max(turn.due, time.monotonic() + MANY_SECONDS))
+            self._all_configs_due = max(turn.due, time.monotonic() + MANY_SECONDS)
+            self._turns[Part.CONFIGS] = turn._replace(due=self._all_configs_due)
         await self._read_operations()
         self._own.forget(over)
 
@@ -307,12 +369,31 @@ class Poller(Scheduler):
 
     def _with_failures(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the failures of parts that could not be read. The session's own snapshot stays
-        without them, as no other reader would remove them."""
+        without them, as no other reader would remove them. Failures of parts that only a pane reads are left out: they
+        may be of long ago."""
+        if any(each.part in _NOT_POLLED for each in snapshot.failures):
+            kept = tuple(each for each in snapshot.failures if each.part not in _NOT_POLLED)
+            snapshot = replace(snapshot, failures=kept)
         for name, why in self.problems.items():
             known = [(each.entity, each.failure) for each in snapshot.failures if each.part == name]
             if why not in [failure for _, failure in known]:
                 snapshot = refresh.with_failures(snapshot, name, [*known, ("", why)])
         return snapshot
+
+
+_NOT_POLLED = frozenset(part for part in Part if part not in PACES or PACES[part].triage is None) - {Part.LOG_RANGES}
+"""Parts that triage does not read; it reads the first offsets of logs with the lags."""
+
+
+def _newly_below(before: Snapshot, after: Snapshot, groups: Iterable[str]) -> list[str]:
+    """Return the groups with an offset below the start of its log, which it was not before the starts were read."""
+    ranges, known = after.log_ranges, before.log_ranges
+    return [
+        name
+        for name in groups
+        if (lag := before.lags.get(name)) is not None
+        and any(is_below(each, ranges) and not is_below(each, known) for each in lag.partitions)
+    ]
 
 
 def _behind(snapshot: Snapshot, groups: Iterable[str]) -> dict[tuple[str, int], int]:

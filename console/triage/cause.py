@@ -95,6 +95,7 @@ class Claim(Struct, frozen=True, kw_only=True):
         beside: it explains only symptoms without another cause, and is listed next to the others.
         yields: it is dropped if another claim is about the same topic, group or broker: it says what may follow, and
             the other one what did.
+        fills: it is named only if nothing else explains one of its symptoms.
         fold: the texts for one and for many groups, if equal claims are reported as one; None if each is reported
             alone.
         idle: no client works with it: of two equally severe causes it comes after the active one.
@@ -114,9 +115,20 @@ class Claim(Struct, frozen=True, kw_only=True):
     next: tuple[Next, ...] = ()
     beside: bool = False
     yields: bool = False
+    fills: bool = False
     fold: tuple[str, str] | None = None
     idle: bool = False
     latest: datetime | None = None
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether it is only a possible trouble: it is listed below those that are sure, and not counted."""
+        return self.severity is not Severity.INFO and self.certainty is Certainty.POSSIBLE
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts as trouble."""
+        return self.severity is not Severity.INFO and not self.is_guess
 
 
 class CauseRule(NamedTuple):

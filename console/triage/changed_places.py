@@ -38,6 +38,12 @@ def changed_place(about: changes.Target, key: str) -> ChangedPlace:
             return ChangedPlace(Subject(entity=f"user {about.user}"), f"user {about.user}")
         case changes.TopicTarget():
             return ChangedPlace(Subject(topic=about.name), f"topic {about.name}")
+        case changes.GroupTarget():
+            return ChangedPlace(Subject(group=about.name), f"group {about.name}")
+        case changes.BrokerTarget():
+            return ChangedPlace(Subject(broker=about.id, key=key), f"broker {about.id}")
+        case changes.FeatureTarget() | changes.VoterTarget():
+            return ChangedPlace(Subject(entity=about.title), about.title)
     return ChangedPlace(CLUSTER, "the cluster")
 
 

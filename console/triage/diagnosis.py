@@ -20,6 +20,7 @@ from console.triage.causes import (
     addresses,
     brokers,
     changed,
+    console,
     controllers,
     coordinators,
     groups,
@@ -36,12 +37,15 @@ from console.triage.causes import (
 )
 from console.triage.folding import folded, one_of
 from console.triage.observations import Observations, without_restarts
+from console.triage.offers import offered
 from console.triage.remembered import RememberedEach, remembered
+from console.triage.settling import Held, still_held
 from console.triage.symptoms import WORK, Key, Subject, Symptom
-from console.triage.unread import unread_parts, vital_parts
+from console.triage.unread import in_order, present_failures, unread_parts, vital_parts
 
 RULES: tuple[CauseRule, ...] = (
     *changed.CAUSES,
+    *console.CAUSES,
     *brokers.CAUSES,
     *addresses.CAUSES,
     *controllers.CAUSES,
@@ -99,8 +103,9 @@ class RuledOut(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """The problems and their causes, the worst first. at: time of the last poll, UTC. blind: unread parts that a
-    verdict needs.
+    """The problems and their causes, the worst first. at: time of the last poll, UTC. unread: parts that no poll has
+    read, or whose last read failed or is too old. blind: those of them without which no verdict says anything. held:
+    the causes whose names stay, although this poll has no evidence for them.
     """
 
     at: datetime
@@ -108,7 +113,9 @@ class Verdict(Struct, frozen=True):
     unexplained: tuple[Unexplained, ...]
     ruled_out: tuple[RuledOut, ...]
     unknowable: tuple[Hidden, ...] = field(default=())
+    unread: tuple[str, ...] = ()
     blind: tuple[str, ...] = ()
+    held: tuple[Held, ...] = ()
 
     @property
     def is_calm(self) -> bool:
@@ -117,11 +124,11 @@ class Verdict(Struct, frozen=True):
 
     @property
     def is_healthy(self) -> bool:
-        """Whether there is no problem, and the parts that show it were read."""
-        return self.is_calm and not self.blind
+        """Whether there is no problem, and all parts were read: what was not read may have one."""
+        return self.is_calm and not self.unread
 
 
-def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Verdict:
+def diagnose(observations: Observations, expected: Iterable[Subject] = (), before: Verdict | None = None) -> Verdict:
     """Return the verdict over observations: the fewest causes that explain their symptoms.
 
     Each rule claims the causes that it has evidence for; then the claim that explains most of the unexplained symptoms
@@ -131,24 +138,22 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Ve
         observations: from `observations.after`.
         expected: subjects of announced work, such as a broker that is restarted: neither they nor the symptoms that
             they explain are reported.
+        before: the last verdict; its names stay for a while if nothing changed (`settling`). None: it is not known.
 
     Returns:
-        Causes with the worst first: by severity, then active ones before idle ones, then by certainty and by the number
-        of explained symptoms. Symptoms that are work (`WORK`) count as unexplained only if a claim predicts them.
+        Causes with the worst first: those that are sure, the possible ones, information; each by severity, then active
+        ones before idle ones, then by certainty and by the number of explained symptoms. Symptoms that are work
+        (`WORK`) count as unexplained only if a claim predicts them.
     """
     announced = frozenset(expected)
     observations = without_restarts(observations, announced)
     claims = [claim for rule in RULES for claim in rule.claims(observations)]
     index = _index(observations.seen)
     explained = [_explained(claim, index) for claim in claims]
-    excused: set[int] = set()
-    if announced:
-        excused.update(*(mine for claim, mine in zip(claims, explained, strict=True) if claim.subject in announced))
-        kept = [place for place, claim in enumerate(claims) if claim.subject not in announced]
-        # A claim that only explains excused symptoms is not named, and does not stand alone.
-        kept = [place for place in kept if not explained[place] or not excused.issuperset(explained[place])]
-        claims = [claims[place] for place in kept]
-        explained = [[n for n in explained[place] if n not in excused] for place in kept]
+    claims, explained, excused = _unannounced(claims, explained, announced)
+    held = () if before is None else _held(before, claims, explained, index, observations.last.at, announced)
+    claims = [*(each.claim for each in held), *claims]
+    explained = [*(_explained(each.claim, index) for each in held), *explained]
     claimed = set().union(*explained)
     symptoms = index.symptoms
     remaining = {n for n, each in enumerate(symptoms) if n not in excused and (n in claimed or each.name not in WORK)}
@@ -161,24 +166,70 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Ve
         for claim, mine in zip(claims, explained, strict=True)
     ]
     chosen, open_ = _cover(covering, set(remaining))
-    chosen += aside
+    chosen += [place for place in aside if not claims[place].fills or not open_.isdisjoint(explained[place])]
     open_.difference_update(n for place in aside for n in explained[place])
     alone = [place for place, claim in enumerate(claims) if not explained[place] and _stands_alone(claim)]
     taken = {subject for place in (*chosen, *alone) if not claims[place].yields for subject in _owners(claims[place])}
     alone = [place for place in alone if not claims[place].yields or taken.isdisjoint(_owners(claims[place]))]
+    shown = (*chosen, *alone)
+    last = observations.last
+    claimed_now = offered([claims[place] for place in shown], last.snapshot, last.facts.taken_back)
     named = _each_named.of(
-        (id(claims[place]), (claims[place], tuple([symptoms[n] for n in explained[place]])))
-        for place in (*chosen, *alone)
+        (id(claim), (claim, tuple([symptoms[n] for n in explained[place]])))
+        for claim, place in zip(claimed_now, shown, strict=True)
     )
     found = [each for _, each in sorted(_as_few(named), key=itemgetter(0))]
+    unread = unread_parts(observations.last)
     return Verdict(
         observations.last.at,
         tuple(found),
         _unexplained(symptoms[n] for n in sorted(open_)),
         _ruled_out(observations, {each.claim.cause for each in found}, bool(remaining)),
         _hidden(observations),
-        tuple(part for part in vital_parts(observations.last) if part in unread_parts(observations.last)),
+        in_order(unread),
+        tuple(part for part in vital_parts(observations.last) if part in unread),
+        tuple(each for place, each in enumerate(held) if place in shown),
     )
+
+
+def _held(
+    before: Verdict,
+    claims: Sequence[Claim],
+    explained: Sequence[Sequence[int]],
+    index: _Index,
+    at: datetime,
+    announced: frozenset[Subject],
+) -> tuple[Held, ...]:
+    """Return the former names that stay."""
+    known = {each.name: each for each in before.held}
+    former = [
+        known.get((claim.cause, claim.subject)) or Held(claim, before.at, frozenset(named.explains))
+        for named in before.causes
+        for claim in (named.claim,)
+        if claim.subject not in announced
+    ]
+
+    def look(claim: Claim) -> Mapping[int, str]:
+        return {n: index.symptoms[n].name for n in _explained(claim, index)}
+
+    return tuple(still_held(former, claims, explained, look, at))
+
+
+def _unannounced(
+    claims: list[Claim], explained: list[Sequence[int]], announced: frozenset[Subject]
+) -> tuple[list[Claim], list[Sequence[int]], set[int]]:
+    """Return the claims that are not about announced work, each with the symptoms that it explains, and the symptoms
+    that such work excuses.
+    """
+    excused: set[int] = set()
+    if not announced:
+        return claims, explained, excused
+    excused.update(*(mine for claim, mine in zip(claims, explained, strict=True) if claim.subject in announced))
+    kept = [place for place, claim in enumerate(claims) if claim.subject not in announced]
+    # A claim that only explains excused symptoms is not named, and does not stand alone.
+    kept = [place for place in kept if not explained[place] or not excused.issuperset(explained[place])]
+    left: list[Sequence[int]] = [[n for n in explained[place] if n not in excused] for place in kept]
+    return [claims[place] for place in kept], left, excused
 
 
 class _Index(NamedTuple):
@@ -265,7 +316,7 @@ def _owners(claim: Claim) -> Iterator[tuple[str, object]]:
     yield from (each for each in places if each[1] is not None)
 
 
-_Order = tuple[int, bool, int, int, str]
+_Order = tuple[bool, bool, int, bool, int, int, str]
 
 
 def _named(claim: Claim, explains: tuple[Symptom, ...]) -> tuple[_Order, Named]:
@@ -281,7 +332,8 @@ def _named(claim: Claim, explains: tuple[Symptom, ...]) -> tuple[_Order, Named]:
 def _order(claim: Claim, much: int) -> _Order:
     severity, certainty = _SEVERITIES.index(claim.severity), _CERTAINTIES.index(claim.certainty)
     # The subject decides last, so that rows of a verdict keep their places from poll to poll.
-    return severity, claim.idle, certainty, -much, repr(claim.subject)
+    first = claim.severity is Severity.INFO, claim.is_guess
+    return *first, severity, claim.idle, certainty, -much, repr(claim.subject)
 
 
 _each_named: RememberedEach[int, tuple[_Order, Named]] = RememberedEach(_named)
@@ -325,14 +377,15 @@ def _ruled_out(observations: Observations, named: set[str], is_ill: bool) -> tup
 
 def _hidden(observations: Observations) -> tuple[Hidden, ...]:
     """Return the parts that could not be read, each reason once; and the parts without a response yet."""
-    failed = {each.part for each in observations.last.snapshot.failures}
-    seen = {
-        (part, ""): Hidden(f"{part}: not answered yet", "a longer look, or the brokers' load")
-        for part in observations.last.unread
-        if part not in failed
-    }
+    failures = [*present_failures(observations.last.snapshot)]
+    failed = {each.part for each in failures}
+    pending = [about(part).noun for part in observations.last.unread if part not in failed]
+    seen: dict[tuple[str, str], Hidden] = {}
+    if pending:
+        what = f"{', '.join(pending)}: not answered yet"
+        seen["", ""] = Hidden(what, "a longer look, or the brokers' load")
     at_controllers = bool(observations.last.snapshot.cluster.controllers)
-    for each in observations.last.snapshot.failures:
+    for each in failures:
         part = each.part.partition(" ")[0]
         if at_controllers and not about(part).at_controllers:
             continue  # another pane requested it

@@ -6,9 +6,11 @@ configs and partitions come with the topic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import reduce
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import NamedTuple, Self
 
@@ -17,10 +19,10 @@ from msgspec.structs import replace
 
 from console.model import changes
 from console.model.acl import acl_differences
-from console.model.cluster import Group, Partition, Topic
+from console.model.cluster import Broker, Group, GroupLag, Partition, PartitionLag, Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
 from console.model.differing import differing
-from console.model.numbers import commas, long_number
+from console.model.numbers import commas
 from console.model.parts import Part
 from console.model.quota import QuotaEntity, QuotaValues
 from console.model.severity import Severity
@@ -72,6 +74,16 @@ class Kind(StrEnum):
     VOTER = (
         "voter",
         About(_NODES, Part.QUORUM, "voter", no_way_back="`add voter` lets it vote again, while it runs"),
+    )
+    FEATURE = (
+        "feature",
+        About(
+            _NODES,
+            Part.FEATURES,
+            value="level {}".format,
+            by_requests=True,
+            no_way_back="`set feature` finalizes another level",
+        ),
     )
     LEADER = (
         "leader",
@@ -127,19 +139,28 @@ class Kind(StrEnum):
         ),
     )
     GROUP = "group", About("groups", Part.GROUPS, "group")
+    OFFSET = (
+        "offset",
+        About(
+            "groups",
+            Part.GROUPS,
+            own_values=True,
+            no_way_back="`reset group` sets offsets of a group without members",
+        ),
+    )
 
 
 UP, FENCED, PRESENT, IN_SYNC, VOTES = "up", "fenced", "present", "in", "votes"
-STATE, MEMBERS, PARTITIONS, ID = "state", "members", "partitions", "id"
-"""Keys of places of groups and topics."""
+STATE, MEMBERS, PARTITIONS, ID, RACK, ADDRESS = "state", "members", "partitions", "id", "rack", "address"
+"""Keys of places of groups, topics and brokers."""
 
 
 class Place(NamedTuple):
     """A place whose value can change.
 
     about: the owner; for a leader, an ISR or replicas the partition, for the controller the cluster default. key: a
-    config's or quota's name, the broker of an ISR, `STATE` or `MEMBERS` of a group, `PARTITIONS` or `ID` of a topic;
-    else ``""``.
+    config's or quota's name, the broker of an ISR, `STATE` or `MEMBERS` of a group, `PARTITIONS` or `ID` of a topic,
+    `RACK` or `ADDRESS` of a broker; else ``""``.
     """
 
     kind: Kind
@@ -167,11 +188,12 @@ def differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
         if getattr(old, part) is not getattr(new, part) and part in old.read_at:
             yield from find(old, new)
     yield from _config_differences(old, new)
+    yield from offset_differences(old, new)
 
 
 def changes_by_clients(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """Yield the differences that only a client's request makes: configs, quotas, ACLs, credentials, and topics that
-    were deleted, created again or given more partitions. They are few, whatever brokers do.
+    """Yield the differences that only a client's request makes: configs, quotas, ACLs, credentials, feature levels,
+    voters, and topics that were deleted, created again or given more partitions. They are few, whatever brokers do.
     """
     for part, find in _BY_CLIENTS.items():
         if getattr(old, part) is not getattr(new, part) and part in old.read_at:
@@ -189,6 +211,29 @@ def _broker_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
         if before.get(number) != after.get(number):
             place = Place(Kind.BROKER, changes.BrokerTarget(number))
             yield Difference(place, before.get(number), after.get(number))
+    known = {each.id: each for each in old.cluster.brokers}
+    for broker in new.cluster.brokers:
+        if (was := known.get(broker.id)) is not None and was is not broker:
+            yield from identity_differences(was, broker)
+
+
+def identity_differences(was: Broker, now: Broker) -> Iterator[Difference]:
+    """Yield the differences in what a broker says of itself: its rack and its address."""
+    target = changes.BrokerTarget(now.id)
+    if was.rack != now.rack:
+        yield Difference(Place(Kind.BROKER, target, RACK), was.rack, now.rack)
+    if (was.host, was.port) != (now.host, now.port):
+        yield Difference(Place(Kind.BROKER, target, ADDRESS), *(f"{each.host}:{each.port}" for each in (was, now)))
+
+
+def _feature_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    if old.features is None or new.features is None:
+        return
+    before, after = old.features.finalized, new.features.finalized
+    for name in sorted(before.keys() | after.keys()):
+        if before.get(name) != after.get(name):
+            place = Place(Kind.FEATURE, changes.FeatureTarget(name))
+            yield Difference(place, _text(before.get(name)), _text(after.get(name)))
 
 
 def controller(snapshot: Snapshot) -> int | None:
@@ -344,6 +389,59 @@ def _group_differences(name: str, one: Group | None, other: Group | None) -> Ite
             yield Difference(Place(Kind.GROUP, changes.GroupTarget(name), MEMBERS), str(had), str(has))
 
 
+# -- offsets of groups -------------------------------------------------------------------------------------------------
+
+STEPS = 3
+"""Steps of its commits by which a group's offset has to fall: a commit that was sent earlier may arrive later."""
+
+
+def offset_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    """Yield the offsets that a group did not reach by reading: set back, set forward while it has no members, or gone.
+    Offsets go with their topic, so that those of a topic that was deleted or made again are no difference.
+    """
+    for name, before, after in differing(old.lags, new.lags):
+        if before is not None and after is not None:
+            yield from _set_offsets(name, before.partitions, after, old, new)
+
+
+def _set_offsets(
+    group: str, before: Sequence[PartitionLag], lag: GroupLag, old: Snapshot, new: Snapshot
+) -> Iterator[Difference]:
+    after: Mapping[tuple[str, int], PartitionLag] = {}
+    trend = old.lag_trends.get(group)
+    for was, now in zip_longest(before, lag.partitions[: len(before)]):
+        if was is None or was is now or was.committed < 0:
+            continue
+        where = was.topic, was.partition
+        if now is None or (now.topic, now.partition) != where:
+            after = after or {(each.topic, each.partition): each for each in lag.partitions}
+            now = after.get(where)
+        committed = now.committed if now is not None else -1
+        if committed == was.committed:
+            continue
+        stands = trend.standing.get(where) if trend is not None else None
+        if committed < 0:
+            changed = not lag.failures and group in new.groups
+        elif committed < was.committed:
+            changed = was.committed - committed > (STEPS * stands.step if stands is not None else 0)
+        else:
+            # A consumer that assign()s partitions commits without being a member: its offset moved before.
+            changed = stands is not None and not stands.moves and _stays_vacant(group, old, new)
+        if changed and _same_topic(was.topic, old, new):
+            place = Place(Kind.OFFSET, changes.GroupOffsetTarget(group, *where))
+            yield Difference(place, str(was.committed), str(committed) if committed >= 0 else None)
+
+
+def _stays_vacant(group: str, old: Snapshot, new: Snapshot) -> bool:
+    known = (old.groups.get(group), new.groups.get(group))
+    return all(each is not None and each.is_vacant for each in known)
+
+
+def _same_topic(name: str, old: Snapshot, new: Snapshot) -> bool:
+    before, after = old.topics.get(name), new.topics.get(name)
+    return before is not None and after is not None and before.topic_id == after.topic_id
+
+
 _FIND: Mapping[Part, Callable[[Snapshot, Snapshot], Iterator[Difference]]] = {
     Part.CLUSTER: _broker_differences,
     Part.QUORUM: _voter_differences,
@@ -353,11 +451,12 @@ _FIND: Mapping[Part, Callable[[Snapshot, Snapshot], Iterator[Difference]]] = {
     Part.SCRAM: _user_differences,
     Part.TOKENS: _token_differences,
     Part.GROUPS: _groups_differences,
+    Part.FEATURES: _feature_differences,
 }
 """Functions that find the differences of a part that both snapshots have. Configs have a time for each resource
 instead.
 """
-_BY_CLIENTS = {part: _FIND[part] for part in (Part.QUOTAS, Part.ACLS, Part.SCRAM)} | {
+_BY_CLIENTS = {part: _FIND[part] for part in (Part.QUOTAS, Part.ACLS, Part.SCRAM, Part.FEATURES, Part.QUORUM)} | {
     Part.TOPICS: _whole_topics_differences
 }
 
@@ -378,7 +477,7 @@ class Event(Struct, frozen=True):
     places: the places, at most `MOST_PLACES` once it is stored. count: number of all places; units: number of their
     topics, entities or groups. was, became: None for no value; ``""`` if it differs between the places. since: time of
     the last read of `was`, None if unknown; until: time of the first read of `became`, UTC. author: None if the journal
-    of this host has no matching change.
+    of this host has no matching change. times: how often a broker went or came, if one event says all of that.
     """
 
     kind: Kind
@@ -391,6 +490,7 @@ class Event(Struct, frozen=True):
     until: datetime
     severity: Severity
     author: Author | None = None
+    times: int = 1
 
     @property
     def trouble(self) -> bool:
@@ -409,10 +509,11 @@ def events(
     new: Snapshot,
     at: datetime,
     authors: Mapping[Place, Author] = MappingProxyType({}),
+    warned: Collection[Place] = (),
 ) -> list[Event]:
     """Return differences as events, in the order of their first differences: one for each topic or entity, or one for
     all of them if they are many. Every difference is in exactly one event, with those of the same author. at: UTC, for
-    parts without a time of their own.
+    parts without a time of their own. warned: as in `severity`.
     """
     sorts: dict[tuple[object, ...], dict[object, list[Difference]]] = {}
     for each in differences_:
@@ -422,7 +523,9 @@ def events(
     for of_units in sorts.values():
         together = [[each for mine in of_units.values() for each in mine]]
         lines = together if len(of_units) > MOST_LINES else of_units.values()
-        made += (_event(mine, old, new, at, authors.get(mine[0].place)) for mine in lines)
+        for mine in lines:
+            worst = max((severity(each, warned) for each in mine), key=_RANKS.__getitem__)
+            made.append(_event(mine, seen_between(mine[0].place, old, new, at), worst, authors.get(mine[0].place)))
     return made
 
 
@@ -440,7 +543,7 @@ def _sort(each: Difference) -> tuple[object, ...]:
         case Kind.GROUP if place.key == MEMBERS:
             return place.kind, place.key, _fewer(each)
         case Kind.BROKER:
-            return place.kind, place.about, each.was, each.became
+            return place.kind, place.key, place.about, each.was, each.became
         case _:
             return place.kind, place.key, each.was, each.became
 
@@ -451,10 +554,14 @@ def _fewer(each: Difference) -> bool:
 
 def _unit(place: Place) -> object:
     about = place.about
+    if isinstance(about, changes.GroupOffsetTarget):
+        return about.group
     return about.topic if isinstance(about, changes.PartitionTarget | changes.MoveTarget) else about
 
 
-def _event(mine: Sequence[Difference], old: Snapshot, new: Snapshot, at: datetime, author: Author | None) -> Event:
+def _event(
+    mine: Sequence[Difference], between: tuple[datetime | None, datetime], worst: Severity, author: Author | None
+) -> Event:
     first = mine[0]
     was, became = ({side} for side in (first.was, first.became))
     units: set[object] = set()
@@ -462,7 +569,6 @@ def _event(mine: Sequence[Difference], old: Snapshot, new: Snapshot, at: datetim
         was.add(each.was)
         became.add(each.became)
         units.add(_unit(each.place))
-    since, until = seen_between(first.place, old, new, at)
     return Event(
         first.place.kind,
         tuple(each.place for each in mine),
@@ -470,9 +576,8 @@ def _event(mine: Sequence[Difference], old: Snapshot, new: Snapshot, at: datetim
         len(units),
         first.was if len(was) == 1 else "",
         first.became if len(became) == 1 else "",
-        since,
-        until,
-        max((severity(each) for each in mine), key=_RANKS.__getitem__),
+        *between,
+        worst,
         author,
     )
 
@@ -483,8 +588,9 @@ def seen_between(place: Place, old: Snapshot, new: Snapshot, at: datetime) -> tu
     """
     if isinstance(place.about, ConfigResource) and place.kind is Kind.CONFIG:
         return old.configs_at.get(place.about), new.configs_at.get(place.about, at)
-    if place.kind is Kind.GROUP and place.key == MEMBERS and isinstance(place.about, changes.GroupTarget):
-        trend = old.lag_trends.get(place.about.name)  # a listing has no members
+    group = _group_of_polls(place)
+    if group is not None:
+        trend = old.lag_trends.get(group)  # a listing has no members and no offsets
         return datetime.fromtimestamp(trend.last.at, UTC) if trend is not None else None, at
     part = place.kind.about.part or Part.CONFIGS
     since = old.read_at.get(part)
@@ -493,20 +599,36 @@ def seen_between(place: Place, old: Snapshot, new: Snapshot, at: datetime) -> tu
     return since, until if since is None or until > since else at
 
 
+def _group_of_polls(place: Place) -> str | None:
+    """Return the group of a place that only polls of groups show; None for other places."""
+    if isinstance(place.about, changes.GroupOffsetTarget):
+        return place.about.group
+    return place.about.name if isinstance(place.about, changes.GroupTarget) and place.key == MEMBERS else None
+
+
 # -- how bad -----------------------------------------------------------------------------------------------------------
 
 _RANKS = {Severity.INFO: 0, Severity.WARNING: 1, Severity.HIGH: 2, Severity.CRITICAL: 3}
-_LOSING = frozenset({"min.insync.replicas", "unclean.leader.election.enable"})
-_RETENTION = frozenset({"retention.ms", "retention.bytes", "cleanup.policy", "log.retention.ms", "log.retention.bytes"})
 _WORSE_STATES = frozenset({"Dead", "NotReady"})
 
 
-def severity(each: Difference) -> Severity:
-    """Return the severity of a difference: by its effect on existing data, not by its author."""
+def severity(each: Difference, warned: Collection[Place] = ()) -> Severity:
+    """Return the severity of a difference, by its effect and not by its author.
+
+    Args:
+        warned: the places whose changes the rules of plans warn of (`judged_changes.warned_places`).
+    """
     place, became = each.place, each.became
     match place.kind:
+        case Kind.BROKER if place.key:
+            return Severity.WARNING
+        case kind if kind.about.by_requests and place in warned:
+            return Severity.HIGH
         case Kind.BROKER:
             return Severity.INFO if became == UP else Severity.HIGH
+        case Kind.OFFSET:
+            is_forward = each.was is not None and became is not None and int(became) > int(each.was)
+            return Severity.INFO if is_forward else Severity.WARNING
         case Kind.CONTROLLER:
             return Severity.CRITICAL if became is None else Severity.WARNING
         case Kind.LEADER:
@@ -515,22 +637,12 @@ def severity(each: Difference) -> Severity:
             return Severity.HIGH if became is None else Severity.INFO
         case Kind.TOPIC:
             return Severity.HIGH if became is None or place.key == ID else Severity.INFO
-        case Kind.CONFIG if place.key in _LOSING or (place.key in _RETENTION and _shortened(each)):
-            return Severity.HIGH
-        case Kind.CONFIG | Kind.QUOTA | Kind.ACL | Kind.SCRAM | Kind.VOTER:
+        case Kind.CONFIG | Kind.QUOTA | Kind.ACL | Kind.SCRAM | Kind.VOTER | Kind.FEATURE:
             return Severity.WARNING
         case Kind.GROUP:
             return _group_severity(each)
         case _:
             return Severity.INFO
-
-
-def _shortened(each: Difference) -> bool:
-    """Return whether existing records may be deleted: a new limit, or a lower one."""
-    was, became = long_number(each.was), long_number(each.became)
-    if became is None:
-        return each.became is not None and each.place.key == "cleanup.policy"
-    return became >= 0 and (was is None or was < 0 or became < was)
 
 
 def _group_severity(each: Difference) -> Severity:
@@ -558,5 +670,61 @@ class Record(Struct, frozen=True):
         ]
         if not added:
             return self
-        kept = (*reversed(added), *self.events)
-        return replace(self, events=kept[:MOST_EVENTS], dropped=self.dropped + max(0, len(kept) - MOST_EVENTS))
+        kept = [*self.events]
+        for each in added:
+            kept = _folded(each, kept)
+        dropped = self.dropped + max(0, len(kept) - MOST_EVENTS)
+        return replace(self, events=tuple(kept[:MOST_EVENTS]), dropped=dropped)
+
+
+FLAP = timedelta(minutes=10)
+"""Time within which a broker that went and came is one event, with the leaders and ISRs that changed by it."""
+ALONG = timedelta(seconds=30)
+"""The time before a broker is known to be gone in which its replicas may already leave ISRs."""
+
+
+def _folded(new: Event, kept: list[Event]) -> list[Event]:
+    """Return stored events with a later one, the latest first: one event for a broker that went and came, and for the
+    leaders and ISRs that changed by it.
+    """
+    if new.kind is Kind.BROKER:
+        before = _flap_of(new.place, new, kept, 1)
+        if before is None:
+            return [new, *kept]
+        begins = (before.since or before.until) - ALONG
+        mine = [each for each in kept if each.until >= begins and _goes_along(each, new.place)]
+        together = reduce(_joined, (*reversed(mine), new), before)
+        one = replace(together, became=new.became, times=before.times + new.times)
+        return [one, *(each for each in kept if each is not before and not any(each is one for one in mine))]
+    if new.kind in (Kind.ISR, Kind.LEADER):
+        for before in kept:
+            if before.kind is Kind.BROKER and _goes_along(new, before.place) and _flap_of(before.place, new, kept, 2):
+                return [_joined(before, new), *(each for each in kept if each is not before)]
+    return [new, *kept]
+
+
+def _flap_of(broker: Place, new: Event, kept: Iterable[Event], times: int) -> Event | None:
+    """Return the latest event of a broker, if it went or came so often, shortly before another event."""
+    before = next((each for each in kept if each.kind is Kind.BROKER and each.place == broker), None)
+    return before if before is not None and before.times >= times and before.until >= new.until - FLAP else None
+
+
+def _goes_along(event: Event, broker: Place) -> bool:
+    """Return whether leaders or ISRs changed by a broker that went or came. A partition without a leader is more."""
+    assert isinstance(broker.about, changes.BrokerTarget)
+    number = str(broker.about.id)
+    if event.kind is Kind.ISR:
+        return event.place.key == number
+    return event.kind is Kind.LEADER and event.became is not None and number in (event.was, event.became)
+
+
+def _joined(one: Event, other: Event) -> Event:
+    """Return an event that stands for another one also, with the places of both."""
+    places = tuple(dict.fromkeys((*one.places, *other.places)))
+    return replace(
+        one,
+        places=places[:MOST_PLACES],
+        count=max(one.count, other.count, len(places)),
+        until=max(one.until, other.until),
+        severity=max(one.severity, other.severity, key=_RANKS.__getitem__),
+    )

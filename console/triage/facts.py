@@ -26,12 +26,13 @@ ChangeKey = tuple[Target, str, str | None]
 
 class Author(NamedTuple):
     """The author of a change according to this host's journal. number: of the change in the journal; at: time of
-    sending, UTC.
+    sending, UTC; reverts: whether it reverts an earlier change.
     """
 
     who: str
     number: int
     at: datetime
+    reverts: bool = False
 
 
 class RequestLogs(Struct, frozen=True):
@@ -49,7 +50,7 @@ class Facts(Struct, frozen=True):
     open_before: the open transactions of the poll before it, with the states at their coordinators. newest: the newest
     record of partitions, read hourly. certificates: of the reachable listeners, read hourly. views: each broker's
     response to Metadata. request_logs: of the configured logs. authors: of changes that clients made, as far as this
-    host's journal has them.
+    host's journal has them. taken_back: places, with the value that a change of the journal took back.
     """
 
     logs: ObservedLogs = ObservedLogs()
@@ -60,6 +61,7 @@ class Facts(Struct, frozen=True):
     views: Views = Views()
     request_logs: RequestLogs = RequestLogs()
     authors: Mapping[ChangeKey, Author] = field(default_factory=dict)
+    taken_back: frozenset[ChangeKey] = frozenset()
 
 
 def opened(seen: Transactions) -> Mapping[OpenPlace, str]:

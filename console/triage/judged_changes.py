@@ -5,16 +5,18 @@ A change is judged once, against the snapshot before it, and kept until it is ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from console.model import changes
 from console.model.acl import Acl
+from console.model.cluster import Broker, Group, GroupLag
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource, entry_in, is_override
 from console.model.parts import Part
@@ -22,10 +24,15 @@ from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.model.topic_readers import TopicReaders
 from console.plan import edits
-from console.plan.risk_rules import RiskFacts
+from console.plan.rack_risks import moved_rack, racks
+from console.plan.risk_rules import ONE_RACK, RiskFacts
 from console.triage import events as triage_events
 from console.triage.config_changes import HIDDEN
+from console.triage.remembered import remembered
 from console.triage.symptoms import Poll
+
+if TYPE_CHECKING:
+    from console.plan.staged import Staged
 
 KEPT = timedelta(hours=1)
 """The period for which a change is kept."""
@@ -33,6 +40,16 @@ MOST = 200
 """Limit of changes that are kept, the latest ones, and of those of one poll that are judged: more at once are a copy of
 another cluster's.
 """
+
+
+OffsetPlace = tuple[str, int]
+
+
+class Node(NamedTuple):
+    """A broker as it was listed last, and when, UTC."""
+
+    broker: Broker
+    at: datetime
 
 
 class Warned(NamedTuple):
@@ -59,6 +76,18 @@ class JudgedChange(Struct, frozen=True):
     at: datetime
     held: str | None = None
     holds: str | None = None
+    offsets: Mapping[OffsetPlace, tuple[int, int]] = field(default_factory=dict)
+    """Topic and partition -> a group's offset before and after, -1 for none: those that it has not reached again."""
+
+    @property
+    def again(self) -> int:
+        """The records that a group reads again, at most."""
+        return sum(was - now for was, now in self.offsets.values() if 0 <= now < was)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether offsets are gone."""
+        return any(now < 0 for _, now in self.offsets.values())
 
 
 def edit_of(change: triage_events.Difference) -> edits.Edit | None:
@@ -79,35 +108,61 @@ def edit_of(change: triage_events.Difference) -> edits.Edit | None:
             return edits.DeleteTopic(about.name)
         case changes.TopicTarget() if was is not None and became is not None and int(became) > int(was):
             return edits.GrowTopic(about.name, int(became))
+        case changes.FeatureTarget():
+            return edits.SetFeature(about.name, int(became or 0))
+        case changes.VoterTarget() if became is None:  # no API reports the endpoint of a voter that joined
+            return edits.LeaveQuorum(about.id, about.directory_id)
+        case changes.GroupOffsetTarget(group=group, topic=topic, number=number):
+            if became is None:
+                return edits.DeleteOffset(group, topic, number)
+            return edits.CommitOffset(group, topic, number, int(became))
     return None
 
 
-def changes_after(known: tuple[JudgedChange, ...], before: Poll, now: Poll) -> tuple[JudgedChange, ...]:
+def nodes_after(known: Mapping[int, Node], now: Poll) -> Mapping[int, Node]:
+    """Return the brokers as they were listed last: one that is down keeps what it said before."""
+    listed = {each.id: Node(each, now.at) for each in now.snapshot.cluster.brokers if not each.fenced}
+    return {**known, **listed}
+
+
+def changes_after(
+    known: tuple[JudgedChange, ...], before: Poll, now: Poll, nodes: Mapping[int, Node] = MappingProxyType({})
+) -> tuple[JudgedChange, ...]:
     """Return the kept changes after a poll: those of the last hour (`KEPT`) that were not taken back.
 
     Several changes of a place are one, from the first former value to the present one. A change that restores that
-    value is a repair: neither is kept.
+    value is a repair: neither is kept. nodes: the brokers as they were listed before this poll.
     """
     old, new = before.snapshot, now.snapshot
     found = list(islice(_differences(old, new), MOST))
-    if not found and not known:
+    made = [*_judged(found, before, now), *_of_brokers(nodes, now), *_of_offsets(before, now)]
+    if not made and not known:
         return known
-    recent = (_made_again(each, new) for each in known if each.at > now.at - KEPT)
+    recent = (_as_it_is(each, new) for each in known if each.at > now.at - KEPT)
     kept = {each.place: each for each in recent if not _is_gone(each, new)}
-    for made in _judged(found, before, now):
-        earlier = kept.pop(made.place, None)
+    for one in made:
+        earlier = kept.pop(one.place, None)
         if earlier is None:
-            kept[made.place] = made
-        elif earlier.was != made.became:  # otherwise it restores the value that the earlier one replaced
-            kept[made.place] = replace(made, was=earlier.was, held=earlier.held, back=earlier.back)
+            kept[one.place] = one
+        elif earlier.offsets or earlier.was != one.became:  # otherwise it restores the value that was replaced
+            kept[one.place] = _joined(earlier, one)
+    renewed = {each.place.about.name for each in kept.values() if isinstance(each.place.about, changes.TopicTarget)}
+    if renewed:  # offsets go with their topic
+        kept = {place: _without_topics(each, renewed) for place, each in kept.items()}
+        kept = {place: each for place, each in kept.items() if each.offsets or not _is_of_offsets(place)}
     now_known = tuple(kept.values())[-MOST:]
     # An equal result is the same object, so that what is based on it is not computed again.
     return known if now_known == known else now_known
 
 
 def _differences(old: Snapshot, new: Snapshot) -> Iterator[triage_events.Difference]:
+    again: set[object] = set()
     for each in triage_events.changes_by_clients(old, new):
         place = each.place
+        if place.kind is triage_events.Kind.TOPIC and place.key == triage_events.ID:
+            again.add(place.about)
+        elif place.about in again:
+            continue  # the new topic has a number of partitions of its own
         if place.kind is triage_events.Kind.TOPIC and each.was is None:
             continue  # a new topic harms no client
         if place.kind is triage_events.Kind.CONFIG and not _is_dynamic(place, old, new):
@@ -122,6 +177,39 @@ def _is_dynamic(place: triage_events.Place, old: Snapshot, new: Snapshot) -> boo
     return any(entry is not None and is_override(entry, place.about) for entry in entries)
 
 
+def _joined(earlier: JudgedChange, made: JudgedChange) -> JudgedChange:
+    """Return two changes of a place as one."""
+    offsets = {
+        where: (earlier.offsets[where][0] if where in earlier.offsets else was, now)
+        for where, (was, now) in made.offsets.items()
+    }
+    return replace(made, was=earlier.was, held=earlier.held, back=earlier.back, offsets={**earlier.offsets, **offsets})
+
+
+def _is_of_offsets(place: triage_events.Place) -> bool:
+    return place.kind is triage_events.Kind.OFFSET
+
+
+def _without_topics(change: JudgedChange, renewed: Collection[str]) -> JudgedChange:
+    left = {where: each for where, each in change.offsets.items() if where[0] not in renewed}
+    return change if len(left) == len(change.offsets) else replace(change, offsets=left)
+
+
+def _as_it_is(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
+    """Return a change as it is now: offsets that a group has reached again are no change any more."""
+    if not change.offsets:
+        return _made_again(change, snapshot)
+    assert isinstance(change.place.about, changes.GroupTarget)
+    lag = snapshot.lags.get(change.place.about.name)
+    now = {(each.topic, each.partition): each.committed for each in lag.partitions} if lag is not None else {}
+    left = {
+        where: (was, became)
+        for where, (was, became) in change.offsets.items()
+        if (became < 0 and where[0] in snapshot.topics) or (became < was and 0 <= now.get(where, -1) < was)
+    }
+    return change if len(left) == len(change.offsets) else replace(change, offsets=left)
+
+
 def _made_again(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
     """Return the deletion of a topic that is there again as what it was: another topic took its name."""
     place = change.place
@@ -134,13 +222,56 @@ def _made_again(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
 
 
 def _is_gone(change: JudgedChange, snapshot: Snapshot) -> bool:
-    """Return whether the topic of a change is gone."""
+    """Return whether the topic of a change is gone, or the group has reached its offsets again."""
     about = change.place.about
+    if _is_of_offsets(change.place):
+        return not change.offsets
     if isinstance(about, changes.TopicTarget):
         return about.name not in snapshot.topics and change.became is not None
     if not isinstance(about, ConfigResource) or about.type != TOPIC:
         return False
     return Part.TOPICS in snapshot.read_at and about.name not in snapshot.topics
+
+
+def _of_brokers(nodes: Mapping[int, Node], now: Poll) -> Iterator[JudgedChange]:
+    """Yield the brokers that came back with another rack, or at another address."""
+    for broker in now.snapshot.cluster.brokers:
+        known = nodes.get(broker.id)
+        if known is None or broker.fenced or known.broker is broker:
+            continue
+        for each in triage_events.identity_differences(known.broker, broker):
+            warned = _of_racks(known.broker, now.snapshot) if each.place.key == triage_events.RACK else ()
+            yield JudgedChange(each.place, each.was, each.became, warned, (), known.at, now.at)
+
+
+def _of_racks(was: Broker, snapshot: Snapshot) -> tuple[Warned, ...]:
+    """Return a warning if partitions have their replicas in one rack since a broker changed its own."""
+    brokers = [was if each.id == was.id else each for each in snapshot.cluster.brokers]
+    places = [
+        (name, each.number, each.replicas)
+        for name, topic in snapshot.topics.items()
+        for each in topic.partitions
+        if was.id in each.replicas
+    ]
+    text = moved_rack(racks(brokers), racks(snapshot.cluster.brokers), places)
+    return (Warned(ONE_RACK, text),) if text else ()
+
+
+def _of_offsets(before: Poll, now: Poll) -> Iterator[JudgedChange]:
+    """Yield the groups whose offsets were set or lost, each with all its partitions."""
+    by_group: dict[str, list[triage_events.Difference]] = {}
+    for each in triage_events.offset_differences(before.snapshot, now.snapshot):
+        if isinstance(each.place.about, changes.GroupOffsetTarget):
+            by_group.setdefault(each.place.about.group, []).append(each)
+    for group, mine in by_group.items():
+        since, _ = triage_events.seen_between(mine[0].place, before.snapshot, now.snapshot, now.at)
+        place = triage_events.Place(triage_events.Kind.OFFSET, changes.GroupTarget(group))
+        offsets = {
+            (each.place.about.topic, each.place.about.number): (int(each.was or 0), int(each.became or -1))
+            for each in mine
+            if isinstance(each.place.about, changes.GroupOffsetTarget)
+        }
+        yield JudgedChange(place, None, None, (), (), since or before.at, now.at, offsets=offsets)
 
 
 def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -> Iterator[JudgedChange]:
@@ -160,8 +291,7 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
         back: tuple[edits.Edit, ...] = ()
         if edit is not None:
             staged = Staged(edit, kind_of(edit).current(edit, seen))
-            facts = _facts(edit, old)
-            found = tuple(Warned(risk.name, risk.text) for risk in risks((staged,), old, facts, new))
+            found = _warnings(staged, old, new)
             if not isinstance(edit, edits.DeleteTopic):
                 back = reversal(staged).edits
             then = Described(new)
@@ -174,6 +304,33 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
         yield JudgedChange(each.place, each.was, each.became, found, back, since or whole or before.at, at, held, holds)
 
 
+def _warnings(staged: Staged, old: Snapshot, new: Snapshot) -> tuple[Warned, ...]:
+    """Return what the rules warn of, for an edit that made a cluster of another."""
+    from console.plan.risks import risks
+
+    found = risks((staged,), old, _facts(staged.edit, old), new)
+    return tuple(Warned(risk.name, risk.text) for risk in found)
+
+
+def warned_places(
+    differing: Iterable[triage_events.Difference], old: Snapshot, new: Snapshot
+) -> frozenset[triage_events.Place]:
+    """Return the places whose changes the rules warn of; of very many changes only the first ones (`MOST`) are
+    judged.
+    """
+    made = ((each, edit) for each in differing if each.place.kind.about.by_requests and (edit := edit_of(each)))
+    some = list(islice(made, MOST))
+    if not some:
+        return frozenset()
+    from console.plan.kinds.registry import kind_of
+    from console.plan.staged import Described, Staged
+
+    seen = Described(old)
+    return frozenset(
+        each.place for each, edit in some if _warnings(Staged(edit, kind_of(edit).current(edit, seen)), old, new)
+    )
+
+
 def _effective(snapshot: Snapshot, place: triage_events.Place) -> str | None:
     """Return the value of a config, inherited or not; None for other places and unknown values."""
     entry = entry_in(snapshot.configs, place.about, place.key) if isinstance(place.about, ConfigResource) else None
@@ -184,7 +341,7 @@ def _facts(edit: edits.Edit, snapshot: Snapshot) -> RiskFacts:
     """Return the facts for warnings, as far as polls have them."""
     name = edit.on_topic
     if name is None:
-        return RiskFacts()
+        return RiskFacts(groups=snapshot.groups)
     dirs = [each for mine in snapshot.log_dirs.values() for each in mine]
     sizes = {name: sum(each.sizes.get(name, 0) for each in dirs)} if dirs else {}
     return RiskFacts(sizes, readers={name: readers_of(name, snapshot)})
@@ -192,16 +349,31 @@ def _facts(edit: edits.Edit, snapshot: Snapshot) -> RiskFacts:
 
 def readers_of(topic: str, snapshot: Snapshot) -> TopicReaders:
     """Return the groups that read a topic, as far as their offsets and members were read."""
-    committed = {
-        (group, each.partition): each.committed
-        for group, lag in snapshot.lags.items()
-        for each in lag.partitions
-        if each.topic == topic and each.committed >= 0
-    }
-    members: Mapping[str, int] = {
-        name: count
-        for name, group in snapshot.groups.items()
-        if (count := sum(any(topic == where for where, _ in each.assignment) for each in group.members or ()))
-    }
+    known = _readers(snapshot.lags, snapshot.groups)
     listed = frozenset(snapshot.groups)
+    committed, members = known.committed.get(topic, {}), known.members.get(topic, {})
     return TopicReaders(committed, len(listed), len(snapshot.lags), members=members, listed=listed)
+
+
+class _Readers(NamedTuple):
+    """What groups read, by topic: their offsets, and the number of their members with partitions of it."""
+
+    committed: Mapping[str, Mapping[tuple[str, int], int]]
+    members: Mapping[str, Mapping[str, int]]
+
+
+@remembered
+def _readers(lags: Mapping[str, GroupLag], groups: Mapping[str, Group]) -> _Readers:
+    """Return the readers of all topics: several changes of a poll need them."""
+    committed: dict[str, dict[tuple[str, int], int]] = {}
+    members: dict[str, dict[str, int]] = {}
+    for group, lag in lags.items():
+        for each in lag.partitions:
+            if each.committed >= 0:
+                committed.setdefault(each.topic, {})[group, each.partition] = each.committed
+    for name, one in groups.items():
+        for member in one.members or ():
+            for topic in {topic for topic, _ in member.assignment}:
+                mine = members.setdefault(topic, {})
+                mine[name] = mine.get(name, 0) + 1
+    return _Readers(committed, members)

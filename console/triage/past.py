@@ -7,6 +7,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -23,7 +24,7 @@ from console.model.observed_logs import Jump
 from console.model.parts import Part
 from console.model.snapshot import Snapshot, host_ranges
 from console.triage.config_changes import HIDDEN, config_differences
-from console.triage.judged_changes import JudgedChange, changes_after
+from console.triage.judged_changes import JudgedChange, Node, changes_after, nodes_after
 from console.triage.static_members import Instance, Joined, joined_after
 from console.triage.symptoms import Poll, gone
 
@@ -121,6 +122,7 @@ class Past(Struct, frozen=True):
     losses: tuple[Loss, ...] = ()
     cuts: tuple[Cut, ...] = ()
     judged: tuple[JudgedChange, ...] = ()
+    nodes: Mapping[int, Node] = MappingProxyType({})
     joined: Mapping[Instance, tuple[Joined, ...]] = field(default_factory=dict)
 
 
@@ -146,7 +148,8 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         unclean=tuple(unclean[-MOST:]),
         losses=tuple(losses[-MOST:]),
         cuts=tuple(cuts[-MOST:]),
-        judged=changes_after(past.judged, before, now),
+        judged=changes_after(past.judged, before, now, past.nodes),
+        nodes=nodes_after(past.nodes, now),
         joined=joined_after(past.joined, before.snapshot, now.snapshot, now.at),
     )
 

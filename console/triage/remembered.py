@@ -14,21 +14,32 @@ K = TypeVar("K", bound=Hashable)
 def remembered(function: Callable[P, R]) -> Callable[P, R]:
     """Return the function with its last result cached: a call with the very same objects, or equal sets, returns the
     cached result. Only for frozen values.
+    """
+    return remembered_by(None)(function)
+
+
+def remembered_by(count: int | None) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator like `remembered` that compares only the first arguments: the others may be newer than the
+    result. None: all of them.
 
     One call is stored as a whole, so that any thread finds arguments and result that belong together.
     """
-    last: list[tuple[tuple[object, ...], R]] = []
 
-    @wraps(function)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        known = last[:1]
-        if known and len(known[0][0]) == len(args) and all(map(_is_same, known[0][0], args)):
-            return known[0][1]
-        result = function(*args, **kwargs)
-        last[:] = [(args, result)]
-        return result
+    def decorated(function: Callable[P, R]) -> Callable[P, R]:
+        last: list[tuple[tuple[object, ...], R]] = []
 
-    return wrapped
+        @wraps(function)
+        def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+            known, compared = last[:1], args[:count]
+            if known and len(known[0][0]) == len(compared) and all(map(_is_same, known[0][0], compared)):
+                return known[0][1]
+            result = function(*args, **kwargs)
+            last[:] = [(compared, result)]
+            return result
+
+        return wrapped
+
+    return decorated
 
 
 def _is_same(one: object, other: object) -> bool:

@@ -78,7 +78,7 @@ def _last_writes(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Mapping[str
     found: dict[str, dict[int, float]] = {}
     for (name, number), log in logs.logs.items():
         topic = topics.get(name)
-        if log.grew_at is None or topic is None or number >= len(topic.partitions):
+        if log.grew_at is None or topic is None or topic.internal or number >= len(topic.partitions):
             continue
         leader = topic.partitions[number].leader
         by_leader = found.setdefault(name, {})

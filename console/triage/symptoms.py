@@ -56,6 +56,7 @@ OBSERVER_STOPPED = "observer-stopped"
 NO_BROKER = "no-broker"
 VOTER_FORMATTED = "voter-formatted"
 COMPACTED_GROWS = "compacted-grows"
+CONSOLE_THROTTLED = "console-throttled"
 
 OF_REPLICAS = (UNDER_REPLICATED, UNDER_MIN_ISR, LEADERLESS)
 """Symptoms of partitions whose replicas are away."""
@@ -120,10 +121,25 @@ Key = tuple[str, Subject]
 """A symptom's name and subject."""
 
 
+class Own(NamedTuple):
+    """What brokers do to this console. throttled_ms: milliseconds of each second by which they delay its requests;
+    user, client_id: the names by which quotas limit it.
+    """
+
+    throttled_ms: int = 0
+    user: str = ""
+    client_id: str = ""
+
+
+THROTTLED_MS = 50
+"""Least milliseconds of each second by which a throttled console is late."""
+
+
 class Poll(Struct, frozen=True):
     """The state read at one time. at: UTC. silent: listed brokers that did not answer in time; refusing: those of them
     whose hosts refuse connections. unread: parts that were never read so far. facts: facts that are read occasionally.
     own_throttles: throttles of this host's operations. closing: silent brokers that close each new connection at once.
+    late: parts whose last read is older than their interval allows. denying: silent brokers that refuse the login.
     accepted: findings of lint that the context accepts.
     """
 
@@ -135,6 +151,9 @@ class Poll(Struct, frozen=True):
     facts: Facts = field(default_factory=Facts)
     own_throttles: frozenset[ConfigPlace] = frozenset()
     closing: frozenset[int] = frozenset()
+    late: tuple[str, ...] = ()
+    denying: frozenset[int] = frozenset()
+    own: Own = Own()
     accepted: tuple[Acceptance, ...] = ()
 
 
@@ -162,6 +181,8 @@ def _keyed(symptoms: Iterable[Symptom]) -> dict[Key, Symptom]:
 def _fact_symptoms(poll: Poll) -> Iterator[Symptom]:
     yield from _transaction_symptoms(poll.facts)
     yield from _newest_symptoms(poll)
+    if poll.own.throttled_ms >= THROTTLED_MS:
+        yield Symptom(CONSOLE_THROTTLED, CLUSTER)
     for broker, late in poll.facts.views.behind(LATE_SECONDS).items():
         yield Symptom(VIEWS_DISAGREE, Subject(broker=broker), (broker,), len(late))
     for each in poll.facts.certificates:

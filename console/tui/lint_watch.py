@@ -16,6 +16,7 @@ from console.session.scheduler import Pace, Scheduled, Turns
 if TYPE_CHECKING:
     from console.lint.report import Report
     from console.lint.rule import Rule, Seen
+    from console.model.failure import Failure
     from console.tui.watch import Watch
 
 COUNTS, EVERY, FIRST_AFTER = "lint", 60.0, 10.0
@@ -32,7 +33,8 @@ log = logging.getLogger(__name__)
 class LintWatch:
     """The findings, as of the last look. Rules run on another thread.
 
-    report: None before the first look. missing: lines on members of parts that could not be read.
+    report: None before the first look. missing: lines on members of parts that could not be read. problem: why the
+    last read for the pane failed; None if it did not.
     """
 
     def __init__(self, triage: Watch, redraw: Callable[[], None]) -> None:
@@ -47,9 +49,11 @@ class LintWatch:
         self._looks = Turns(LOOKS)
         self._has_begun = False
         self._rules: Sequence[Rule] = ()
+        self._parts: frozenset[Part] = frozenset()
         self._seen: object = None
         self.report: Report | None = None
         self.missing: Sequence[str] = ()
+        self.problem: Failure | None = None
 
     def begin(self) -> None:
         """Count the findings for Now from time to time."""
@@ -64,22 +68,28 @@ class LintWatch:
         await self._look(seen_by(self._session))
 
     async def read(self) -> None:
-        """Read what the rules need, and look.
-
-        Raises:
-            AdminError: the cluster can't be reached.
-        """
+        """Read what the rules need, and look, if something changed or is old."""
         snapshot = self._session.snapshot
         if not self._looks.is_due() or (self.report is not None and snapshot is self._seen and self._is_fresh()):
             return
+        from console.admin.errors import AdminError
         from console.session.lint_reading import read_for_lint
+        from console.session.snapshot_reader import Refused
 
         with self._looks:
-            # Triage reads certificates each hour; a handshake for each look would be many.
-            await self._look(await read_for_lint(self._session, self.readable(), OLD))
+            try:
+                # Triage reads certificates each hour; a handshake for each look would be many.
+                seen = await read_for_lint(self._session, self.readable(), OLD)
+            except (AdminError, Refused) as error:
+                log.warning("reading for lint: %s", error.failure)
+                self.problem = error.failure
+                self._redraw()
+            else:
+                self.problem = None
+                await self._look(seen)
 
     def readable(self) -> Sequence[Rule]:
-        """Return the rules whose parts the session reads: controllers know few of them."""
+        """Return the rules whose parts the session reads: controllers know few of them. Triage reads certificates."""
         from console.lint.rules import RULES
 
         if not self._rules:
@@ -92,16 +102,21 @@ class LintWatch:
             ]
         return self._rules
 
+    def _needed(self) -> frozenset[Part]:
+        """Return the parts with a time in the snapshot: of others each member has its own."""
+        if not self._parts:
+            parts = (part for rule in self.readable() for part in rule.reads)
+            self._parts = frozenset(part for part in parts if not part.about.by_members)
+        return self._parts
+
     def _is_fresh(self) -> bool:
         """Return whether no part is old enough to be read again."""
         now, read_at = self._session.clock.now(), self._session.snapshot.read_at
-        parts = {part for rule in self.readable() for part in rule.reads}
-        return all(part in read_at and now - read_at[part] < OLD for part in parts)
+        return all(part in read_at and now - read_at[part] < OLD for part in self._needed())
 
     def progress(self) -> tuple[int, int]:
         """Return how many of the parts that rules need have been read, and how many there are."""
-        parts = {part for rule in self.readable() for part in rule.reads}
-        return sum(part in self._session.snapshot.read_at for part in parts), len(parts)
+        return sum(part in self._session.snapshot.read_at for part in self._needed()), len(self._needed())
 
     async def _look(self, seen: Seen) -> None:
         observations = self._triage.observations

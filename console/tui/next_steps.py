@@ -12,6 +12,7 @@ from console.tui.tools import Tools
 if TYPE_CHECKING:
     from textual.app import App
 
+    from console.present.triage import Staging
     from console.triage.cause import Next
 
 
@@ -19,7 +20,23 @@ class NextSteps:
     """The key that mends what is under the cursor."""
 
     def __init__(self, tools: Tools) -> None:
+        self._cluster = tools.cluster
+        self._staging: tuple[tuple[object, object, object], Staging | None] = ((None,) * 3, None)
         self._editing, self._message, self._execute = tools.editing, tools.message, tools.execute
+
+    def staging(self, steps: Sequence[Next]) -> Staging | None:
+        """Return what the key would stage, judged again once the cluster or the plan changed: it may have an edit for
+        each partition. None without a step that does something."""
+        session = self._cluster.session
+        known = (steps, session.snapshot, session.plan)
+        was = self._staging[0]
+        if was[0] != steps or was[1] is not session.snapshot or was[2] is not session.plan:
+            from console.session.staged_steps import staging_of
+
+            read_only = session.context.read_only
+            found = staging_of(steps, session.snapshot, session.plan, read_only=read_only)
+            self._staging = (known, found)
+        return self._staging[1]
 
     def take(self, steps: Sequence[Next], app: App[object]) -> None:
         """Stage the first step with edits or a command; say what the steps are if none has either.

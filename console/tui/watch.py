@@ -155,6 +155,8 @@ class Watch:
                 self._is_asked = False
                 try:
                     await self._take(await poller.poll())
+                    if self.observations is not None:
+                        poller.follow(self.observations)
                 except (AdminError, Refused) as error:
                     self._has_lost(error)
                 await poller.rest()
@@ -189,7 +191,8 @@ class Watch:
         observations = await (
             asyncio.to_thread(begin, poll) if known is None else asyncio.to_thread(after, known, poll)
         )
-        self.verdict = _steady(self.verdict, await asyncio.to_thread(diagnose, observations))
+        verdict = await asyncio.to_thread(diagnose, observations, (), self.verdict)
+        self.verdict = _steady(self.verdict, verdict)
         now_seen = (cause_id(row.claim) for row in cause_rows(self.verdict, {}))
         self.seen = {cause: self.seen.get(cause, poll.at) for cause in now_seen}
         if self.observations is None:

@@ -52,10 +52,12 @@ class RawResponse(NamedTuple):
     body: bytes
 
     @property
-    def is_throttled(self) -> bool:
-        """Whether the response makes the client wait, since it is above its quota; False if unknown."""
+    def throttle_ms(self) -> int:
+        """The milliseconds for which the broker takes no further request, as the client is above its quota; 0 if
+        unknown.
+        """
         first = THROTTLE_FIRST.get(self.api)
-        return first is not None and self.version >= first and int.from_bytes(self.body[:4], signed=True) > 0
+        return max(0, int.from_bytes(self.body[:4], signed=True)) if first is not None and self.version >= first else 0
 
 
 class Exchange(NamedTuple):

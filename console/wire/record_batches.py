@@ -64,7 +64,7 @@ class Batch(NamedTuple):
 
     base_offset, last_offset: from the header, which the checksum covers only in part; for a compressed old message both
     are the offset of its last record. claimed: the number of records in the header. problem: the reason why it can't be
-    decoded; ``""`` if none is known.
+    decoded; ``""`` if none is known. size: the bytes that max.message.bytes limits, 0 for an old message.
     """
 
     base_offset: int
@@ -77,6 +77,7 @@ class Batch(NamedTuple):
     codec: int
     body: memoryview
     problem: str = ""
+    size: int = 0
 
     @property
     def aborts(self) -> bool:
@@ -147,6 +148,7 @@ def _batch(data: bytes, view: memoryview, at: int, end: int) -> Batch:
         codec,
         view[at + HEADER.size : end],
         problem,
+        end - at,
     )
 
 

@@ -10,6 +10,7 @@ from contextlib import closing
 from types import ModuleType
 
 import pytest
+from msgspec.structs import replace
 
 from console.admin import changes, cluster, partitions
 from console.admin.client import AdminClient
@@ -23,6 +24,8 @@ from console.embedded.brokers import ThreadedCluster
 from console.embedded.faults import Delay, Fault, Meanwhile
 from console.embedded.spec import ClusterSpec
 from console.model.changes import CreateTopics, NewTopic
+from console.model.parts import Part
+from console.session import scheduler
 from console.session.session import Session
 from console.session.triage_polls import Poller
 from console.triage.diagnosis import diagnose
@@ -152,12 +155,44 @@ async def test_without_an_answer_about_its_brokers_no_cluster_is_healthy(three: 
         async with Poller(Session(client, Context("test", "tests", client.settings))) as poller:
             whole = await poller.poll(whole=True)
             assert diagnose(begin(whole)).is_healthy
-    for part in VITAL:
-        verdict = diagnose(begin(whole.__class__(whole.at, whole.snapshot, unread=(part,))))
-        assert not verdict.is_healthy
-        assert exit_code(verdict) == UNKNOWN
-        assert next(iter(text_lines(verdict, 3))).startswith("unknown: ")
-    assert diagnose(begin(whole.__class__(whole.at, whole.snapshot, unread=("log_dirs",)))).is_healthy
+    for part in Part:
+        for lacking in ({"unread": (part,)}, {"late": (part,)}):
+            verdict = diagnose(begin(replace(whole, **lacking)))
+            assert not verdict.is_healthy
+            assert exit_code(verdict) == UNKNOWN
+            first, *rest = text_lines(verdict, 10)
+            assert first.startswith(f"unknown: {part.noun}")
+            assert any("in what was read: no symptom in 10 seconds" in line for line in rest) is (part not in VITAL)
+
+
+async def test_no_cluster_is_healthy_while_any_part_is_withheld(three: ThreadedCluster) -> None:
+    """Whatever triage reads: no answer arrives, or the last one is long ago."""
+    with AdminClient(settings_of(three)) as client:
+        session = Session(client, Context("test", "tests", client.settings))
+        async with Poller(session) as poller:
+            await poller.poll(whole=True)
+            names = [part.name for part in poller.parts]
+        for name in names:
+            async with Poller(Session(client, Context("test", "tests", client.settings))) as poller:
+                poller.parts = tuple(
+                    part._replace(read=asyncio.Event().wait) if part.name == name else part for part in poller.parts
+                )
+                if name == Part.CLUSTER:  # nothing is said without it
+                    with pytest.raises(TimeoutError):
+                        await asyncio.wait_for(poller.poll(), 0.5)
+                    continue
+                verdict = diagnose(begin(await poller.poll()))
+                assert name in verdict.unread
+                assert not verdict.is_healthy
+
+
+async def test_a_part_that_is_read_no_more_is_unknown(three: ThreadedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler, "LATE", -60.0)
+    with AdminClient(settings_of(three)) as client:
+        async with Poller(Session(client, Context("test", "tests", client.settings))) as poller:
+            verdict = diagnose(begin(await poller.poll(whole=True)))
+            assert verdict.unread == tuple(part for part in Part if part in {each.name for each in poller.parts})
+            assert not verdict.is_healthy
 
 
 async def test_the_only_address_hangs() -> None:

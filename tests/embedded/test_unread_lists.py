@@ -147,7 +147,8 @@ def test_topics_that_are_not_shown_are_unknown(
     why += "; log directories hold 2" if sees_disks else ""
 
     code, out, _ = kac(capsys, "triage", *at, "--for", "0s")
-    assert (code, out.splitlines()[0]) == (1, "unknown: topics could not be read")
+    first = out.splitlines()[0]
+    assert (code, first.startswith("unknown: "), "topics" in first) == (1, True, True)
     assert why in out
     assert "healthy" not in out
     code, out, _ = kac(capsys, "triage", *at, "--for", "0s", "--output", "json")

@@ -39,6 +39,8 @@ class Controllers:
     def _count_throttled(self) -> int:
         return 0
 
+    _throttled_ms = _count_throttled
+
     def _describe_cluster(self) -> cluster.ClusterInfo:
         return cluster.ClusterInfo(
             "the-id", 101, (), controllers=tuple(cluster.Broker(each, f"c{each}", 9093) for each in NODES)

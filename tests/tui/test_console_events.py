@@ -35,7 +35,7 @@ async def test_a_change_of_another_client_is_taken_back(cluster: ThreadedCluster
     await it.app.session.read_configs([AUDIT])
     await it.shows("topic identity.audit retention.ms")
     line = it.line("topic identity.audit retention.ms")
-    assert line.strip().lstrip("▸").startswith("!")
+    assert not line.strip().lstrip("▸").startswith("!"), "no rule warns of an hour in an empty topic"
     assert " ∞ " in line
     assert "1 h" in line
     assert "not kac" in line
@@ -44,6 +44,28 @@ async def test_a_change_of_another_client_is_taken_back(cluster: ThreadedCluster
     await it.press("enter")
     await it.until(lambda: bool(it.app.session.plan.staged))
     assert it.edits == [SetConfig(AUDIT, "retention.ms", "-1")]
+
+
+async def test_a_change_that_a_rule_warns_of_is_marked(cluster: ThreadedCluster, it: Driven) -> None:
+    await watched(it)
+    cluster.call(lambda c: c.state.alter_config(AUDIT, {"unclean.leader.election.enable": "true"}))
+    await it.app.session.read_configs([AUDIT])
+    await it.shows("topic identity.audit unclean.leader")
+    assert it.line("topic identity.audit unclean.leader").strip().lstrip("▸").startswith("!"), it.text
+
+
+async def test_a_broker_that_went_and_came_is_one_line(cluster: ThreadedCluster, it: Driven) -> None:
+    await watched(it)
+    cluster.run(lambda c: c.broker_down(3))
+    await it.app.session.read_cluster()
+    await it.app.session.read_topics()
+    await it.shows("broker 3 ISR, identity.audit")
+    cluster.run(lambda c: c.broker_up(3))
+    await it.app.session.read_cluster()
+    await it.app.session.read_topics()
+    await it.shows("broker 3 came and went, 2 changes")
+    await it.until(lambda: "broker 3 ISR" not in it.text)
+    assert it.line("broker 3 came and went").strip().lstrip("▸").startswith("!")
 
 
 async def test_a_change_of_this_console_has_its_author(it: Driven) -> None:

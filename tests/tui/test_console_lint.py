@@ -53,7 +53,7 @@ async def test_findings_are_listed_opened_and_mended(cluster: ThreadedCluster, s
         await it.shows("single-replica: a topic with one replica", "F opens", "replication topic cards 3")
         await it.shows("Why", "It can't be written or read", "Source", "#topicconfigs_min.insync.replicas")
         if size[0] == 200:
-            assert "set topic carts min.insync.replicas=2" in it.line("topic carts")
+            assert "set topic carts" in it.line("topic carts")
         await it.press("F", shows="replication topic cards 3")
         await it.press("escape", "j", shows="F stages")
         await it.press("F")

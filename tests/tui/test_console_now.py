@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
+from console.embedded.faults import Delay, Fault
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.config import broker_resource, topic_resource
@@ -89,6 +90,30 @@ async def test_enter_goes_to_the_evidence_and_escape_back(cluster: ThreadedClust
         await it.press("enter", shows="min.insync.replicas")
         await it.until(lambda: it.line("min.insync.replicas").startswith("▸"))
         await it.press("escape", shows="cards: min ISR 2, 1 replica")
+
+
+async def test_possible_causes_stand_below_and_are_not_counted(cluster: ThreadedCluster) -> None:
+    cluster.call(throttled)
+    cluster.call(lambda running: running.faults.add(Fault(Delay(3600), api="api_versions", broker=3)))
+    async with driven_on(cluster, start_pane="now") as it:
+        await it.shows("1 sure, 1 possible  1 warning", "Now!1")
+        await it.shows("broker 3 does not answer")
+        sure, guess = it.line("WARN"), it.line("CRIT")
+        assert it.lines.index(sure) < it.lines.index(guess)
+        assert " certain " in sure
+        assert " possible " in guess
+
+
+async def test_the_fix_comes_first_and_says_whether_it_is_refused(cluster: ThreadedCluster) -> None:
+    cluster.call(throttled)
+    async with driven_on(cluster, start_pane="now") as it:
+        await it.shows("── replication throttles", "F stages")
+        title = next(n for n, line in enumerate(it.lines) if "── replication throttles" in line)
+        assert "F stages" in it.lines[title + 1]
+        assert "refused: " not in it.text
+        assert it.text.count("Ruled out") <= 1
+    async with driven_on(cluster, start_pane="now", read_only=True) as it:
+        await it.shows("F stages", "refused: this context is read-only")
 
 
 def kept_mode(state: Path) -> int:

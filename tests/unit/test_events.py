@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -17,9 +18,11 @@ from console.model.failure import Failure
 from console.model.quota import QuotaEntity
 from console.model.severity import Severity
 from console.model.snapshot import Snapshot, share, with_failures
+from console.present import events as present_events
 from console.session.event_reads import AT_A_TIME, NEVER, gaps, longest_ago
 from console.triage import events
 from console.triage.config_changes import HIDDEN
+from console.triage.judged_changes import warned_places
 from tests.support import samples
 from tests.support.cpu_time import least_cpu_seconds
 
@@ -271,24 +274,67 @@ def test_a_replica_that_was_moved_away_is_not_out_of_sync() -> None:
     assert (moved.since, moved.until) == (THEN, NOW)
 
 
-def test_a_shorter_retention_is_trouble_and_a_longer_one_is_not() -> None:
-    def configs(value: str | None) -> Snapshot:
-        own = () if value is None else (config.ConfigEntry("retention.ms", value, codes.DYNAMIC_TOPIC_CONFIG),)
-        resource = config.topic_resource("audit")
-        return Snapshot(
-            configs={resource: config.ConfigSet(own)}, configs_at={resource: THEN}, read_at={"configs": THEN}
-        )
+def _audit_with(key: str, value: str | None) -> Snapshot:
+    own = () if value is None else (config.ConfigEntry(key, value, codes.DYNAMIC_TOPIC_CONFIG),)
+    resource = config.topic_resource("audit")
+    topics = _with_topics(cluster.Topic("audit", (cluster.Partition(0, 1, (1, 2), (1, 2)),)))
+    read_at = {**topics.read_at, "configs": THEN}
+    return replace(topics, configs={resource: config.ConfigSet(own)}, configs_at={resource: THEN}, read_at=read_at)
 
-    def trouble(was: str | None, became: str | None) -> bool:
-        (event,) = _between(configs(was), configs(became))
-        return event.trouble
 
-    assert trouble("-1", "3600000")
-    assert trouble(None, "3600000")
-    assert trouble("7200000", "3600000")
-    assert not trouble("3600000", "7200000")
-    assert not trouble("3600000", "-1")
-    assert not trouble("3600000", None)
+@pytest.mark.parametrize(
+    ("key", "was", "became", "trouble"),
+    [
+        ("retention.ms", "604800000", "1000", True),
+        ("retention.ms", "1000", "604800000", False),
+        ("retention.ms", "604800000", "302400000", False),
+        ("unclean.leader.election.enable", None, "true", True),
+        ("unclean.leader.election.enable", "true", None, False),
+        ("min.insync.replicas", "1", "3", True),
+        ("min.insync.replicas", "3", "1", False),
+    ],
+)
+def test_a_change_is_trouble_if_a_rule_of_plans_warns_of_it(
+    key: str, was: str | None, became: str | None, *, trouble: bool
+) -> None:
+    old, new = _audit_with(key, was), _audit_with(key, became)
+    found = [*events.differences(old, new)]
+    (event,) = events.events(found, old, new, NOW, {}, warned_places(found, old, new))
+    assert event.trouble is trouble
+
+
+def _at(second: int, kind: events.Kind, was: str | None, became: str | None, *places: events.Place) -> events.Event:
+    times = THEN + timedelta(seconds=second - 1), THEN + timedelta(seconds=second)
+    return events.Event(kind, places, len(places), 1, was, became, *times, Severity.HIGH)
+
+
+def _flap(second: int, up: str | None, down: str | None) -> list[events.Event]:
+    """A broker that goes or comes, with its replicas and leaders."""
+    broker = events.Place(events.Kind.BROKER, changes.BrokerTarget(3))
+    of = changes.PartitionTarget("orders", 0), changes.PartitionTarget("orders", 1)
+    isr = [events.Place(events.Kind.ISR, each, "3") for each in of]
+    led = events.Place(events.Kind.LEADER, of[0])
+    return [
+        _at(second, events.Kind.ISR, "in" if up else None, "in" if down else None, *isr),
+        _at(second + 2, events.Kind.BROKER, up, down, broker),
+        _at(second + 3, events.Kind.LEADER, "3" if up else "1", "1" if up else "3", led),
+    ]
+
+
+def test_a_broker_that_goes_and_comes_is_one_event() -> None:
+    gone = events.Record(THEN).with_events(_flap(10, "up", None))
+    assert len(gone.events) == 3, "nothing came back yet"
+    other = _at(15, events.Kind.ISR, "in", None, events.Place(events.Kind.ISR, changes.PartitionTarget("a", 0), "2"))
+    lost = _at(16, events.Kind.LEADER, "3", None, events.Place(events.Kind.LEADER, changes.PartitionTarget("a", 0)))
+    back = gone.with_events([other, lost]).with_events(_flap(60, None, "up")).with_events(_flap(90, "up", None))
+    flap, *rest = back.events
+    assert rest == [lost, other], "of another broker, and a partition without a leader"
+    assert (flap.was, flap.became, flap.times, len(flap.places)) == ("up", None, 3, 4)
+    assert (flap.since, flap.until) == (THEN + timedelta(seconds=11), THEN + timedelta(seconds=93))
+    assert present_events.what_text(flap) == "broker 3 came and went, 3 changes"
+    assert flap.trouble
+    much_later = back.with_events(_flap(2_000, None, "up"))
+    assert [each.times for each in much_later.events if each.kind is events.Kind.BROKER] == [1, 3]
 
 
 def test_what_topics_inherit_is_an_event_of_where_it_is_set() -> None:

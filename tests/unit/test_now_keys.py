@@ -45,7 +45,9 @@ def test_every_cause_has_its_evidence_and_a_way_on(
     assert named.claim.certainty.value in shown
     assert ("F stages" in shown or "F opens" in shown) == (staging is not None)
     assert ("Look at" in shown) == bool(outside)
-    assert CAUSES.cells(CauseRow(named))[2] == (named.claim.title, "")
+    meaning = "muted" if named.claim.is_guess else ""
+    sure, what = CAUSES.cells(CauseRow(named))[2:4]
+    assert (sure, what) == ((named.claim.certainty.value, meaning), (named.claim.title, meaning))
 
 
 @pytest.mark.parametrize(("cause", "subject", "change", "how"), CASES, ids=[f"{c[0]}-{n}" for n, c in enumerate(CASES)])

@@ -133,6 +133,22 @@ def test_the_header_of_a_wide_screen_has_it_all() -> None:
     assert silent.split("  ") == [" prod", "RW", "c-1", STALE.text, "alice"]
 
 
+@pytest.mark.parametrize(
+    ("finalized", "highest", "shown"),
+    [(27, (30, 30), "kafka 4.3  metadata 4.1-IV1"), (30, (30, 30), "kafka 4.3"), (27, (27, 30), "kafka 4.3")],
+)
+def test_the_header_has_the_finalized_level_if_all_brokers_support_a_higher_one(
+    finalized: int, highest: tuple[int, int], shown: str
+) -> None:
+    versions = {
+        number: cluster.BrokerVersion("4.3", {}, {"metadata.version": (7, each)}, {"metadata.version": finalized})
+        for number, each in enumerate(highest)
+    }
+    known = snapshot(versions=versions)
+    line = plain(header(known, facts(known, TopicCounts()), Who("prod", False, "alice"), LIVE, 120))
+    assert f"  {shown}  2 brokers" in line
+
+
 def test_the_controller_is_the_quorums_leader_and_metadatas_only_without_a_quorum() -> None:
     assert controller(snapshot()) is None
     assert controller(snapshot(quorum=cluster.Quorum(2, 5, 10, (), ()))) == 2

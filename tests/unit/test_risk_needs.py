@@ -13,15 +13,19 @@ from msgspec.structs import replace
 from console.language.verbs import VERBS
 from console.model import codes, config
 from console.model.acl import CLUSTER_NAME, Acl
-from console.model.changes import NewTopic
-from console.model.cluster import Broker, ClusterInfo, Partition, Topic
+from console.model.changes import NewTopic, ScramUser
+from console.model.cluster import Broker, ClusterInfo, Group, GroupMember, Partition, Topic
 from console.model.quota import QuotaEntity
+from console.model.records import NewestBatches
 from console.model.snapshot import Snapshot
 from console.plan import edits as do
 from console.plan import risk_rules as rules
+from console.plan.compile import predict
+from console.plan.plan import EMPTY, Plan, stage
+from console.plan.reversal import reversal
 from console.plan.risks import risk_needs, risks
 from console.plan.staged import Staged
-from console.plan.topic_risks import may_inherit
+from console.plan.topic_risks import may_inherit, moved_groups
 from tests.support import samples
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
@@ -302,3 +306,213 @@ def test_a_warning_does_not_depend_on_what_else_was_read(edits: list[do.Edit], o
     staged = [Staged(edit, None) for edit in edits]
     part, facts = read_only_what_is_needed(edits, whole)
     assert risks(staged, part, facts) == risks(staged, whole, FACTS)
+
+
+# -- what is used now --------------------------------------------------------------------------------------------------
+
+
+def judged(edit: do.Edit, facts: rules.RiskFacts = FACTS, snapshot: Snapshot | None = None) -> dict[str, str]:
+    """The warnings about one edit: name -> text."""
+    return {each.name: each.text for each in risks([Staged(edit, None)], snapshot or known(), facts)}
+
+
+@pytest.mark.parametrize(
+    ("topic", "policy", "keyless", "is_named"),
+    [
+        ("full", "compact", 7, True),
+        ("full", "compact,delete", 7, True),
+        ("full", "compact", 0, False),
+        ("full", "delete", 7, False),
+        ("compacted", "compact,delete", 7, False),  # it refuses them already
+    ],
+)
+def test_compaction_of_records_without_keys(topic: str, policy: str, keyless: int, *, is_named: bool) -> None:
+    facts = replace(FACTS, batches={topic: NewestBatches(500, 20, keyless)})
+    found = judged(of(topic, "cleanup.policy", policy), facts)
+    assert (rules.KEYLESS_RECORDS in found) is is_named
+    if is_named:
+        assert found[rules.KEYLESS_RECORDS].startswith("7 of its 20 newest records have no key")
+    assert rules.KEYLESS_RECORDS not in judged(of(topic, "cleanup.policy", policy)), "nothing was read"
+
+
+@pytest.mark.parametrize(
+    ("batches", "words"),
+    [
+        ({}, "was not read"),
+        ({"full": NewestBatches(5_100, 3)}, "one of its newest has 5,100: its producer fails"),
+        ({"full": NewestBatches(900, 3)}, "the largest of its newest has 900"),
+    ],
+)
+def test_a_lower_size_is_compared_with_what_is_written(batches: dict[str, NewestBatches], words: str) -> None:
+    found = judged(of("full", "max.message.bytes", "1000"), replace(FACTS, batches=batches))
+    assert words in found[rules.MESSAGE_SIZE_LOWERED]
+
+
+def group(name: str, *hosts: str, coordinator: int = 1, on: int = 0) -> Group:
+    members = tuple(GroupMember(f"{name}{n}", "c", f"/{host}", (("full", on),)) for n, host in enumerate(hosts))
+    return Group(name, "Stable" if hosts else "Empty", "consumer", coordinator=coordinator, members=members)
+
+
+GROUPS = {each.name: each for each in (group("a", "10.0.0.1", "10.0.0.1"), group("b", "10.0.0.2"), group("idle"))}
+
+
+@pytest.mark.parametrize(
+    ("where", "key", "value", "words"),
+    [
+        (
+            config.CLUSTER_DEFAULT,
+            "max.connections.per.ip",
+            "1",
+            "2 members of groups are connected to broker 1 from 10",
+        ),
+        (config.broker_resource(1), "max.connections.per.ip", "1", "2 members"),
+        (config.broker_resource(2), "max.connections.per.ip", "1", ""),
+        (config.CLUSTER_DEFAULT, "max.connections.per.ip", "2", ""),
+        (
+            config.CLUSTER_DEFAULT,
+            "max.connections",
+            "2",
+            "3 members of groups are connected to broker 1, and it takes 2",
+        ),
+        (config.CLUSTER_DEFAULT, "max.connections", "3", ""),
+    ],
+)
+def test_a_limit_below_the_connections_that_there_are(
+    where: config.ConfigResource, key: str, value: str, words: str
+) -> None:
+    found = judged(do.SetConfig(where, key, value), replace(FACTS, groups=GROUPS))
+    assert found.get(rules.CONNECTIONS_BELOW_USE, "").startswith(words)
+    assert (rules.CONNECTIONS_BELOW_USE in found) is bool(words)
+
+
+@pytest.mark.parametrize(
+    ("own", "key", "value", "words"),
+    [
+        ({}, "replica.lag.time.max.ms", "600", "a follower that waits for records fetches every 500 ms"),
+        ({}, "replica.lag.time.max.ms", "10000", ""),
+        ({"replica.lag.time.max.ms": "700"}, "replica.lag.time.max.ms", "700", ""),  # nothing is worse
+        ({}, "group.max.session.timeout.ms", "30000", "consumers with the usual session timeout of 45,000 ms"),
+        ({}, "group.max.session.timeout.ms", "60000", ""),
+        ({}, "group.min.session.timeout.ms", "50000", "consumers with the usual"),
+        ({}, "group.min.session.timeout.ms", "2000000", "no session timeout is allowed"),
+        ({}, "message.max.bytes", "9000000", "a batch that message.max.bytes=9,000,000 allows is refused above"),
+        ({}, "message.max.bytes", "1048700", ""),
+    ],
+)
+def test_settings_that_contradict_each_other(own: dict[str, str], key: str, value: str, words: str) -> None:
+    values = {
+        "replica.lag.time.max.ms": "30000",
+        "replica.fetch.wait.max.ms": "500",
+        "group.min.session.timeout.ms": "6000",
+        "group.max.session.timeout.ms": "1800000",
+        "message.max.bytes": "1048588",
+        "log.segment.bytes": "1048576",
+        **own,
+    }
+    broker = config.broker_resource(1)
+    there = replace(
+        known(), configs={**known().configs, broker: samples.config_set(values, codes.DYNAMIC_BROKER_CONFIG)}
+    )
+    found = judged(do.SetConfig(broker, key, value), snapshot=there)
+    assert found.get(rules.SETTINGS_CONTRADICT, "").startswith(words)
+    assert (rules.SETTINGS_CONTRADICT in found) is bool(words)
+
+
+def test_commits_that_are_kept_for_a_shorter_time() -> None:
+    broker = config.broker_resource(1)
+    values = samples.config_set({"offsets.retention.minutes": "10080"}, codes.DEFAULT_CONFIG)
+    there = replace(known(), configs={**known().configs, broker: values})
+    facts = replace(FACTS, groups=GROUPS)
+    found = judged(do.SetConfig(broker, "offsets.retention.minutes", "60"), facts, there)
+    assert found[rules.OFFSETS_EXPIRE].startswith("1 group without members (idle): what they committed goes")
+    assert rules.OFFSETS_EXPIRE not in judged(do.SetConfig(broker, "offsets.retention.minutes", "20000"), facts, there)
+
+
+def racked(*racks: str | None) -> Snapshot:
+    brokers = tuple(Broker(n, "localhost", 9092, rack) for n, rack in enumerate(racks, 1))
+    return replace(known(), cluster=ClusterInfo("c", 1, brokers))
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "replicas", "is_named"),
+    [
+        (racked("a", "a", "b"), (1, 2), True),
+        (racked("a", "a", "b"), (1, 3), False),
+        (racked("a", "a", "b"), (1,), False),
+        (racked("a", "a", "a"), (1, 2), False),  # there is no other rack
+        (racked("a", None, "b"), (1, 2), False),
+    ],
+)
+def test_replicas_in_one_rack(snapshot: Snapshot, replicas: tuple[int, ...], *, is_named: bool) -> None:
+    wanted = [rules.ONE_RACK] if is_named else []
+    assert list(judged(do.MoveReplicas("full", 0, replicas), snapshot=snapshot)) == wanted
+    assert list(judged(do.CreateTopic(NewTopic("n", assignments=((1, 3), replicas))), snapshot=snapshot)) == wanted
+
+
+def test_a_move_within_the_rack_that_had_them_all_is_no_worse() -> None:
+    snapshot = racked("a", "a", "a", "b")
+    assert not judged(do.MoveReplicas("full", 0, (3, 2, 1)), snapshot=snapshot)
+
+
+@pytest.mark.parametrize(("mechanism", "is_own"), [("SCRAM-SHA-256", True), ("SCRAM-SHA-512", False), ("PLAIN", False)])
+def test_the_login_of_this_console(mechanism: str, *, is_own: bool) -> None:
+    edit = do.DeleteScram(ScramUser("admin", codes.ScramMechanism(1)))
+    assert list(judged(edit, replace(FACTS, mechanism=mechanism))) == ([rules.OWN_LOGIN_DELETED] if is_own else [])
+    other = do.DeleteScram(ScramUser("alice", codes.ScramMechanism(1)))
+    assert not judged(other, replace(FACTS, mechanism=mechanism))
+
+
+def test_groups_that_lose_their_commits_are_counted() -> None:
+    topic = Topic("__consumer_offsets", tuple(Partition(n, 1, (1,), (1,)) for n in range(3)), internal=True)
+    names = ("billing", "shipping", "invoices", "search", "fraud", "ledger", "reports")
+    snapshot = replace(known(), topics={topic.name: topic}, groups={name: group(name) for name in names})
+    text = judged(do.GrowTopic(topic.name, 12), snapshot=snapshot)[rules.SYSTEM_TOPIC]
+    assert "6 of 7 groups, fraud, invoices, ledger and 3 more" in text
+    assert moved_groups(names, 3, 3) == []
+
+
+def test_larger_segments_of_a_coordinators_topic() -> None:
+    there = replace(
+        known(),
+        configs={
+            config.topic_resource("__consumer_offsets"): samples.config_set(
+                {"segment.bytes": "104857600", "cleanup.policy": "compact"}, codes.DYNAMIC_TOPIC_CONFIG
+            )
+        },
+    )
+    assert (
+        "reads up to"
+        in judged(of("__consumer_offsets", "segment.bytes", "2000000000"), snapshot=there)[rules.SYSTEM_TOPIC]
+    )
+    assert not judged(of("__consumer_offsets", "segment.bytes", "50000000"), snapshot=there)
+
+
+@pytest.mark.parametrize(
+    ("edit", "name"),
+    [
+        (of("full", "cleanup.policy", "compact"), rules.KEYLESS_RECORDS),
+        (of("full", "max.message.bytes", "1000"), rules.MESSAGE_SIZE_LOWERED),
+        (do.SetConfig(config.broker_resource(1), "max.connections.per.ip", "1"), rules.CONNECTIONS_BELOW_USE),
+        (do.SetConfig(config.broker_resource(1), "replica.lag.time.max.ms", "600"), rules.SETTINGS_CONTRADICT),
+        (do.SetConfig(config.broker_resource(1), "offsets.retention.minutes", "60"), rules.OFFSETS_EXPIRE),
+    ],
+    ids=str,
+)
+def test_what_is_taken_back_leaves_no_risk(edit: do.Edit, name: str) -> None:
+    """The reversal of an edit, judged on the cluster that the edit made, has no warning of its own."""
+    values = {
+        "replica.lag.time.max.ms": "30000",
+        "replica.fetch.wait.max.ms": "500",
+        "offsets.retention.minutes": "10080",
+    }
+    own = tuple(samples.config_set(values, codes.DYNAMIC_BROKER_CONFIG).entries)
+    snapshot, broker = known(), config.broker_resource(1)
+    configs = {**snapshot.configs, broker: config.ConfigSet((*snapshot.configs[broker].entries, *own))}
+    before = replace(snapshot, configs=configs)
+    facts = replace(FACTS, groups=GROUPS, batches={"full": NewestBatches(5_100, 20, 7)})
+    (staged,) = stage(EMPTY, [edit], before).plan.staged
+    assert name in [each.name for each in risks([staged], before, facts)]
+    after = predict(before, Plan((staged,)))
+    back = stage(EMPTY, reversal(staged).edits, after).plan.staged
+    assert back
+    assert not risks(back, after, facts)

@@ -488,7 +488,7 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
         "records-deleted",
         Subject(topic="orders"),
         lambda s, _: moved(s, {0: (50, 100)}),
-        {"facts": _deleted, "before": kept_for(healthy(), DAY_MS)},
+        {"facts": _deleted, "before": kept_for(moved(healthy(), {0: (50, 100)}), DAY_MS)},
     ),
     (
         "records-deleted",
@@ -604,8 +604,12 @@ def test_every_cause_has_a_case() -> None:
         "writes-stopped",
         # Rules of lint: test_triage_standing.py.
         *(rule.name for rule in STANDING),
+        # What this console suffers: test_triage_console.py.
+        "console-login-refused",
+        "console-throttled",
         # Needs members over time: test_triage_members.py.
         "instance-contested",
+        "partitions-unread",
     }
     assert {rule.name for rule in RULES} - told == {case[0] for case in CASES}
 
@@ -869,7 +873,12 @@ def test_what_can_not_be_read_is_said() -> None:
     observations = watched(lambda s, _: with_failures(s, "reassignments", [("", denied)]))
     verdict = diagnose(observations)
     (hidden,) = verdict.unknowable
-    assert verdict.is_healthy, "it is this console's trouble, and not the cluster's"
+    assert verdict.is_calm, "it is this console's trouble, and not the cluster's"
+    assert (verdict.is_healthy, verdict.unread, exit_code(verdict)) == (False, ("reassignments",), 1)
+    assert [*text_lines(verdict, 10)][:2] == [
+        "unknown: moves could not be read",
+        "in what was read: no trouble in 10 seconds",
+    ]
     assert named(verdict) == {("access-denied", Subject(entity="this console: cluster"))}
     assert "reassignments" in hidden.what
     assert hidden.where == "Ask for Describe on the cluster."

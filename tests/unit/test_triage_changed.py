@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from console.model.changes import ScramUser, TopicTarget
-from console.model.cluster import ScramCredential
-from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, ScramMechanism
+from console.model.changes import FeatureTarget, GroupOffsetTarget, ScramUser, TopicTarget, VoterTarget
+from console.model.cluster import GroupLag, Partition, PartitionLag, ScramCredential, Topic
+from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG, ScramMechanism
 from console.model.config import broker_resource, topic_resource
+from console.model.coordinators import OFFSETS
 from console.model.observed_logs import LogOffsets
 from console.model.quota import QuotaEntity
 from console.model.severity import Certainty, Severity
@@ -24,6 +25,7 @@ from console.triage.diagnosis import diagnose
 from console.triage.events import Difference, Kind, Place
 from console.triage.facts import Author, ChangeKey, Facts
 from console.triage.judged_changes import JudgedChange, changes_after, edit_of
+from console.triage.observations import after, begin
 from console.triage.symptoms import Poll, Subject
 from tests.support import samples
 from tests.unit import test_triage
@@ -200,6 +202,72 @@ def test_a_topic_that_falls_silent_at_a_change_has_it_as_its_cause(before: Chang
     assert (claim.title, claim.severity, claim.certainty) == (words, Severity.HIGH, Certainty.LIKELY)
 
 
+@pytest.mark.parametrize(
+    ("before", "then", "why"),
+    [
+        (
+            topic_configs(cleanup_policy="delete"),
+            topic_configs(cleanup_policy="compact"),
+            "a compacted topic refuses records without a key (InvalidRecordException)",
+        ),
+        (
+            topic_configs(max_message_bytes="1000000"),
+            topic_configs(max_message_bytes="100"),
+            "brokers refuse batches that are larger than it (RecordTooLargeException)",
+        ),
+    ],
+)
+def test_the_cause_of_a_silence_says_what_brokers_refuse(before: Change, then: Change, why: str) -> None:
+    (claim,) = seen(before, then, stops=True)
+    assert why in [each.fact for each in claim.evidence]
+    assert why not in [each.fact for claim in seen(before, then) for each in claim.evidence]
+
+
+def of_brokers(*values: str) -> Change:
+    """Brokers 1, 2, ... with these largest batches, set by requests."""
+
+    def change(snapshot: Snapshot, _tick: int) -> Snapshot:
+        found = {
+            broker_resource(number): samples.config_set({"message.max.bytes": each}, DYNAMIC_BROKER_CONFIG)
+            for number, each in enumerate(values, 1)
+        }
+        return replace(snapshot, configs={**snapshot.configs, **found})
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("then", "is_alone"), [(("900", "1000", "1000"), True), (("900", "900", "1000"), False), (("900",) * 3, False)]
+)
+def test_a_broker_that_differs_from_all_others_is_told_so(then: tuple[str, ...], *, is_alone: bool) -> None:
+    claims = seen(of_brokers("1000", "1000", "1000"), of_brokers(*then), stops=True)
+    alone = "it differs from all other brokers, which have 1000"
+    assert [alone in [each.fact for each in claim.evidence] for claim in claims] == [is_alone] * len(claims)
+    assert claims
+
+
+@pytest.mark.parametrize(("auto", "count"), [("true", "1"), ("false", "1"), ("true", "12")])
+def test_a_topic_that_comes_back_by_itself_is_a_row_even_if_it_was_empty(auto: str, count: str) -> None:
+    def brokers(snapshot: Snapshot) -> Snapshot:
+        keys = {"auto.create.topics.enable": auto, "num.partitions": count}
+        found = {broker_resource(n): samples.config_set(keys, STATIC_BROKER_CONFIG) for n in (1, 2, 3)}
+        return replace(snapshot, configs={**snapshot.configs, **found}, log_dirs={}, lags={}, groups={})
+
+    def with_one_partition(snapshot: Snapshot, tick: int) -> Snapshot:
+        again = made_again(snapshot, tick)
+        topic = again.topics["orders"]
+        return brokers(replace(again, topics={"orders": replace(topic, partitions=topic.partitions[:1])}))
+
+    claims = seen(lambda snapshot, _tick: brokers(snapshot), with_one_partition)
+    is_by_request = (auto, count) == ("true", "1")
+    assert [claim.title for claim in claims if "a client that asks for it seems to make it" in claim.title] == (
+        ["topic orders: deleted and made again: a client that asks for it seems to make it"] if is_by_request else []
+    )
+    if is_by_request:
+        assert "auto.create.topics.enable=false" in claims[0].next[0].text
+        assert not claims[0].next[0].edits, "it is no dynamic config"
+
+
 def test_a_new_credential_stops_no_producer() -> None:
     assert not seen(credential(is_there=False), credential(is_there=True), stops=True)
 
@@ -240,6 +308,204 @@ def test_a_way_back_that_a_rule_warns_of_is_not_offered() -> None:
 def changes_between(before: Change, then: Change) -> tuple[JudgedChange, ...]:
     old, new = (each(healthy(), 0) for each in (before, then))
     return changes_after((), Poll(START, old), Poll(START + TICK, replace(new, read_at=old.read_at)))
+
+
+# -- offsets that a group did not reach by reading -------------------------------------------------------------------
+
+
+def committed(at: Mapping[int, int], end: int = 8_000, *, members: bool = True) -> Change:
+    """The group billing with these offsets of partitions of orders."""
+
+    def change(snapshot: Snapshot, _tick: int) -> Snapshot:
+        rows = tuple(PartitionLag("orders", n, at_, end, end - at_, "m1" if members else "") for n, at_ in at.items())
+        group = snapshot.groups["billing"]
+        known = group if members else replace(group, state="Empty", members=())
+        return replace(snapshot, lags={"billing": GroupLag(rows)}, groups={"billing": known})
+
+    return change
+
+
+def verdict_of(change: Change, ticks: int = 8) -> list[Claim]:
+    def with_times(snapshot: Snapshot, tick: int) -> Snapshot:
+        read = {**snapshot.read_at, **dict.fromkeys(test_triage.PARTS, START + tick * TICK)}
+        return replace(change(snapshot, tick), read_at=read)
+
+    return [each.claim for each in diagnose(watched(with_times, ticks, before=change(healthy(), 0))).causes]
+
+
+def rereading(snapshot: Snapshot, tick: int) -> Snapshot:
+    """A group that has read everything, is set back at a poll, and catches up, one partition after the other."""
+    if tick < WHEN:
+        return committed({0: 8_000, 1: 8_000})(snapshot, tick)
+    return committed({0: min(8_000, 100 * (tick - WHEN)), 1: 0})(snapshot, tick)
+
+
+def test_a_group_that_was_set_back_is_not_stuck_and_no_record_is_shown() -> None:
+    for ticks in (WHEN + 2, WHEN + 8, WHEN + 30):
+        claims = verdict_of(rereading, ticks)
+        (claim,) = [each for each in claims if each.subject.group == "billing"]
+        assert claim.cause == "changed-lately"
+        assert claim.certainty is Certainty.CERTAIN
+        assert claim.title.startswith("group billing: offsets set back by ")
+        assert "records in 2 partitions, which it reads again" in claim.title
+        assert [each.command for each in claim.next] == [""], "nothing is staged while it has members"
+
+
+def test_a_group_that_has_caught_up_again_is_no_row() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return committed({0: 8_000 if tick < WHEN or tick > WHEN + 3 else 2_000 * (tick - WHEN)})(snapshot, tick)
+
+    assert [each.cause for each in verdict_of(change, WHEN + 2)] == ["changed-lately"]
+    assert not verdict_of(change, WHEN + 12)
+
+
+def test_offsets_of_a_group_without_members_can_be_set_as_they_were() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return committed({0: 8_000 if tick < WHEN else 0}, members=False)(snapshot, tick)
+
+    def steps(ticks: int) -> list[edits.Edit]:
+        claims = [each for each in verdict_of(change, ticks) if each.cause == "changed-lately"]
+        return [edit for each in claims for step in each.next for edit in step.edits]
+
+    assert steps(WHEN + 2) == [], "its consumers may be about to start"
+    assert steps(WHEN + 8) == [edits.CommitOffset("billing", "orders", 0, 8_000, restored=True)]
+
+
+def test_a_commit_that_arrives_late_is_no_change() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return committed({0: 1_000 + 100 * tick - (150 if tick == WHEN else 0)})(snapshot, tick)
+
+    observations = watched(change, 8, before=change(healthy(), 0))
+    assert not observations.past.judged
+
+
+def test_offsets_go_with_their_topic() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        if tick < WHEN:
+            return committed({0: 8_000})(snapshot, tick)
+        return made_again(committed({0: 10}, end=20)(snapshot, tick), tick)
+
+    kinds = {each.place.kind for each in watched(change, 8, before=change(healthy(), 0)).past.judged}
+    assert kinds == {Kind.TOPIC}
+
+
+def test_groups_that_lost_their_commits_after_the_offsets_topic_grew() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        count = 3 if tick < WHEN else 12
+        parts = tuple(Partition(n, 1, (1, 2, 3), (1, 2, 3)) for n in range(count))
+        topics = {**snapshot.topics, OFFSETS: Topic(OFFSETS, parts, internal=True, topic_id="of")}
+        groups = {name: replace(snapshot.groups["billing"], name=name) for name in ("billing", "shipping", "fraud")}
+        held = -1 if tick > WHEN + 2 else 100
+        kept = GroupLag((PartitionLag("orders", 0, 100, 100, 0, "m1"),))
+        lost = GroupLag((PartitionLag("orders", 0, held, 100, -1 if held < 0 else 0, "m1"),))
+        lags = {"billing": kept, "shipping": lost, "fraud": lost}
+        return replace(snapshot, topics=topics, groups=groups, lags=lags)
+
+    (before,) = verdict_of(change, WHEN + 2)
+    assert "2 of 3 groups, fraud, shipping" in before.title
+    assert before.severity is Severity.WARNING
+    (after,) = verdict_of(change, WHEN + 5)
+    words = "topic __consumer_offsets: grown from 3 to 12 partitions, and group fraud, group shipping lost what was"
+    assert after.title.startswith(words)
+    assert (after.severity, after.certainty) == (Severity.HIGH, Certainty.CERTAIN)
+
+
+def test_partitions_that_were_read_again_wait_for_the_others() -> None:
+    """A member reads one partition after the other: the first has passed its former offset, and stands."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        if tick < WHEN:
+            return committed({0: 8_000, 1: 8_000})(snapshot, tick)
+        ahead = min(8_100, 4_000 * (tick - WHEN))
+        rows = (
+            PartitionLag("orders", 0, ahead, 8_000 + 100 * tick, 8_000 + 100 * tick - ahead, "m1"),
+            PartitionLag("orders", 1, 100 * (tick - WHEN), 8_000, 8_000 - 100 * (tick - WHEN), "m1"),
+        )
+        return replace(snapshot, lags={"billing": GroupLag(rows)})
+
+    causes = verdict_of(change, WHEN + 40)
+    assert {each.cause for each in causes if each.subject.group == "billing"} == {"changed-lately"}
+
+
+def test_a_risk_that_stands_keeps_its_text_when_something_begins_near_it() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        parts = tuple(Partition(n, 1, (1, 2, 3), (1, 2, 3)) for n in range(3 if tick < WHEN else 12))
+        topics = {**snapshot.topics, OFFSETS: Topic(OFFSETS, parts, internal=True, topic_id="of")}
+        behind = 1_000 * max(0, tick - WHEN)
+        row = PartitionLag("orders", 0, 100 + 10 * tick, 100 + 10 * tick + behind, behind, "m1")
+        return replace(snapshot, topics=topics, lags={"billing": GroupLag((row,))})
+
+    found = {each.cause: each for each in verdict_of(change, WHEN + 6)}
+    assert "it belongs to Kafka's group coordinators" in found["changed-lately"].title
+    assert found["consumer-slow"].subject.group == "billing"
+
+
+def test_a_change_that_only_stands_near_is_not_named_next_to_a_cause() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        values = {"segment.ms": "1000" if tick < WHEN else "2000"}
+        configs = {**snapshot.configs, ORDERS: samples.config_set(values, DYNAMIC_TOPIC_CONFIG)}
+        behind = 1_000 * max(0, tick - WHEN)
+        row = PartitionLag("orders", 0, 100 + 10 * tick, 100 + 10 * tick + behind, behind, "m1")
+        return replace(snapshot, configs=configs, lags={"billing": GroupLag((row,))})
+
+    assert [each.cause for each in verdict_of(change, WHEN + 6)] == ["consumer-slow"]
+
+
+# -- what a broker says of itself --------------------------------------------------------------------------------------
+
+
+def back_as(**said: object) -> Change:
+    """Broker 2 goes at a poll, and comes back with other values."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        brokers = [each for each in snapshot.cluster.brokers if each.id != 2]
+        if tick < WHEN:
+            return snapshot
+        if tick > WHEN + 1:
+            brokers.append(replace(snapshot.cluster.brokers[1], **said))  # type: ignore[arg-type]
+        return replace(snapshot, cluster=replace(snapshot.cluster, brokers=tuple(brokers)))
+
+    return change
+
+
+def test_a_broker_that_came_back_at_another_address_and_does_not_answer() -> None:
+    def silent_since(change: Change) -> list[Claim]:
+        base = healthy()
+        observations = begin(Poll(START, base))
+        for tick in range(1, 12):
+            at = START + tick * TICK
+            snapshot = replace(change(base, tick), read_at=dict.fromkeys(base.read_at, at))
+            silent = frozenset({2} if tick > WHEN + 1 else ())
+            observations = after(observations, Poll(at, snapshot, silent, silent))
+        return [each.claim for each in diagnose(observations).causes]
+
+    (claim,) = silent_since(back_as(port=9999))
+    assert claim.cause == "changed-lately"
+    words = "address changed from 127.0.0.1:9002 to 127.0.0.1:9999 right before it stopped to answer"
+    assert claim.title == f"broker 2: {words}"
+    assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.LIKELY)
+    assert "advertised.listeners of broker 2" in claim.next[0].text
+    assert [each.cause for each in silent_since(back_as())] != ["changed-lately"]
+
+
+def test_a_broker_that_came_back_at_another_address_and_answers_is_no_row() -> None:
+    assert not verdict_of(back_as(port=9999), 12)
+
+
+def test_a_broker_that_came_back_in_the_rack_of_the_others() -> None:
+    def in_two(snapshot: Snapshot, tick: int) -> Snapshot:
+        racks = {1: "a", 2: "b", 3: "c"}
+        brokers = tuple(replace(each, rack=racks[each.id]) for each in snapshot.cluster.brokers)
+        parts = tuple(Partition(n, 1, (1, 2), (1, 2)) for n in range(3))
+        topics = {"orders": replace(snapshot.topics["orders"], partitions=parts)}
+        snapshot = replace(snapshot, cluster=replace(snapshot.cluster, brokers=brokers), topics=topics)
+        return back_as(rack="a")(snapshot, tick)
+
+    (claim,) = [each for each in verdict_of(in_two, 12) if each.cause == "changed-lately"]
+    assert claim.title == (
+        "broker 2: rack changed from b to a: 3 partitions have their replicas in one rack since: orders/0, orders/1, "
+        "orders/2"
+    )
 
 
 # -- laws --------------------------------------------------------------------------------------------------------------
@@ -285,6 +551,12 @@ def _of(values: Mapping[str, int]) -> Snapshot:
         (Difference(Place(Kind.TOPIC, TopicTarget("t"), "partitions"), "3", "6"), edits.GrowTopic("t", 6)),
         (Difference(Place(Kind.TOPIC, TopicTarget("t"), "partitions"), "3", None), edits.DeleteTopic("t")),
         (Difference(Place(Kind.CONFIG, broker_resource(1), "k"), "\0hidden", "1"), None),
+        (Difference(Place(Kind.FEATURE, FeatureTarget("f")), "1", "2"), edits.SetFeature("f", 2)),
+        (Difference(Place(Kind.FEATURE, FeatureTarget("f")), "1", None), edits.SetFeature("f", 0)),
+        (Difference(Place(Kind.VOTER, VoterTarget(3, "d")), "votes", None), edits.LeaveQuorum(3, "d")),
+        (Difference(Place(Kind.VOTER, VoterTarget(3, "d")), None, "votes"), None),
+        (Difference(Place(Kind.OFFSET, GroupOffsetTarget("g", "t", 0)), "9", "2"), edits.CommitOffset("g", "t", 0, 2)),
+        (Difference(Place(Kind.OFFSET, GroupOffsetTarget("g", "t", 0)), "9", None), edits.DeleteOffset("g", "t", 0)),
     ],
 )
 def test_the_edit_that_would_have_made_a_change(difference: Difference, edit: edits.Edit | None) -> None:

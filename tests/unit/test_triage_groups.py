@@ -356,7 +356,7 @@ def test_a_slow_group_is_told_which_partition_gets_most_records(arriving: tuple[
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return moved(snapshot, {n: (min(each, 8) * tick, each * tick) for n, each in enumerate(arriving)})
 
-    claims = [each.claim for each in diagnose(watched(change, 12)).causes]
+    claims = [each.claim for each in diagnose(watched(change, 12, before=change(healthy(), 0))).causes]
     (slow,) = [each for each in claims if each.cause == "consumer-slow"]
     assert slow.certainty is Certainty.LIKELY
     assert ("orders/0 gets most of the records" in slow.title) is named
@@ -365,3 +365,26 @@ def test_a_slow_group_is_told_which_partition_gets_most_records(arriving: tuple[
         is named
     )
     assert ("keys" in slow.next[0].text) is named
+
+
+@pytest.mark.parametrize(("stands", "is_member"), [((2, 3), True), ((3,), False)], ids=["all", "one"])
+def test_a_member_that_stands_in_all_of_its_partitions_is_named_itself(
+    stands: tuple[int, ...], *, is_member: bool
+) -> None:
+    """m1 has two partitions and moves on; m2 has two others, and commits every poll until the eighth."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        rows = [
+            ("orders", n, 100 + 50 * (min(tick, 8) if n in stands else tick), 100 + 50 * tick, "m1" if n < 2 else "m2")
+            for n in range(4)
+        ]
+        return with_rows(snapshot, {"billing": ("Stable", rows)}, {})
+
+    claims = [each.claim for each in diagnose(watched(change, 20)).causes if each.claim.cause == "consumer-stuck"]
+    (claim,) = claims
+    if is_member:
+        assert claim.title == "group billing: member m2@h stands still in all of its 2 partitions"
+        assert not any(each.command for each in claim.next), "a record may not be the reason"
+    else:
+        assert claim.subject == Subject(group="billing", topic="orders", partition=3)
+        assert "skip it" in [each.text for each in claim.next]

@@ -1,4 +1,4 @@
-"""Members of groups over time: an instance id that changes hands."""
+"""Members of groups over time: an instance id that changes hands, and partitions that no member has yet."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import pytest
 from msgspec.structs import replace
 
 from console.model import cluster
+from console.model.observed_logs import LogOffsets
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
+from console.present.triage import subject_text
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
+from console.triage.facts import Facts
 from console.triage.symptoms import Subject
-from tests.unit.test_triage import moved, watched
+from tests.unit.test_triage import START, TICK, healthy, logs_seen, moved, watched
 
 TICKS = 20
 
@@ -52,3 +55,59 @@ def test_a_member_that_starts_again_now_and_then_is_no_trouble(
     member_id: Callable[[int], str], instance: str | None
 ) -> None:
     assert "instance-contested" not in {each.cause for each in causes(member_id, instance)}
+
+
+def grown(*, of_members: int, committed: int = -1, records: int = 5, ticks: int = 20) -> list[Claim]:
+    """The causes of a topic that grows from two to four partitions at the fifth poll. of_members: the number of
+    partitions that members have from then on. records: in each new partition."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        is_grown = tick >= 5
+        topic = snapshot.topics["orders"]
+        first = topic.partitions[0]
+        count = 4 if is_grown else 2
+        topic = replace(topic, partitions=tuple(first._replace(number=n) for n in range(count)))
+        changed = moved(snapshot, {0: (100 + tick, 100 + tick), 1: (100 + tick, 100 + tick)})
+        rows = changed.lags["billing"].partitions
+        if committed >= 0 and is_grown:
+            rows = (*rows, rows[0]._replace(partition=2, committed=committed, end=records, lag=records - committed))
+        held = tuple(("orders", n) for n in range(of_members if is_grown else 2))
+        who = cluster.GroupMember("m1", "app", "/10.0.0.7", held)
+        read_at = {**snapshot.read_at, "topics": START + tick * TICK}
+        return replace(
+            changed,
+            topics={**snapshot.topics, "orders": topic},
+            lags={"billing": cluster.GroupLag(rows)},
+            groups={"billing": replace(changed.groups["billing"], members=(who,))},
+            read_at=read_at,
+        )
+
+    def facts(tick: int) -> Facts:
+        new = range(2, 4 if tick >= 5 else 2)
+        return Facts(logs_seen(tick, lambda _at: {("orders", n): LogOffsets(0, records, records) for n in new}))
+
+    before = change(healthy(), 0)
+    return [each.claim for each in diagnose(watched(change, ticks, before=before, facts=facts)).causes]
+
+
+def test_new_partitions_that_a_group_does_not_read_are_named() -> None:
+    (claim,) = [each for each in grown(of_members=2) if each.cause == "partitions-unread"]
+    assert claim.subject == Subject(group="billing", topic="orders")
+    assert claim.severity is Severity.HIGH
+    assert [each.fact for each in claim.evidence][1] == "no member has partitions 2 to 3, where 10 records wait"
+    assert subject_text(claim.subject) == "group billing topic orders"
+    assert not any(each.edits or each.command for each in claim.next), "a reset would lose what others read"
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"of_members": 4},
+        {"of_members": 2, "committed": 0},
+        {"of_members": 2, "records": 0},
+        {"of_members": 2, "ticks": 6},
+    ],
+    ids=["assigned", "committed", "nothing to read", "a moment ago"],
+)
+def test_new_partitions_that_are_read_or_empty_are_no_trouble(known: dict[str, int]) -> None:
+    assert "partitions-unread" not in {each.cause for each in grown(**known)}

@@ -144,9 +144,9 @@ def test_an_answer_says_first_for_how_long_its_client_is_throttled(api: str) -> 
     for version in range(lowest, highest + 1):
         fields = [each.name for each in dataclasses.fields(response_type(api, version))]
         assert (fields[0] == "throttle_time") is (version >= THROTTLE_FIRST[api]), version
-    assert RawResponse(api, highest, b"\0\0\0\1").is_throttled
-    assert not RawResponse(api, highest, b"\0\0\0\0\1").is_throttled
-    assert not RawResponse(api, highest, b"\xff\xff\xff\xff").is_throttled
-    assert not RawResponse(api, highest, b"").is_throttled
-    assert not RawResponse(api, THROTTLE_FIRST[api] - 1, b"\0\0\0\1").is_throttled
-    assert not RawResponse("api_versions", 3, b"\0\0\0\1").is_throttled
+    assert RawResponse(api, highest, b"\0\0\0\1").throttle_ms == 1
+    assert not RawResponse(api, highest, b"\0\0\0\0\1").throttle_ms
+    assert not RawResponse(api, highest, b"\xff\xff\xff\xff").throttle_ms
+    assert not RawResponse(api, highest, b"").throttle_ms
+    assert not RawResponse(api, THROTTLE_FIRST[api] - 1, b"\0\0\0\1").throttle_ms
+    assert not RawResponse("api_versions", 3, b"\0\0\0\1").throttle_ms

@@ -74,7 +74,7 @@ NIGHT = Night(
     # It is over: any statement is one too many.
     step=None,
     wrong=(
-        r"set broker 2\b.*message\.max\.bytes",
+        r"(?<!un)set broker 2\b.*message\.max\.bytes",
         r"message\.max\.bytes\s*=\s*1000\b",
         r"^\s*(move|drain|unregister|elect|reassign|restart)\b",
         r"reset group",

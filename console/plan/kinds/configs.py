@@ -19,7 +19,7 @@ from console.model.inheritance import Inheritance
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.model.unordered import as_it_counts
-from console.plan import config_rules, kafka_tools, risk_rules, topic_risks
+from console.plan import config_rules, kafka_tools, limit_risks, record_risks, risk_rules, topic_risks
 from console.plan import edits as plan_edits
 from console.plan.config_requests import config_steps
 from console.plan.edit_kind import Batch, EditKind, Reversal
@@ -220,7 +220,10 @@ class _ConfigKind(EditKind):
         risk_rules.RiskRule(risk_rules.UNCLEAN_ELECTION, topic_risks.unclean, topic_risks.unclean_needs),
         risk_rules.RiskRule(risk_rules.RETENTION_ZERO, topic_risks.retention_zero, topic_risks.retention_needs),
         risk_rules.RiskRule(risk_rules.RETENTION_TINY, topic_risks.retention_tiny, topic_risks.retention_needs),
-        risk_rules.RiskRule(risk_rules.MESSAGE_SIZE_LOWERED, topic_risks.message_size, topic_risks.message_size_needs),
+        risk_rules.RiskRule(
+            risk_rules.MESSAGE_SIZE_LOWERED, record_risks.message_size, record_risks.message_size_needs
+        ),
+        risk_rules.RiskRule(risk_rules.KEYLESS_RECORDS, record_risks.keyless, record_risks.keyless_needs),
         risk_rules.RiskRule(
             risk_rules.SYSTEM_TOPIC,
             topic_risks.system_config,
@@ -228,6 +231,7 @@ class _ConfigKind(EditKind):
             lambda edit, _: edit.resource.name,
         ),
         risk_rules.RiskRule(risk_rules.MOVE_UNTHROTTLED, unthrottled, unthrottled_needs),
+        risk_rules.RiskRule(risk_rules.SETTINGS_CONTRADICT, limit_risks.contradiction, limit_risks.contradiction_needs),
     )
 
     def kept(self, was: config.ConfigEntry) -> config.ConfigEntry:
@@ -317,6 +321,8 @@ class _SetConfigKind(_ConfigKind):
     risks = (
         *_ConfigKind.risks,
         risk_rules.RiskRule(risk_rules.NEEDS_RESTART, _needs_restart),
+        risk_rules.RiskRule(risk_rules.CONNECTIONS_BELOW_USE, limit_risks.connections, limit_risks.connection_needs),
+        risk_rules.RiskRule(risk_rules.OFFSETS_EXPIRE, limit_risks.expiry, limit_risks.expiry_needs),
         risk_rules.RiskRule(risk_rules.DEAD_LETTERS_LOST, _dead_letters_lost, _dead_letters_needs),
     )
 

@@ -16,6 +16,7 @@ from console.model.numbers import commas
 from console.model.observers import not_in_sync
 from console.model.parts import Part
 from console.model.snapshot import Snapshot, TopicPartition, replica_sizes
+from console.plan import rack_risks
 from console.plan import staged as plan_staged
 from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Reversal
@@ -25,7 +26,7 @@ from console.plan.kafka_tools import Command, reassignment
 from console.plan.kinds.configs import CONFIGS
 from console.plan.kinds.leaders import with_partitions
 from console.plan.requests import together
-from console.plan.risk_rules import UNCLEAN_LOSS, Judged, RiskNeeds, RiskRule
+from console.plan.risk_rules import ONE_RACK, UNCLEAN_LOSS, Judged, RiskNeeds, RiskRule
 from console.plan.topic_risks import UNCLEAN
 
 
@@ -204,6 +205,7 @@ class _MoveReplicasKind(_MoveKind):
     edit = MoveReplicas
     verb = "move"
     batch = MOVES
+    risks = (RiskRule(ONE_RACK, rack_risks.move, rack_risks.move_needs),)
 
     def judge(self, edit: MoveReplicas, draft: plan_staged.Draft) -> plan_staged.Verdict:
         was = self.current(edit, draft)

@@ -6,13 +6,14 @@ Limits are ScramControlManager's. Passwords can't be read, so setting one always
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from console.model.changes import AlterScram, ScramUser, Status
 from console.model.cluster import ScramCredential
 from console.model.inheritance import Inheritance
+from console.model.numbers import plural
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
@@ -21,6 +22,7 @@ from console.plan.edits import DeleteScram, ScramEdit, UpsertScram
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, alter_configs, alter_with_secrets, entity_words
 from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
+from console.plan.risk_rules import OWN_LOGIN_DELETED, Judged, RiskRule
 
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 16384
@@ -161,10 +163,28 @@ class _UpsertScramKind(_ScramKind):
         return Reversal((), plan_staged.UNREAD, "the former password is nowhere kept")
 
 
+def _own_login(edit: DeleteScram, judged: Judged) -> Iterator[str]:
+    """Yield a warning if this client logs in with the credential."""
+    user = edit.user
+    if judged.facts.principal == f"User:{user.user}" and judged.facts.mechanism == user.mechanism.label:
+        yield (
+            "this console logs in with it: it is locked out once its connections end, like all others who are "
+            f"{user.user}"
+        )
+
+
+def _tokens_of(user: str, snapshot: Snapshot) -> Iterator[str]:
+    """Yield a line if delegation tokens of a user go on to log in."""
+    count = sum(token.owner == f"User:{user}" for token in snapshot.tokens.values())
+    if count:
+        yield f"{plural(count, 'delegation token')} of {user} stay valid until they expire: `token expire` ends them"
+
+
 class _DeleteScramKind(Removal, _ScramKind):
     edit = DeleteScram
     verb = "delete"
     batch = DELETIONS
+    risks = (RiskRule(OWN_LOGIN_DELETED, _own_login, subject=lambda edit, _: edit.user.user),)
     no_way_back = "the password is nowhere kept"
 
     def judge(self, edit: DeleteScram, draft: plan_staged.Draft) -> plan_staged.Verdict:
@@ -173,6 +193,9 @@ class _DeleteScramKind(Removal, _ScramKind):
         if was is None:
             return plan_staged.Dropped(edit, f"{edit.user.user} has no {edit.user.mechanism.label} credential")
         return plan_staged.Staged(edit, was)
+
+    def effects(self, edit: DeleteScram, seen: plan_staged.Described) -> tuple[str, ...]:
+        return tuple(_tokens_of(edit.user.user, seen.snapshot))
 
     def doubt(self, _edit: DeleteScram, change: int, _same_topic: bool) -> str:
         return (

@@ -25,6 +25,7 @@ from console.model.numbers import long_number
 from console.model.parts import Part
 from console.model.secret import MaybeSecret, Secret
 from console.model.snapshot import Snapshot
+from console.plan import rack_risks
 from console.plan import staged as plan_staged
 from console.plan.edit_kind import Batch, Reversal
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig
@@ -33,7 +34,7 @@ from console.plan.kafka_tools import Command, is_trimmed, option
 from console.plan.kinds.topics import TopicKind
 from console.plan.predict_configs import without_own
 from console.plan.requests import RECORD_LIMIT, Facts, Step, steps_of
-from console.plan.risk_rules import ISR_ABOVE_REPLICATION, RETENTION_ZERO, UNCLEAN_ELECTION, RiskRule
+from console.plan.risk_rules import ISR_ABOVE_REPLICATION, ONE_RACK, RETENTION_ZERO, UNCLEAN_ELECTION, RiskRule
 from console.plan.topic_risks import POLICY, isr_of_new, keeps_all, retention_zero_of_new, unclean_of_new
 from console.plan.values import parse_value
 
@@ -229,6 +230,7 @@ class _CreateTopicKind(TopicKind):
         RiskRule(ISR_ABOVE_REPLICATION, isr_of_new),
         RiskRule(UNCLEAN_ELECTION, unclean_of_new),
         RiskRule(RETENTION_ZERO, retention_zero_of_new),
+        RiskRule(ONE_RACK, rack_risks.creation, rack_risks.creation_needs),
     )
 
     def judge(self, edit: CreateTopic, draft: plan_staged.Draft) -> plan_staged.Verdict:

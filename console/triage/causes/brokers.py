@@ -264,7 +264,8 @@ def _rhythm(intervals: tuple[Interval, ...]) -> str:
 def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
     for symptom in observations.of(symptoms.BROKER_SILENT):
         broker = symptom.subject.broker
-        if broker is None or broker in _refusing(observations) | observations.last.closing:
+        last = observations.last
+        if broker is None or broker in _refusing(observations) | last.closing | last.denying:
             continue
         how = "refuses connections" if broker in observations.last.refusing else "did not answer ApiVersions in time"
         # Silence alone may be caused by the network between here and the broker; if followers also fall behind, the

@@ -4,25 +4,29 @@ began right after it among those that it affects.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from console.model import changes, codes
-from console.model.config import ConfigResource
-from console.model.numbers import first_few, long_number, time_of_day
-from console.model.quota import CLIENT_ID, QuotaEntity
+from console.model.config import ConfigResource, broker_resource, entry_in, topic_resource
+from console.model.coordinators import OFFSETS
+from console.model.numbers import first_few, long_number, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.plan import risk_rules
+from console.plan.edits import CommitOffset
+from console.plan.topic_risks import moved_groups
 from console.triage import cause
 from console.triage import symptoms as triage_symptoms
 from console.triage.changed_places import changed_place
 from console.triage.config_changes import HIDDEN
-from console.triage.events import ID, Kind
+from console.triage.dependencies import changed_entity, near
+from console.triage.events import ADDRESS, ID, PARTITIONS, Kind, Place
 from console.triage.facts import Author, ChangeKey
-from console.triage.judged_changes import JudgedChange
-from console.triage.observations import Observations
+from console.triage.judged_changes import KEPT, JudgedChange
+from console.triage.observations import Interval, Observations
+from console.triage.remembered import remembered_by
 from console.triage.silence import fell_silent
 
 BEFORE = timedelta(minutes=5)
@@ -60,8 +64,13 @@ _EFFECTS: Mapping[str, frozenset[str]] = {
     "request_percentage": _READERS | {triage_symptoms.BROKER_SILENT},
 }
 """Key of a config or a quota -> the symptoms that its change may cause."""
-_REFUSES = frozenset({"cleanup.policy", "max.message.bytes", "message.max.bytes"})
-"""Configs by which brokers refuse what producers wrote before: records without a key, or large batches."""
+_LARGE = "brokers refuse batches that are larger than it (RecordTooLargeException)"
+_REFUSES: Mapping[str, str] = {
+    "cleanup.policy": "a compacted topic refuses records without a key (InvalidRecordException)",
+    "max.message.bytes": _LARGE,
+    "message.max.bytes": _LARGE,
+}
+"""Configs by which brokers refuse what producers wrote before, and why."""
 _SLOWS = frozenset({"producer_byte_rate", "request_percentage"})
 """Quotas that may stop a producer."""
 _STANDS = frozenset(
@@ -71,6 +80,10 @@ _STANDS = frozenset(
         risk_rules.RETENTION_TINY,
         risk_rules.SYSTEM_TOPIC,
         risk_rules.QUOTA_NEAR_ZERO,
+        risk_rules.CONNECTIONS_BELOW_USE,
+        risk_rules.SETTINGS_CONTRADICT,
+        risk_rules.KEYLESS_RECORDS,
+        risk_rules.ONE_RACK,
         risk_rules.ACL_LOCKS_OUT,
         risk_rules.TOPIC_DELETED,
     }
@@ -78,62 +91,153 @@ _STANDS = frozenset(
 """Risks that are worth a row before a client suffers. The others are advice for the operator who stages the edit, such
 as a default quota that all clients stay below, or harm only clients that no API shows.
 """
+_BY_POSITION = frozenset(
+    {
+        *triage_symptoms.OF_REPLICAS,
+        triage_symptoms.BROKER_SILENT,
+        triage_symptoms.LAG_GROWS,
+        triage_symptoms.COMMIT_STANDS_STILL,
+        triage_symptoms.OFFSET_OUT_OF_RANGE,
+        triage_symptoms.LSO_STANDS_STILL,
+        triage_symptoms.COMPACTED_GROWS,
+        triage_symptoms.VOTER_BEHIND,
+    }
+)
+"""Symptoms next to which a change of an entity that they depend on is named, if nothing else explains them."""
 MOST_NAMED = 3
 """Limit of silent topics, or of groups, that a title names."""
+STAYS = timedelta(seconds=30)
+"""The time for which a group whose offsets were set has to stay without members before it is offered to set them again:
+its consumers may be about to start.
+"""
+
+AUTO_CREATE, COUNT = "auto.create.topics.enable", "num.partitions"
+"""Whether brokers create a topic that a client asks for, and with how many partitions."""
+
+_Owner = tuple[object, datetime]
+
+
+def _owner(change: JudgedChange) -> _Owner:
+    return change.place.about, change.at
+
+
+def _has_risk(change: JudgedChange) -> bool:
+    return any(risk.name in _STANDS for risk in change.risks)
+
+
+class _Hit(NamedTuple):
+    """A symptom that a change explains. by_rule: whether a rule says that the change has such symptoms."""
+
+    symptom: triage_symptoms.Symptom
+    by_rule: bool
+    predicted: cause.Prediction
+
+
+_Hits = Mapping[int, Sequence[_Hit]]
 
 
 class _Made(NamedTuple):
-    """Changes of one owner between the same polls, and their effects: symptoms, and topics that fell silent."""
+    """Changes of one owner between the same polls, and their effects: symptoms, topics that fell silent, and groups
+    that lost their commits.
+    """
 
     parts: tuple[JudgedChange, ...]
-    hit: tuple[triage_symptoms.Symptom, ...]
-    silent: tuple[str, ...]
+    hit: tuple[_Hit, ...] = ()
+    silent: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
     @property
     def at(self) -> datetime:
         """Time of the first poll with them."""
         return self.parts[0].at
 
+    @property
+    def by_rule(self) -> bool:
+        """Whether a rule says that they have one of the symptoms; True without symptoms."""
+        return not self.hit or any(each.by_rule for each in self.hit)
+
+    @property
+    def groups(self) -> list[str]:
+        """The groups with the symptoms."""
+        return sorted({each.symptom.subject.group for each in self.hit if each.symptom.subject.group is not None})
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether anything suffers from them."""
+        return bool(self.hit or self.silent or self.lost)
+
 
 def _changed(observations: Observations) -> Iterator[cause.Claim]:
-    by_owner: dict[tuple[object, datetime], list[JudgedChange]] = {}
-    for each in observations.past.judged:
-        by_owner.setdefault((each.place.about, each.at), []).append(each)
-    authors = observations.last.facts.authors
+    judged = observations.past.judged
+    if not judged:
+        return
+    hits = _hits(observations.seen, observations.intervals, judged, observations)
+    silent, lost = _silent(observations, judged), _lost(judged)
+    by_owner: dict[_Owner, list[JudgedChange]] = {}
+    for each in judged:
+        by_owner.setdefault(_owner(each), []).append(each)
     for parts in by_owner.values():
-        made = _with_effects(observations, parts)
-        if made.hit or made.silent:
-            yield _claim(made, authors)
-        elif any(risk.name in _STANDS for each in made.parts for risk in each.risks):
-            # A change that was made here was announced, with its warnings.
-            is_own = any(_author(each, authors) is not None for each in made.parts)
-            if not is_own and observations.last.at - made.at >= KNOWN:
-                yield _claim(made, authors)
+        made = _with_effects(parts, hits, silent, lost)
+        if made.has_effect or _stands(made, observations):
+            yield _claim(made, observations)
 
 
-def _with_effects(observations: Observations, parts: Sequence[JudgedChange]) -> _Made:
+def _stands(made: _Made, observations: Observations) -> bool:
+    """Return whether changes are worth a row before anything suffers."""
+    snapshot = observations.last.snapshot
+    if not any(each.again or _has_risk(each) or _made_by_request(each, snapshot) for each in made.parts):
+        return False
+    # A change that was made here was announced, with its warnings.
+    is_own = any(_author(each, observations.last.facts.authors) is not None for each in made.parts)
+    return not is_own and observations.last.at - made.at >= KNOWN
+
+
+def _with_effects(
+    parts: Sequence[JudgedChange], hits: _Hits, silent: Mapping[int, Sequence[str]], lost: Mapping[int, Sequence[str]]
+) -> _Made:
     """Return changes of one owner with their effects; only those with an effect, if any has one."""
-    hits = {n: [*_hit(observations, each)] for n, each in enumerate(parts)}
-    silent = {n: [*_silent(observations, each)] for n, each in enumerate(parts)}
-    with_effect = [each for n, each in enumerate(parts) if hits[n] or silent[n]]
-    symptoms = {id(each): each for mine in hits.values() for each in mine}
-    topics = dict.fromkeys(each for mine in silent.values() for each in mine)
-    return _Made(tuple(with_effect or parts), tuple(symptoms.values()), tuple(topics))
+    every = (each for part in parts for each in hits.get(id(part), ()))
+    found = list({id(each.symptom): each for each in every}.values())
+    if any(map(_has_risk, parts)) and not any(each.by_rule for each in found):
+        found = []  # its risk says more than that something began after it
+    topics = dict.fromkeys(each for part in parts for each in silent.get(id(part), ()))
+    groups = dict.fromkeys(each for part in parts for each in lost.get(id(part), ()))
+    effects = (hits if found else {}, silent, lost)
+    with_effect = [each for each in parts if any(id(each) in some for some in effects)]
+    return _Made(
+        tuple(with_effect or parts),
+        tuple(found),
+        tuple(topics),
+        tuple(groups),
+    )
 
 
 # -- who is affected ---------------------------------------------------------------------------------------------------
 
 
 def _effects_of(change: JudgedChange) -> frozenset[str]:
-    """Return the symptoms that a change may cause."""
-    match change.place.kind:
+    """Return the symptoms that a change has by a rule."""
+    place = change.place
+    match place.kind:
         case Kind.CONFIG | Kind.QUOTA:
-            return frozenset() if _lets_go(change) else _EFFECTS.get(change.place.key, frozenset())
+            return frozenset() if _lets_go(change) else _EFFECTS.get(place.key, frozenset())
         case Kind.SCRAM if change.was is not None:
             return _READERS
-        case Kind.TOPIC if change.place.key == ID or change.became is None:
+        case Kind.TOPIC if place.key == ID or change.became is None:
             return _READERS
+        case Kind.OFFSET if change.again:  # what is gone, or skipped, makes no group fall behind
+            return _READERS
+        case Kind.BROKER if place.key == ADDRESS:
+            return frozenset({triage_symptoms.BROKER_SILENT})
+        case Kind.VOTER:
+            return frozenset({triage_symptoms.NO_QUORUM_LEADER, triage_symptoms.EPOCH_JUMPS})
     return frozenset()
+
+
+def _near(change: JudgedChange) -> frozenset[str]:
+    """Return the symptoms next to which a change is named by its place alone."""
+    is_new = change.was is None and change.place.kind in (Kind.SCRAM, Kind.TOPIC)
+    return frozenset() if is_new or change.offsets or _lets_go(change) else _BY_POSITION
 
 
 def _lets_go(change: JudgedChange) -> bool:
@@ -151,55 +255,80 @@ def _is_number(text: str) -> bool:
     return long_number(text) is not None or text.replace(".", "", 1).replace("e", "", 1).isdecimal()
 
 
-def _hit(observations: Observations, change: JudgedChange) -> Iterator[triage_symptoms.Symptom]:
-    """Yield the symptoms of those that a change affects, if they began right after it."""
-    for name in sorted(_effects_of(change)):
+class _Candidate(NamedTuple):
+    """A change that may have caused symptoms. by_rule, near: their names, by a rule and by position alone."""
+
+    change: JudgedChange
+    by_rule: frozenset[str]
+    near: frozenset[str]
+    first: datetime
+    last: datetime
+
+
+def _candidate(change: JudgedChange) -> _Candidate:
+    # Clients notice a deleted credential once they have to log in again; offsets that were set last until they are
+    # reached.
+    lasts = KEPT if change.offsets or change.place.kind is Kind.SCRAM else BEFORE
+    return _Candidate(change, _effects_of(change), _near(change), change.after - _READ_LATER, change.at + lasts)
+
+
+@remembered_by(3)
+def _hits(
+    seen: Mapping[triage_symptoms.Key, triage_symptoms.Symptom],  # noqa: ARG001  with the intervals it decides
+    intervals: Mapping[triage_symptoms.Key, Sequence[Interval]],  # noqa: ARG001
+    judged: Sequence[JudgedChange],
+    observations: Observations,
+) -> _Hits:
+    """Return change -> the symptoms that began right after it among those that depend on what it changed. Each symptom
+    has one change: the one that is most likely its cause. It is found once, when the symptom or the change is new.
+    """
+    changed: dict[str, dict[str, list[_Candidate]]] = {}
+    by_owner: dict[_Owner, list[_Candidate]] = {}
+    candidates = []
+    for each in judged:
+        if (entity := changed_entity(each.place.about)) is not None:
+            candidates.append(_candidate(each))
+            by_owner.setdefault(_owner(each), []).append(candidates[-1])
+            changed.setdefault(entity.sort, {}).setdefault(entity.name, []).append(candidates[-1])
+    found: dict[int, list[_Hit]] = {}
+    earliest = min((each.first for each in candidates), default=None)
+    for name in sorted(frozenset().union(*(each.by_rule | each.near for each in candidates))):
         for symptom in observations.of(name):
             since = observations.since(symptom)
-            if since is None or not change.after - _READ_LATER <= since <= change.at + BEFORE:
+            if since is None or earliest is None or since < earliest:
                 continue
-            if _affects(change.place.about, symptom, observations.last.snapshot):
-                yield symptom
+            best = _best(symptom, since, near(symptom, observations.last.snapshot, changed))
+            if best is None:
+                continue
+            predicted = cause.Prediction(frozenset({name}), symptom.subject)
+            # What was changed at once is named together.
+            for each in by_owner[_owner(best.change)]:
+                if each is best or name in each.by_rule:
+                    found.setdefault(id(each.change), []).append(_Hit(symptom, name in each.by_rule, predicted))
+    return found
 
 
-def _affects(about: changes.Target, symptom: triage_symptoms.Symptom, snapshot: Snapshot) -> bool:
-    """Return whether the subject of a symptom depends on a changed entity."""
-    subject = symptom.subject
-    match about:
-        case ConfigResource(type=codes.TOPIC, name=name) | changes.TopicTarget(name=name):
-            return subject.topic == name or (subject.topic is None and _reads(snapshot, subject.group, name))
-        case ConfigResource(type=codes.GROUP, name=name):
-            return subject.group == name
-        case ConfigResource(name=name):
-            return not name or not symptom.brokers or _is_near(snapshot, symptom, name)
-        case QuotaEntity():
-            return subject.group is None or _has_client(snapshot, subject.group, about)
-        case changes.ScramUser():
-            # No API names the users of members.
-            return subject.group is not None
-    return False
-
-
-def _reads(snapshot: Snapshot, group: str | None, topic: str) -> bool:
-    lag = snapshot.lags.get(group or "")
-    return lag is not None and any(each.topic == topic for each in lag.partitions)
-
-
-def _is_near(snapshot: Snapshot, symptom: triage_symptoms.Symptom, broker: str) -> bool:
-    """Return whether a symptom points to a broker, or the broker has a replica of its partition."""
-    if broker in map(str, symptom.brokers):
-        return True
-    topic = snapshot.topics.get(symptom.subject.topic or "")
-    found = (each for each in topic.partitions if each.number == symptom.subject.partition) if topic else ()
-    return any(broker in map(str, each.replicas) for each in found)
-
-
-def _has_client(snapshot: Snapshot, name: str, entity: QuotaEntity) -> bool:
-    """Return whether a quota may limit a member of a group: members report their client id, and no API their user."""
-    if not entity.has(CLIENT_ID) or entity.name_of(CLIENT_ID) is None:
-        return True
-    group = snapshot.groups.get(name)
-    return group is not None and any(each.client_id == entity.name_of(CLIENT_ID) for each in group.members or ())
+def _best(
+    symptom: triage_symptoms.Symptom, since: datetime, some: Iterable[tuple[int, Sequence[_Candidate]]]
+) -> _Candidate | None:
+    """Return the change that is most likely the cause of a symptom: by a rule before others, then with a risk, then the
+    nearest, then the latest; None if none may be.
+    """
+    best: tuple[tuple[bool, bool, int, float], _Candidate] | None = None
+    name, subject = symptom.name, symptom.subject
+    for distance, mine in some:
+        for each in mine:
+            by_rule = name in each.by_rule
+            if not (by_rule or name in each.near) or not each.first <= since <= each.last:
+                continue
+            # A member that reads much again reads one partition after the other: those that it has read wait.
+            topics = {topic for (topic, _), (was, now) in each.change.offsets.items() if now < was}
+            if topics and subject.topic is not None and subject.topic not in topics:
+                continue
+            rank = not by_rule, not each.change.risks, distance, -each.change.at.timestamp()
+            if best is None or rank < best[0]:
+                best = rank, each
+    return best[1] if best is not None else None
 
 
 def _stops_producers(change: JudgedChange) -> bool:
@@ -214,8 +343,23 @@ def _stops_producers(change: JudgedChange) -> bool:
     return False
 
 
-def _silent(observations: Observations, change: JudgedChange) -> Iterator[str]:
-    """Yield the topics that were written to until a change that stops producers, and not since."""
+def _silent(observations: Observations, judged: Sequence[JudgedChange]) -> Mapping[int, Sequence[str]]:
+    """Return change -> the topics that were written to until it, and not since, of changes that stop producers. Each
+    topic has one change: its own before others, the later of two.
+    """
+    best: dict[str, tuple[bool, datetime, JudgedChange]] = {}
+    for change in judged:
+        for topic in _fell_silent(observations, change):
+            mine = change.place.about == topic_resource(topic), change.at, change
+            if topic not in best or mine[:2] > best[topic][:2]:
+                best[topic] = mine
+    found: dict[int, list[str]] = {}
+    for topic, (_, _, change) in best.items():
+        found.setdefault(id(change), []).append(topic)
+    return found
+
+
+def _fell_silent(observations: Observations, change: JudgedChange) -> Iterator[str]:
     if not _stops_producers(change) or change.at < observations.last.at - BEFORE:
         return
     match change.place.about:
@@ -227,27 +371,51 @@ def _silent(observations: Observations, change: JudgedChange) -> Iterator[str]:
             yield from fell_silent(observations, change.after, change.at)
 
 
+def _lost(judged: Sequence[JudgedChange]) -> Mapping[int, Sequence[str]]:
+    """Return the growth of the offsets' topic -> the groups that lost their commits since, as they belong to another
+    partition.
+    """
+    grown = next((each for each in judged if each.place == _OFFSETS_TOPIC and each.was and each.became), None)
+    if grown is None:
+        return {}
+    lost = [
+        each.place.about.name
+        for each in judged
+        if each.is_lost and isinstance(each.place.about, changes.GroupTarget) and each.at >= grown.after
+    ]
+    found = moved_groups(lost, int(grown.was or 1), int(grown.became or 1))
+    return {id(grown): found} if found else {}
+
+
+_OFFSETS_TOPIC = Place(Kind.TOPIC, changes.TopicTarget(OFFSETS), PARTITIONS)
+
+
 # -- the claim ---------------------------------------------------------------------------------------------------------
 
 
-def _claim(made: _Made, authors: Mapping[ChangeKey, Author]) -> cause.Claim:
+def _claim(made: _Made, observations: Observations) -> cause.Claim:
+    authors = observations.last.facts.authors
     first = made.parts[0]
     subject, name = changed_place(first.place.about, first.place.key)
     risks = dict.fromkeys(risk for each in made.parts for risk in each.risks)
-    # A rule that has this effect makes the change the likely cause; its time alone, a possible one.
-    is_sure = bool(made.silent) or first.place.kind is Kind.TOPIC or not made.hit
-    certainty = Certainty.LIKELY if is_sure else Certainty.POSSIBLE
+    certainty = _certainty(made)
+    # A config, a quota or a credential concerns many: it does not displace the cause that a symptom itself shows.
+    is_shown = certainty is Certainty.CERTAIN or bool(made.silent) or (made.by_rule and first.place.kind in _EXACT)
+    beside = bool(made.hit) and not is_shown
     standing = [risk.text for risk in risks if risk.name in _STANDS]
+    if _made_by_request(first, observations.last.snapshot):
+        standing.insert(0, "a client that asks for it seems to make it")
     return cause.Claim(
         cause="changed-lately",
         subject=subject,
-        severity=Severity.HIGH if is_sure and (made.hit or made.silent) else Severity.WARNING,
-        certainty=certainty if made.hit or made.silent else Certainty.CERTAIN,
+        severity=Severity.HIGH if made.has_effect and not beside else Severity.WARNING,
+        certainty=certainty,
         title=f"{name}: {_effect(made, standing)}",
         since=made.at,
         evidence=(
             *(cause.Evidence(_said(each), _SOURCES[each.place.kind]) for each in made.parts),
             *(cause.Evidence(risk.text, f"the rule {risk.name} of plans") for risk in risks),
+            *_why(made, observations.last.snapshot),
             *(
                 cause.Evidence(
                     f"{author.who} set it: change {author.number}, {time_of_day(author.at)}", "this host's journal"
@@ -256,15 +424,75 @@ def _claim(made: _Made, authors: Mapping[ChangeKey, Author]) -> cause.Claim:
                 if author is not None
             ),
         ),
-        predicted=tuple(each for symptom in made.hit for each in cause.predict(symptom.name, subject=symptom.subject)),
-        next=cause.given(_way_back(made)),
-        beside=bool(made.hit) and not is_sure,
-        yields=not made.hit and not made.silent,
+        predicted=tuple([each.predicted for each in made.hit]),
+        next=cause.given(_way_back(made, observations)),
+        beside=beside,
+        fills=not made.by_rule,
+        yields=not made.has_effect,
     )
 
 
+def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
+    """Yield what turns a change into its effect: what brokers refuse by it, on which brokers it differs, and how a
+    topic came back.
+    """
+    for each in made.parts:
+        about, key = each.place.about, each.place.key
+        if made.silent and key in _REFUSES:
+            yield cause.Evidence(_REFUSES[key], "Kafka's documentation")
+        if isinstance(about, ConfigResource) and about.type == codes.BROKER and about.name:
+            others = {
+                found.value
+                for broker in snapshot.cluster.brokers
+                if str(broker.id) != about.name
+                and (found := entry_in(snapshot.configs, broker_resource(broker.id), key)) is not None
+            }
+            if len(others) == 1 and others != {each.holds}:
+                yield cause.Evidence(f"it differs from all other brokers, which have {others.pop()}", "DescribeConfigs")
+    if _made_by_request(made.parts[0], snapshot):
+        yield cause.Evidence(
+            f"{AUTO_CREATE} is true, and it has the number of partitions of {COUNT}", "DescribeConfigs"
+        )
+
+
+def _made_by_request(change: JudgedChange, snapshot: Snapshot) -> bool:
+    """Return whether a topic that was deleted seems to be there again because a client asked for its name."""
+    about = change.place.about
+    topic = snapshot.topics.get(about.name) if isinstance(about, changes.TopicTarget) else None
+    if topic is None or change.place.key != ID:
+        return False
+    brokers = [broker_resource(each.id) for each in snapshot.cluster.brokers]
+    asked = [entry_in(snapshot.configs, each, AUTO_CREATE) for each in brokers]
+    counts = [entry_in(snapshot.configs, each, COUNT) for each in brokers]
+    return any(each is not None and each.value == "true" for each in asked) and any(
+        each is not None and each.value == str(len(topic.partitions)) for each in counts
+    )
+
+
+def _certainty(made: _Made) -> Certainty:
+    """Return how sure a change is the cause: certain if what it did is shown, likely if a rule of plans warned of it or
+    it is about exactly what suffers, possible by its time and place.
+    """
+    first = made.parts[0]
+    if not made.has_effect or first.offsets or made.lost:
+        return Certainty.CERTAIN
+    warned = any(each.risks for each in made.parts)
+    if made.silent or (made.by_rule and (warned or first.place.kind in _EXACT)):
+        return Certainty.LIKELY
+    return Certainty.POSSIBLE
+
+
+_EXACT = frozenset({Kind.TOPIC, Kind.BROKER})
+"""Kinds of changes whose subject itself suffers, and no other."""
+
+
 def _author(change: JudgedChange, authors: Mapping[ChangeKey, Author]) -> Author | None:
-    return authors.get((change.place.about, change.place.key, change.became))
+    about = change.place.about
+    if isinstance(about, changes.GroupTarget):
+        targets = ((changes.GroupOffsetTarget(about.name, *where), now) for where, (_, now) in change.offsets.items())
+        found = (authors.get((target, "", str(now) if now >= 0 else None)) for target, now in targets)
+        return next((each for each in found if each is not None), None)
+    return authors.get((about, change.place.key, change.became))
 
 
 _SOURCES = {
@@ -273,6 +501,10 @@ _SOURCES = {
     Kind.ACL: "DescribeAcls, two looks",
     Kind.SCRAM: "DescribeUserScramCredentials, two looks",
     Kind.TOPIC: "Metadata, two looks",
+    Kind.OFFSET: "OffsetFetch, two looks",
+    Kind.BROKER: "DescribeCluster, two looks",
+    Kind.FEATURE: "ApiVersions, two looks",
+    Kind.VOTER: "DescribeQuorum, two looks",
 }
 
 
@@ -280,11 +512,16 @@ def _effect(made: _Made, standing: Sequence[str]) -> str:
     """Return the effect of changes, for a title."""
     first, more = made.parts[0], len(made.parts) - 1
     what = f"{_short(first)}{f' and {more} more' if more else ''}"
+    if first.offsets:
+        return what
+    if made.lost:
+        return f"{what}, and {first_few([f'group {name}' for name in made.lost], MOST_NAMED)} lost what was committed"
     if made.silent:
         return f"{what}, and nothing is written to {first_few(list(made.silent), MOST_NAMED)} since"
-    groups = sorted({each.subject.group for each in made.hit if each.subject.group is not None})
-    if groups:
-        return f"{what} right before {first_few([f'group {name}' for name in groups], MOST_NAMED)} fell behind"
+    if made.groups:
+        return f"{what} right before {first_few([f'group {name}' for name in made.groups], MOST_NAMED)} fell behind"
+    if any(each.symptom.name == triage_symptoms.BROKER_SILENT for each in made.hit):
+        return f"{what} right before it stopped to answer"
     if made.hit:
         return f"{what} right before"
     return f"{what}: {standing[0]}" if standing else what
@@ -303,7 +540,22 @@ def _short(change: JudgedChange) -> str:
             return "credential deleted" if change.became is None else "credential set"
         case Kind.ACL:
             return "ACL removed" if change.became is None else "ACL added"
+        case Kind.OFFSET:
+            return _short_offsets(change)
+        case Kind.BROKER:
+            return f"{change.place.key} changed from {change.was or 'none'} to {change.became or 'none'}"
+        case Kind.VOTER:
+            return "votes no more" if change.became is None else "votes"
+        case Kind.FEATURE:
+            return f"level changed from {change.was or 'off'} to {change.became or 'off'}"
     return f"{change.place.key} changed"
+
+
+def _short_offsets(change: JudgedChange) -> str:
+    where = plural(len(change.offsets), "partition")
+    if change.again:
+        return f"offsets set back by {plural(change.again, 'record')} in {where}, which it reads again"
+    return f"offsets gone in {where}"
 
 
 def _said(change: JudgedChange) -> str:
@@ -312,6 +564,10 @@ def _said(change: JudgedChange) -> str:
     if change.place.kind in (Kind.CONFIG, Kind.QUOTA):
         was, became = _shown(change.was, change.held), _shown(change.became, change.holds)
         return f"{change.place.key} was {was}, and is {became} {when}"
+    if change.offsets:
+        (topic, number), (was_at, now) = next(iter(change.offsets.items()))
+        became = f"became {now:,}" if now >= 0 else "is gone"
+        return f"the offset of {topic}/{number} was {was_at:,}, and {became} {when}"
     return f"{_short(change)} {when}"
 
 
@@ -321,22 +577,48 @@ def _shown(value: str | None, held: str | None) -> str:
     return "hidden" if value == HIDDEN else value or "empty"
 
 
-def _way_back(made: _Made) -> cause.Next | None:
+def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
     back = tuple(edit for each in made.parts for edit in each.back)
     if back:
         return cause.Next("take it back", edits=back)
     first = made.parts[0]
-    groups = sorted({each.subject.group for each in made.hit if each.subject.group is not None})
-    if isinstance(first.place.about, changes.TopicTarget) and first.place.key == ID and groups:
-        topic = first.place.about.name
-        return cause.Next(
-            "its offsets are those of the former topic: read the new one from its beginning, once its members stopped",
-            f"reset group {groups[0]} topic {topic} to earliest",
-        )
-    if first.place.kind is Kind.SCRAM:
-        assert isinstance(first.place.about, changes.ScramUser)
-        return cause.Next(f"set a password for {first.place.about.user} again: no broker has kept the former one")
+    match first.place.about:
+        case changes.TopicTarget(name=topic) if first.place.key == ID and made.groups:
+            return cause.Next(
+                "its offsets are those of the former topic: read the new one from its beginning, once its members "
+                "stopped",
+                f"reset group {made.groups[0]} topic {topic} to earliest",
+            )
+        case changes.TopicTarget() if _made_by_request(first, observations.last.snapshot):
+            return cause.Next(
+                "find the client that asks for it by name, such as an exporter or a consumer, and stop that; or set "
+                f"{AUTO_CREATE}=false in server.properties of all brokers: only a restart reads it"
+            )
+        case changes.TopicTarget(name=topic) if topic == OFFSETS and first.became is not None:
+            return cause.Next(
+                "set the offsets of these groups to what they were, as far as it is known, with their members stopped"
+                if made.lost
+                else "before a broker restarts, keep the offsets of all groups: afterwards they have to be set again"
+            )
+        case changes.ScramUser(user=user):
+            return cause.Next(f"set a password for {user} again: no broker has kept the former one")
+        case changes.BrokerTarget(id=number) if first.place.key == ADDRESS:
+            return cause.Next(f"look at advertised.listeners of broker {number}: clients are sent to {first.became}")
+        case changes.GroupTarget(name=group) if first.again:
+            return _offsets_back(first, group, observations)
     return None
+
+
+def _offsets_back(change: JudgedChange, group: str, observations: Observations) -> cause.Next:
+    """Return the step for a group whose offsets were set back: brokers take offsets only of a group without members."""
+    known = observations.last.snapshot.groups.get(group)
+    if known is not None and known.is_vacant and observations.last.at - change.at >= STAYS:
+        offsets = ((*where, was) for where, (was, now) in change.offsets.items() if 0 <= now < was)
+        return cause.Next("take it back", edits=tuple(CommitOffset(group, *each, restored=True) for each in offsets))
+    return cause.Next(
+        "if it was meant, wait until it catches up; if no record may be processed twice, stop its members first, and "
+        "set its offsets to what they were"
+    )
 
 
 CAUSES = (cause.CauseRule("changed-lately", _changed),)

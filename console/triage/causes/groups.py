@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from console.model.cluster import Group, PartitionLag
 from console.model.lag_trend import STUCK_ALONE, LagTrend, Place
-from console.model.numbers import plural, time_of_day
+from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.plan.amounts import measured_time
 from console.triage import cause, symptoms
@@ -123,6 +123,13 @@ def _stuck(observations: Observations) -> Iterator[cause.Claim]:
         if not stuck:
             continue
         beside = any(place not in trend.stuck for place in _moving(trend))
+        if beside:
+            # One record blocks one partition: a member that stands in all of its partitions is blocked by itself.
+            for member in {rows[place].member for place in stuck if rows[place].member}:
+                mine = [place for place, row in rows.items() if row.member == member]
+                if len(mine) > 1 and all(place in stuck for place in mine):
+                    yield _member_stands(observations, group, trend, [rows[place] for place in mine])
+                    stuck = [place for place in stuck if place not in mine]
         # Several stuck partitions at once suggest the consumers or the coordinator rather than a record.
         one = beside or len(stuck) == 1
         claims = [_stuck_at(observations, group, trend, rows[place], beside=beside, one=one) for place in stuck]
@@ -170,6 +177,42 @@ def _stuck_at(
             cause.Next("skip it", f"skip group {group.name} topic {topic} partition {partition}") if one else None,
         ),
         fold=("stands still", "stand still"),
+    )
+
+
+def _member_stands(
+    observations: Observations, group: Group, trend: LagTrend, rows: Sequence[PartitionLag]
+) -> cause.Claim:
+    """Return the claim that a member commits nothing, while others of its group do. rows: its partitions."""
+    known = {each.member_id: each for each in group.members or ()}.get(rows[0].member)
+    who = f"{known.client_id}@{known.host.removeprefix('/')}" if known is not None else rows[0].member
+    stills = [trend.partitions[each.topic, each.partition].still for each in rows]
+    places = [symptoms.Subject(group=group.name, topic=each.topic, partition=each.partition) for each in rows]
+    return cause.Claim(
+        cause="consumer-stuck",
+        subject=symptoms.Subject(group=group.name),
+        severity=Severity.HIGH,
+        certainty=Certainty.LIKELY,
+        title=f"group {group.name}: member {who} stands still in all of its {len(rows)} partitions",
+        since=_ago(observations, trend, max(stills)),
+        evidence=(
+            cause.Evidence(
+                f"{first_few([f'{each.topic}/{each.partition}' for each in rows], FEW)}: nothing committed for "
+                f"{min(stills):.0f} s and more, while records wait",
+                "OffsetFetch, ListOffsets",
+            ),
+            cause.Evidence("it is a member, so its client is alive; other members move", "DescribeGroups"),
+        ),
+        predicted=(
+            *cause.predict_each(places, symptoms.COMMIT_STANDS_STILL),
+            *cause.predict(symptoms.LAG_GROWS, group=group.name),
+        ),
+        next=(
+            cause.Next(
+                f"look at the log and the metrics of {who}: it paused its partitions, or its application works without "
+                "an end; no API tells which. A restart gives them to a member that reads"
+            ),
+        ),
     )
 
 

@@ -1,16 +1,24 @@
-"""Members of groups as a cause: processes that take the place of each other."""
+"""Members of groups as a cause: processes that take the place of each other, and partitions that no member has yet."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import timedelta
 
+from console.model.changes import TopicTarget
+from console.model.numbers import plural, time_of_day
 from console.model.severity import Certainty, Severity
+from console.model.snapshot import Snapshot
 from console.triage import cause, symptoms
+from console.triage.events import ID
+from console.triage.judged_changes import JudgedChange
 from console.triage.observations import Observations
 
 OFTEN, LATELY = 3, timedelta(seconds=60)
 """Fewest times that an instance id changes hands within this time: a restart, or a deployment, is one."""
+
+NOTICED = timedelta(seconds=15)
+"""The time in which a group that looks for new partitions often has found and assigned them."""
 
 
 def _contested(observations: Observations) -> Iterator[cause.Claim]:
@@ -49,4 +57,65 @@ def _contested(observations: Observations) -> Iterator[cause.Claim]:
         )
 
 
-CAUSES = (cause.CauseRule("instance-contested", _contested),)
+def _unread(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield the groups that read a topic which grew, and none of its new partitions."""
+    poll = observations.last
+    for change in observations.past.judged:
+        about, was, became = change.place.about, change.was, change.became
+        if (
+            not isinstance(about, TopicTarget)
+            or change.place.key == ID
+            or was is None
+            or became is None
+            or poll.at < change.at + NOTICED
+        ):
+            continue
+        new = range(int(was), int(became))
+        logs = (poll.facts.logs.logs.get((about.name, number)) for number in new)
+        waiting = sum(log.last.end - log.last.start for log in logs if log is not None)
+        for name in _without(poll.snapshot, about.name, new) if waiting else ():
+            yield _not_noticed(name, about.name, new, waiting, change)
+
+
+def _without(snapshot: Snapshot, topic: str, new: Collection[int]) -> Iterator[str]:
+    """Yield the groups whose members have partitions of a topic, but none of the new ones, and no offsets in them."""
+    for name, group in snapshot.groups.items():
+        held = {number for each in group.members or () for place, number in each.assignment if place == topic}
+        lag = snapshot.lags.get(name)
+        if not held or not held.isdisjoint(new) or lag is None:
+            continue
+        if not any(row.topic == topic and row.partition in new and row.committed >= 0 for row in lag.partitions):
+            yield name
+
+
+def _not_noticed(group: str, topic: str, new: range, waiting: int, change: JudgedChange) -> cause.Claim:
+    numbers = f"partition {new[0]}" if len(new) == 1 else f"partitions {new[0]} to {new[-1]}"
+    return cause.Claim(
+        cause="partitions-unread",
+        subject=symptoms.Subject(group=group, topic=topic),
+        severity=Severity.HIGH,
+        certainty=Certainty.CERTAIN,
+        title=f"group {group} reads none of the new partitions of {topic}",
+        since=change.at,
+        evidence=(
+            cause.Evidence(
+                f"{topic} grew from {change.was} to {change.became} partitions at {time_of_day(change.at)}", "Metadata"
+            ),
+            cause.Evidence(
+                f"no member has {numbers}, where {plural(waiting, 'record waits', 'records wait')}",
+                "DescribeGroups, OffsetFetch, ListOffsets",
+            ),
+        ),
+        next=(
+            cause.Next(
+                "restart a member: else its consumers find new partitions after metadata.max.age.ms, 5 minutes by "
+                "default, and those with auto.offset.reset=latest begin at their ends and never read these records"
+            ),
+        ),
+    )
+
+
+CAUSES = (
+    cause.CauseRule("instance-contested", _contested),
+    cause.CauseRule("partitions-unread", _unread),
+)

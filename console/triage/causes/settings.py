@@ -1,11 +1,10 @@
-"""Causes in settings: a broker that differs from its peers, a recent change, a quota that is reached, a missing access
-right. Most can't be proved from here: they are listed next to the symptoms that they may explain.
+"""Causes in settings: a broker that differs from its peers, a quota that is reached, a missing access right. Most can't
+be proved from here: they are listed next to the symptoms that they may explain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import timedelta
 from itertools import chain
 from math import ceil
 from typing import NamedTuple
@@ -26,8 +25,6 @@ from console.triage.observations import Observations
 from console.triage.odd_configs import odd_keys
 from console.triage.remembered import remembered
 
-BEFORE = timedelta(minutes=5)
-"""The longest time between a change and a symptom for naming the change next to it."""
 LIMIT = (0.75, 1.35)
 """Shares of a quota between which a rate is at its limit: quotas are means over samples (quota.window.num), and record
 sizes are also means.

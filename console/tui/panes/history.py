@@ -33,7 +33,7 @@ from widgets.row_table import TextSearch
 if TYPE_CHECKING:
     from console.lake.reader import Tables
 
-SHOWN = frozenset({*Kind} - {Kind.LEADER, Kind.ISR, Kind.GROUP})
+SHOWN = frozenset({*Kind} - {Kind.LEADER, Kind.ISR, Kind.GROUP, Kind.OFFSET})
 """The kinds of events shown: lasting changes. The pane of events shows all."""
 NEAR_THE_END = 50
 """Distance from the last row, in rows, at which the view requests the next page."""

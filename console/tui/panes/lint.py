@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
+
+from textual.worker import Worker
 
 from console.answers import lint_rows
 from console.model.changes import ScramUser, Target
@@ -17,10 +18,8 @@ from console.tui import keymap
 from console.tui.next_steps import NextSteps
 from console.tui.panes.details import DetailsView
 from console.tui.places import pane_named
+from console.tui.reading import start
 from console.tui.tools import Tools
-
-if TYPE_CHECKING:
-    from console.present.triage import Staging
 
 
 class LintView(DetailsView[lint_rows.LintRow]):
@@ -35,26 +34,23 @@ class LintView(DetailsView[lint_rows.LintRow]):
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
         self._steps = NextSteps(tools)
+        self._looking: Worker[None] | None = None
         self._rows: tuple[object, Sequence[lint_rows.LintRow]] = (None, ())
-        self._staging: tuple[tuple[object, object], Staging | None] = ((None, None), None)
 
     def inputs(self) -> tuple[object, ...]:
         """Return the report and the plan; before the first report, the parts that have been read."""
         watch = self.cluster.lint
-        return watch.report, self.plan, *((watch.progress()[0],) if watch.report is None else ())
+        return watch.report, watch.problem, self.plan, watch.progress()[0] if watch.report is None else None
 
     def known(self) -> bool:
         """Return whether the rules have looked."""
         return self.cluster.lint.report is not None
 
     async def read(self) -> None:
-        """Read what rules need, if it is old, and look.
-
-        Raises:
-            AdminError: the cluster can't be reached.
-        """
+        """Read what rules need, if it is old, and look: in a worker, as many parts take longer than a poll."""
         self.cluster.triage.begin()
-        await self.cluster.lint.read()
+        if self._looking is None or self._looking.is_finished:
+            self._looking = start(self, self.cluster.lint.read, group="lint", name="lint")
 
     def rows(self) -> Sequence[lint_rows.LintRow]:
         """Return the findings, the accepted ones last."""
@@ -98,6 +94,8 @@ class LintView(DetailsView[lint_rows.LintRow]):
         """Return how many parts have been read for the rules, or why the cluster can't be read."""
         if not self.cluster.contact.is_current:
             return super().nothing_yet()
+        if (problem := self.cluster.lint.problem) is not None:
+            return wrapped(str(problem), self.app.size.width)
         read, of = self.cluster.lint.progress()
         rules = plural(len(self.cluster.lint.readable()), "rule")
         return f"reading what {rules} look at: {read} of {of} parts so far…"
@@ -112,16 +110,9 @@ class LintView(DetailsView[lint_rows.LintRow]):
     def details(self, row: lint_rows.LintRow) -> list[Line]:
         """Return why it matters, what mends it, and which rules could not look."""
         report = self.cluster.lint.report
-        return [] if report is None else lint_rows.lint_details(row, report, self._staging_of(row))
-
-    def _staging_of(self, row: lint_rows.LintRow) -> Staging | None:
-        """Return what the key would stage; computed once for a finding and a snapshot."""
-        known = (row, self.snapshot)
-        if any(one is not other for one, other in zip(self._staging[0], known, strict=True)):
-            from console.session.staged_steps import staging_of
-
-            self._staging = (known, None if row.accepted else staging_of(row.next, self.snapshot))
-        return self._staging[1]
+        if report is None:
+            return []
+        return lint_rows.lint_details(row, report, None if row.accepted else self._steps.staging(row.next))
 
     def target_of(self, row: lint_rows.LintRow) -> ConfigResource | QuotaEntity | None:
         """Return the entity of the finding if it has configs or quotas."""

@@ -48,7 +48,6 @@ class NowView(DetailsView[present_triage.CauseRow]):
         super().__init__(tools)
         self._steps = NextSteps(tools)
         self._left = OverHalfHour(self.table, tools.cluster.half_hour, tools.navigator)
-        self._staging: tuple[object, present_triage.Staging | None] = (None, None)
         self._fell_from = ""
         self._worst: Hashable | None = None
         self._came_at = -inf
@@ -114,8 +113,9 @@ class NowView(DetailsView[present_triage.CauseRow]):
         verdict, observations = watch.verdict, watch.observations
         if verdict is None or observations is None:
             return (self.snapshot.cluster, self.snapshot.topics)
-        parts = verdict.causes, verdict.unexplained, verdict.ruled_out, verdict.unknowable, self.cluster.lint.report
-        return (*parts, observations.last.unread, watch.muted, watch.lost, *self._left.inputs())
+        parts = verdict.causes, verdict.unexplained, verdict.ruled_out, verdict.unknowable, verdict.unread
+        last, lint = observations.last, self.cluster.lint.report
+        return (*parts, last.unread, watch.muted, watch.lost, self.plan, lint, *self._left.inputs())
 
     def known(self) -> bool:
         """Return whether triage has reached a verdict."""
@@ -162,10 +162,8 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return f"{row.claim.cause} {row.claim.title} {present_triage.subject_text(row.claim.subject)}"
 
     def in_trouble(self, row: present_triage.CauseRow) -> bool:
-        """Return whether the cause is not muted and more severe than information."""
-        from console.model.severity import Severity
-
-        return row.muted is None and row.claim.severity is not Severity.INFO
+        """Return whether the cause counts as trouble."""
+        return row.counts
 
     def nothing_yet(self) -> str:
         """Return the reads under way, or why the cluster can't be read."""
@@ -197,7 +195,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         """Return the evidence, the symptoms that the cause explains, and the next steps."""
         verdict = self.cluster.triage.verdict
         width = max(20, self.below.size.width - 2)
-        staging = self._staging_of(row) if not self._fell_from else None
+        staging = self._steps.staging(row.claim.next) if not self._fell_from else None
         if verdict is None:
             return [[("", "")]]
         lines = present_triage.details(row, verdict, staging, width)
@@ -206,14 +204,6 @@ class NowView(DetailsView[present_triage.CauseRow]):
             return lines
         # Without a cause the table says what was looked at; the row of lint stands in that place.
         return [*lines, *([(text, "")] for text in present_triage.healthy_text(observations).split("\n"))]
-
-    def _staging_of(self, row: present_triage.CauseRow) -> present_triage.Staging | None:
-        """Return the edits that the fix would stage, computed once per cause: there may be one for each partition."""
-        if self._staging[0] != row.claim.next:
-            from console.session.staged_steps import staging_of
-
-            self._staging = (row.claim.next, staging_of(row.claim.next, self.snapshot))
-        return self._staging[1]
 
     def target(self) -> ConfigResource | None:
         """Return the topic of the cause; None for another subject."""

@@ -97,7 +97,7 @@ class PlanView(View):
             staged, snapshot = session.plan.staged, session.snapshot
             deletions = deletions_so_far(session.retention, staged, snapshot)
             return plan_rows.meaning_of(
-                staged, snapshot, deletions, facts_so_far(session.risk_reading, session.context.kafka_principal)
+                staged, snapshot, deletions, facts_so_far(session.risk_reading, session.context)
             )
 
         # First from the snapshot, then again if the reads add facts.

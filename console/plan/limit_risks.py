@@ -1,0 +1,194 @@
+"""Warnings about limits of brokers: below what is used now, or in contradiction to another setting. Pure.
+
+`contradictions` and `used_connections` judge a cluster as it stands; the warnings name what an edit adds to that.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from console.model.cluster import Group, Topic
+from console.model.codes import BROKER, TOPIC
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
+from console.model.numbers import first_few, long_number, plural
+from console.model.snapshot import Snapshot
+from console.plan import edits
+from console.plan.amounts import measured_time
+from console.plan.risk_rules import NOTHING, Judged, RiskNeeds
+from console.plan.topic_risks import SEGMENT, value_of
+
+# -- settings that contradict each other -------------------------------------------------------------------------------
+
+LAG_TIME, FETCH_WAIT = "replica.lag.time.max.ms", "replica.fetch.wait.max.ms"
+FETCHES = 5
+"""Fetches that a replica may miss before it leaves the ISR, at least."""
+LEAST_SESSION, LONGEST_SESSION = "group.min.session.timeout.ms", "group.max.session.timeout.ms"
+USUAL_SESSION = 45_000
+"""session.timeout.ms of Java's consumers since 3.0, and of librdkafka."""
+_MESSAGES, _SEGMENTS = ("max.message.bytes", "message.max.bytes"), (SEGMENT, "log.segment.bytes")
+
+
+def _lag_time(values: Mapping[str, int]) -> str:
+    lag, wait = values.get(LAG_TIME), values.get(FETCH_WAIT)
+    if lag is None or wait is None or lag >= FETCHES * wait:
+        return ""
+    return (
+        f"a follower that waits for records fetches every {wait:,} ms ({FETCH_WAIT}), and is out of sync after {lag:,} "
+        f"ms ({LAG_TIME}): fetches that are a little late take replicas of quiet partitions out of the ISR"
+    )
+
+
+def _sessions(values: Mapping[str, int]) -> str:
+    least, longest = values.get(LEAST_SESSION), values.get(LONGEST_SESSION)
+    if least is not None and longest is not None and least > longest:
+        return f"no session timeout is allowed: {LEAST_SESSION} is {least:,} and {LONGEST_SESSION} {longest:,}"
+    if (longest is not None and longest < USUAL_SESSION) or (least is not None and least > USUAL_SESSION):
+        limit = f"{LONGEST_SESSION} is {longest:,}"
+        if longest is None or longest >= USUAL_SESSION:
+            limit = f"{LEAST_SESSION} is {least:,}"
+        return f"consumers with the usual session timeout of {USUAL_SESSION:,} ms are refused when they join: {limit}"
+    return ""
+
+
+def _segments(values: Mapping[str, int]) -> str:
+    for batch, segment in zip(_MESSAGES, _SEGMENTS, strict=True):
+        largest, size = values.get(batch), values.get(segment)
+        # Kafka's own smallest segment is 12 bytes below the default of a batch: no producer comes so near.
+        if largest is not None and size is not None and largest - size > size // 100:
+            return f"a batch that {batch}={largest:,} allows is refused above {segment}={size:,}"
+    return ""
+
+
+class _Pair(NamedTuple):
+    """Settings that may contradict each other. said: returns the contradiction as text, ``""`` for none."""
+
+    keys: frozenset[str]
+    said: Callable[[Mapping[str, int]], str]
+
+
+_PAIRS = (
+    _Pair(frozenset({LAG_TIME, FETCH_WAIT}), _lag_time),
+    _Pair(frozenset({LEAST_SESSION, LONGEST_SESSION}), _sessions),
+    _Pair(frozenset((*_MESSAGES, *_SEGMENTS)), _segments),
+)
+_KEYS = frozenset().union(*(pair.keys for pair in _PAIRS))
+
+
+def contradictions(snapshot: Snapshot, resource: ConfigResource, keys: Iterable[str] = _KEYS) -> Iterator[str]:
+    """Yield the contradictions between the values of a topic or a broker, inherited or not.
+
+    Args:
+        keys: only pairs with one of them.
+    """
+    configs, wanted = snapshot.configs.get(resource), frozenset(keys)
+    if configs is None:
+        return
+    for pair in _PAIRS:
+        if wanted.isdisjoint(pair.keys):
+            continue
+        read = ((key, configs.get(key)) for key in pair.keys)
+        values = {key: long_number(entry.value) for key, entry in read if entry is not None}
+        if text := pair.said({key: value for key, value in values.items() if value is not None}):
+            yield text
+
+
+def contradiction_needs(edit: edits.ConfigEdit) -> RiskNeeds:
+    """Return the facts that `contradiction` needs."""
+    if edit.key not in _KEYS or edit.resource.type not in (TOPIC, BROKER):
+        return NOTHING
+    if edit.resource.type == TOPIC:
+        return RiskNeeds(topics=frozenset({edit.resource.name}))
+    return RiskNeeds(a_broker=True)
+
+
+def contradiction(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
+    """Yield the contradictions that an edit brings about."""
+    if edit.key not in _KEYS or edit.resource.type not in (TOPIC, BROKER):
+        return
+    resource = edit.resource
+    if resource.is_cluster_default:
+        first = next(iter(judged.before.cluster.brokers), None)
+        resource = broker_resource(first.id) if first is not None else CLUSTER_DEFAULT
+    before = frozenset(contradictions(judged.before, resource, (edit.key,)))
+    yield from (text for text in contradictions(judged.after, resource, (edit.key,)) if text not in before)
+
+
+# -- connections -------------------------------------------------------------------------------------------------------
+
+IN_ALL, BY_ADDRESS = "max.connections", "max.connections.per.ip"
+
+
+def used_connections(topics: Mapping[str, Topic], groups: Iterable[Group]) -> Mapping[int, Counter[str]]:
+    """Return broker -> address -> the least number of its connections: one of each member of a group that the broker
+    coordinates, or that reads a partition that the broker leads. Producers and tools come on top.
+    """
+    leaders = {(name, each.number): each.leader for name, topic in topics.items() for each in topic.partitions}
+    found: dict[int, Counter[str]] = {}
+    for group in groups:
+        for member in group.members or ():
+            at = {leaders.get(place, -1) for place in member.assignment} | {group.coordinator}
+            for broker in at - {-1}:
+                found.setdefault(broker, Counter())[member.host.removeprefix("/")] += 1
+    return found
+
+
+def connection_needs(edit: edits.SetConfig) -> RiskNeeds:
+    """Return the facts that `connections` needs: all topics with their leaders, and the members of groups."""
+    return RiskNeeds(every_topic=True, groups=True) if _limits_connections(edit) else NOTHING
+
+
+def _limits_connections(edit: edits.SetConfig) -> bool:
+    return edit.resource.type == BROKER and edit.key in (IN_ALL, BY_ADDRESS)
+
+
+def connections(edit: edits.SetConfig, judged: Judged) -> Iterator[str]:
+    """Yield a warning for a limit that members of groups are above already."""
+    limit = long_number(value_of(edit)) if _limits_connections(edit) else None
+    if limit is None:
+        return
+    most, where = 0, ""
+    for broker, hosts in used_connections(judged.before.topics, judged.facts.groups.values()).items():
+        if not edit.resource.is_cluster_default and edit.resource.name != str(broker):
+            continue
+        address, count = max(hosts.items(), key=lambda each: each[1])
+        if edit.key == IN_ALL:
+            address, count = "", hosts.total()
+        if count > most:
+            most, where = count, f"to broker {broker}" + (f" from {address}" if address else "")
+    if most > limit:
+        each = " of one address" if edit.key == BY_ADDRESS else ""
+        yield (
+            f"{most:,} members of groups are connected {where}, and it takes {limit:,} connections{each}: the others "
+            "are turned away when they connect again"
+        )
+
+
+# -- commits that expire -----------------------------------------------------------------------------------------------
+
+OFFSETS_KEPT = "offsets.retention.minutes"
+_NAMED = 3
+
+
+def expiry_needs(edit: edits.SetConfig) -> RiskNeeds:
+    """Return the facts that `expiry` needs."""
+    if edit.resource.type != BROKER or edit.key != OFFSETS_KEPT:
+        return NOTHING
+    return RiskNeeds(a_broker=True, groups=True)
+
+
+def expiry(edit: edits.SetConfig, judged: Judged) -> Iterator[str]:
+    """Yield a warning for groups without members whose commits are kept for a shorter time."""
+    if edit.resource.type != BROKER or edit.key != OFFSETS_KEPT:
+        return
+    first = next(iter(judged.before.cluster.brokers), None)
+    at = edit.resource if not edit.resource.is_cluster_default or first is None else broker_resource(first.id)
+    old, new = long_number(judged.own(at, edit.key)), long_number(value_of(edit))
+    vacant = sorted(name for name, group in judged.facts.groups.items() if group.is_vacant)
+    if new is None or (old is not None and new >= old) or not vacant:
+        return
+    yield (
+        f"{plural(len(vacant), 'group')} without members ({first_few(vacant, _NAMED)}): what they committed goes once "
+        f"they have had none for {measured_time(60.0 * new)}, and they begin as auto.offset.reset says"
+    )

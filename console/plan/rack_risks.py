@@ -1,0 +1,73 @@
+"""Partitions whose replicas are all in one rack: they are lost to their clients together with it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from console.model.cluster import Broker, partition_in
+from console.model.numbers import first_few, plural
+from console.plan import edits
+from console.plan.risk_rules import Judged, RiskNeeds
+
+NAMED = 3
+"""Limit of partitions that a text names."""
+
+
+def racks(brokers: Collection[Broker]) -> Mapping[int, str]:
+    """Return broker -> its rack, for brokers that have one; empty if there are fewer than two racks."""
+    known = {each.id: each.rack for each in brokers if each.rack}
+    return known if len(set(known.values())) > 1 else {}
+
+
+def one_rack(replicas: Sequence[int], of: Mapping[int, str]) -> str | None:
+    """Return the rack that has all of several replicas; None if there is more than one, or a rack is unknown."""
+    found = {of.get(each) for each in replicas}
+    return next(iter(found)) if len(replicas) > 1 and len(found) == 1 else None
+
+
+def move_needs(edit: edits.MoveReplicas) -> RiskNeeds:
+    """Return the facts that `move` needs."""
+    return RiskNeeds(topics=frozenset({edit.topic}))
+
+
+def move(edit: edits.MoveReplicas, judged: Judged) -> Iterator[str]:
+    """Yield a warning for a move that puts all replicas of a partition into one rack."""
+    of = racks(judged.before.cluster.brokers)
+    partition = partition_in(judged.before.topics.get(edit.topic), edit.partition)
+    rack = one_rack(edit.replicas, of)
+    if rack is not None and not (partition is not None and one_rack(partition.replicas, of)):
+        yield f"all replicas of {edit.topic}/{edit.partition} are in rack {rack} then: without it the partition is gone"
+
+
+def creation_needs(edit: edits.CreateTopic) -> RiskNeeds:
+    """Return the facts that `creation` needs: the brokers, if the edit chooses some."""
+    return RiskNeeds(a_broker=bool(edit.topic.assignments))
+
+
+def creation(edit: edits.CreateTopic, judged: Judged) -> Iterator[str]:
+    """Yield a warning for a new topic with a partition whose replicas are all in one rack."""
+    of = racks(judged.before.cluster.brokers)
+    found = [number for number, replicas in enumerate(edit.topic.assignments) if one_rack(replicas, of)]
+    if found:
+        some = first_few([str(number) for number in found], NAMED)
+        yield f"all replicas of {plural(len(found), 'partition')} ({some}) are in one rack: without it they are gone"
+
+
+def moved_rack(
+    was: Mapping[int, str], became: Mapping[int, str], partitions: Collection[tuple[str, int, Sequence[int]]]
+) -> str:
+    """Return a text about the partitions whose replicas are in one rack since brokers changed theirs; ``""`` if none.
+
+    Args:
+        was, became: as `racks`, before and after.
+        partitions: topic, number and replicas of each.
+    """
+    found = [
+        f"{topic}/{number}"
+        for topic, number, replicas in partitions
+        if one_rack(replicas, became) and not one_rack(replicas, was)
+    ]
+    if not found:
+        return ""
+    verb = "has its replicas" if len(found) == 1 else "have their replicas"
+    return f"{plural(len(found), 'partition')} {verb} in one rack since: {first_few(found, NAMED)}"

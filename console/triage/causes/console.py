@@ -1,0 +1,78 @@
+"""What this console suffers itself: a quota that delays its answers, and brokers that refuse its login."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from console.model.numbers import first_few
+from console.model.parts import about
+from console.model.quota import effective
+from console.model.severity import Certainty, Severity
+from console.triage import cause
+from console.triage.observations import Observations
+from console.triage.symptoms import BROKER_SILENT, CONSOLE_THROTTLED, Subject
+
+KEYS = ("request_percentage", "consumer_byte_rate")
+"""Quotas that may delay this console's requests: all of its requests, or its fetches of records."""
+MOST_PARTS = 4
+"""Limit of late parts that a row names."""
+HERE = Subject(entity="this console")
+
+
+def _throttled(observations: Observations) -> Iterator[cause.Claim]:
+    for symptom in observations.of(CONSOLE_THROTTLED):
+        poll = observations.last
+        limits = [
+            (key, limit)
+            for key in KEYS
+            if (limit := effective(poll.snapshot.quotas, poll.own.user, poll.own.client_id, key)) is not None
+        ]
+        by = f" by {limits[0][0]}={limits[0][1].value:g} of {limits[0][1].entity!r}" if limits else ""
+        late = [about(part).noun for part in poll.late]
+        yield cause.Claim(
+            cause="console-throttled",
+            subject=HERE,
+            severity=Severity.WARNING,
+            certainty=Certainty.CERTAIN,
+            title=f"this console is throttled{by}: what it shows may be old",
+            since=observations.since(symptom),
+            evidence=cause.given(
+                cause.Evidence(
+                    f"brokers delay it by {poll.own.throttled_ms:,} ms of each second", "throttle times of answers"
+                ),
+                *(
+                    cause.Evidence(f"{key} of {limit.entity!r} is {limit.value:,g}", "DescribeClientQuotas")
+                    for key, limit in limits
+                ),
+                cause.Evidence(f"older than usual by it: {first_few(late, MOST_PARTS)}", "this console's reads")
+                if late
+                else None,
+            ),
+            predicted=cause.predict(CONSOLE_THROTTLED),
+            next=(cause.Next("allow the user or client id of this console more: until then the rest of this is late"),),
+        )
+
+
+def _login_refused(observations: Observations) -> Iterator[cause.Claim]:
+    for broker in sorted(observations.last.denying):
+        subject = Subject(broker=broker)
+        yield cause.Claim(
+            cause="console-login-refused",
+            subject=subject,
+            severity=Severity.WARNING,
+            certainty=Certainty.CERTAIN,
+            title=f"broker {broker} refuses the login of this console, and others take it",
+            evidence=(cause.Evidence(f"broker {broker} answers, and refuses the credentials", "a new connection"),),
+            predicted=cause.predict(BROKER_SILENT, subject=subject),
+            next=(
+                cause.Next(
+                    f"look at the log of broker {broker}: it may lack a user, a mechanism or a certificate authority"
+                ),
+            ),
+        )
+
+
+CAUSES = (
+    cause.CauseRule("console-throttled", _throttled),
+    cause.CauseRule("console-login-refused", _login_refused),
+)

@@ -1,0 +1,181 @@
+"""Who depends on whom: the entities that a client can change, and those on which a symptom's subject depends. Pure.
+
+A topic depends on the brokers of its replicas, a group on its topics, their leaders, its coordinator and the clients,
+hosts and users of its members, and everything on the cluster. No API reports the users of members, so that a group may
+depend on every user; ACLs that let a user read some groups leave out the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+from console.model import changes, codes
+from console.model.acl import Acl
+from console.model.authorizer import covers, pattern_of
+from console.model.cluster import GroupMember, partition_in
+from console.model.codes import AclResourceType, Permission
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.coordinators import OFFSETS, partition_of
+from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
+from console.model.snapshot import Snapshot
+from console.triage.remembered import remembered
+from console.triage.symptoms import Symptom
+
+T = TypeVar("T")
+_GROUP, _ALLOW = AclResourceType.parse("GROUP"), Permission.parse("ALLOW")
+
+TOPICS, GROUPS, BROKERS, CLIENTS, HOSTS, USERS, ALL = "topic", "group", "broker", "client", "host", "user", "cluster"
+"""Sorts of entities; clients are client ids. Not an enumeration: its members are slow to hash."""
+
+
+class Entity(NamedTuple):
+    """An entity that a change is about. name: of a broker its id as text; ``""`` for the cluster."""
+
+    sort: str
+    name: str = ""
+
+
+CLUSTER = Entity(ALL)
+Changed = Mapping[str, Mapping[str, T]]
+"""Sort -> name -> what happened to that entity."""
+
+ITSELF, LEADS, READS, HOLDS, RUNS, COORDINATES, MAY_BE, BELONGS = range(8)
+"""Distances: the entity itself; the leader of its partition; a topic that it reads; another replica, or the leader of
+what it reads; a client or a host of its members; its coordinator; a user that may be one of its members; the cluster.
+"""
+
+
+def changed_entity(about: changes.Target) -> Entity | None:
+    """Return the entity that a change is about; None if nothing here depends on it."""
+    match about:
+        case ConfigResource(type=codes.TOPIC, name=name) | changes.TopicTarget(name=name):
+            return Entity(TOPICS, name)
+        case ConfigResource(type=codes.GROUP, name=name) | changes.GroupTarget(name=name):
+            return Entity(GROUPS, name)
+        case ConfigResource(type=codes.BROKER, name=name):
+            return Entity(BROKERS, name) if name else CLUSTER
+        case changes.BrokerTarget(id=number):
+            return Entity(BROKERS, str(number))
+        case QuotaEntity():
+            return _limited(about)
+        case changes.ScramUser(user=name):
+            return Entity(USERS, name)
+        case changes.FeatureTarget() | changes.VoterTarget():
+            return CLUSTER
+    return None
+
+
+def _limited(entity: QuotaEntity) -> Entity:
+    """Return the entity of a quota: members report their client id and host, and no API their user."""
+    for sort, part in ((CLIENTS, CLIENT_ID), (HOSTS, IP), (USERS, USER)):
+        if entity.has(part) and (name := entity.name_of(part)) is not None:
+            return Entity(sort, name)
+    return CLUSTER
+
+
+def near(symptom: Symptom, snapshot: Snapshot, changed: Changed[T]) -> Iterator[tuple[int, T]]:
+    """Yield what happened to the entities that a symptom's subject depends on, each with its distance; some more than
+    once. Sorts without a change cost nothing: of 10,000 groups each is examined.
+    """
+    subject = symptom.subject
+    group, topic = subject.group, subject.topic
+    if topic is not None and (found := changed.get(TOPICS, {}).get(topic)) is not None:
+        yield ITSELF, found
+    if (brokers := changed.get(BROKERS)) is not None:
+        yield from ((ITSELF, brokers[name]) for name in map(str, symptom.brokers) if name in brokers)
+        if topic is not None:
+            yield from _brokers_of(snapshot, topic, subject.partition, brokers)
+    if group is not None:
+        yield from _near_group(snapshot, group, topic, changed)
+    if (found := changed.get(ALL, {}).get("")) is not None:
+        yield BELONGS, found
+
+
+def _brokers_of(
+    snapshot: Snapshot, topic: str, number: int | None, brokers: Mapping[str, T]
+) -> Iterator[tuple[int, T]]:
+    """Yield the changed brokers of a partition, or of all partitions of a topic."""
+    known = snapshot.topics.get(topic)
+    for each in known.partitions if known is not None else ():
+        if number is None or each.number == number:
+            for broker in each.replicas:
+                if (found := brokers.get(str(broker))) is not None:
+                    yield (LEADS if broker == each.leader else HOLDS), found
+
+
+def _near_group(snapshot: Snapshot, name: str, topic: str | None, changed: Changed[T]) -> Iterator[tuple[int, T]]:
+    """Yield what happened to the entities that a group depends on. topic: the only one that counts; None for all that
+    it reads.
+    """
+    if (found := changed.get(GROUPS, {}).get(name)) is not None:
+        yield ITSELF, found
+    group = snapshot.groups.get(name)
+    members = group.members or () if group is not None else ()
+    topics, brokers = changed.get(TOPICS, {}), changed.get(BROKERS, {})
+    if topic is None and (topics or brokers):
+        lag = snapshot.lags.get(name)
+        read = {(each.topic, each.partition) for each in (lag.partitions if lag is not None else ())}
+        read.update(place for member in members for place in member.assignment)
+        yield from ((READS, topics[each]) for each in dict.fromkeys(place[0] for place in read) if each in topics)
+        led = (partition_in(snapshot.topics.get(where), number) for where, number in read) if brokers else ()
+        leaders = dict.fromkeys(str(each.leader) for each in led if each is not None)
+        yield from ((HOLDS, brokers[each]) for each in leaders if each in brokers)
+    for sort, name_of in ((CLIENTS, _client), (HOSTS, _host)):
+        if (mine := changed.get(sort)) is not None:
+            yield from ((RUNS, mine[each]) for each in dict.fromkeys(map(name_of, members)) if each in mine)
+    offsets = snapshot.topics.get(OFFSETS) if OFFSETS in topics or brokers else None
+    if offsets is not None and offsets.partitions:
+        coordinator = partition_in(offsets, partition_of(name, len(offsets.partitions)))
+        leader = str(coordinator.leader) if coordinator is not None else ""
+        yield from ((COORDINATES, each) for each in (topics.get(OFFSETS), brokers.get(leader)) if each is not None)
+    users = changed.get(USERS, {})
+    yield from ((MAY_BE, each) for user, each in users.items() if may_be_user_of(user, name, snapshot))
+
+
+def _client(member: GroupMember) -> str:
+    return member.client_id
+
+
+def _host(member: GroupMember) -> str:
+    return member.host.removeprefix("/")
+
+
+def may_be_user_of(user: str, group: str, snapshot: Snapshot) -> bool:
+    """Return whether members of a group may log in as a user: False if ACLs let the user read other groups only."""
+    allowed = _groups_by_user(snapshot.acls).get(user)
+    return allowed is None or any(covers(pattern_of(each), _GROUP, group) for each in allowed)
+
+
+@remembered
+def _groups_by_user(acls: tuple[Acl, ...]) -> Mapping[str, Sequence[Acl]]:
+    """Return user -> the ACLs that let it use groups."""
+    found: dict[str, list[Acl]] = {}
+    for each in acls:
+        if each.resource_type == _GROUP and each.permission == _ALLOW and each.principal.startswith("User:"):
+            found.setdefault(each.principal.removeprefix("User:"), []).append(each)
+    return found
+
+
+def configs_of(symptoms: Iterable[Symptom], snapshot: Snapshot) -> tuple[ConfigResource, ...]:
+    """Return the entities whose configs may cause symptoms: topics, groups with the topics that they read, the brokers
+    that a symptom points to or that have a replica, and the cluster default. Each once, in the order of the symptoms.
+    """
+    return tuple(dict.fromkeys(each for symptom in symptoms for each in _configs_of(symptom, snapshot)))
+
+
+def _configs_of(symptom: Symptom, snapshot: Snapshot) -> Iterator[ConfigResource]:
+    subject = symptom.subject
+    yield CLUSTER_DEFAULT
+    if subject.group is not None:
+        yield ConfigResource(codes.GROUP, subject.group)
+    topics = {subject.topic} if subject.topic is not None else set()
+    if subject.topic is None and (lag := snapshot.lags.get(subject.group or "")) is not None:
+        topics = {each.topic for each in lag.partitions}
+    yield from map(topic_resource, sorted(topics & snapshot.topics.keys()))
+    partition = partition_in(
+        snapshot.topics.get(subject.topic or ""), subject.partition if subject.partition is not None else -1
+    )
+    brokers = {*symptom.brokers, *(partition.replicas if partition is not None else ())}
+    alive = {each.id for each in snapshot.cluster.brokers if not each.fenced}
+    yield from map(broker_resource, sorted(brokers & alive))

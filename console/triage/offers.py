@@ -1,0 +1,105 @@
+"""The edits that a next step may offer: no value that this host's journal took back, and none that is worse than what
+stands. Every step with edits passes here. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from msgspec.structs import replace
+
+from console.model.changes import Target
+from console.model.snapshot import Snapshot
+from console.plan import edits
+from console.triage.cause import Claim, Next
+from console.triage.events import PRESENT
+from console.triage.facts import ChangeKey
+from console.triage.remembered import RememberedEach
+
+MOST = 50
+"""Limit of edits of a step that are judged: one that has more gives many places the same value."""
+_VALUES = (edits.SetConfig, edits.UnsetConfig, edits.SetQuota, edits.UnsetQuota, edits.AddAcl, edits.RemoveAcl)
+"""Edits that put a value in the place of another one; others, as an election, have no value to compare with."""
+
+
+class _Seen:
+    """A snapshot that equals another one if the parts that rules judge values by are the same objects."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._parts = snapshot.configs, snapshot.quotas, snapshot.topics, snapshot.acls
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Seen) and all(one is two for one, two in zip(self._parts, other._parts, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def offered(claims: Sequence[Claim], snapshot: Snapshot, taken_back: Collection[ChangeKey]) -> list[Claim]:
+    """Return the claims with the steps that may be offered.
+
+    Args:
+        taken_back: as in `Facts`.
+
+    Returns:
+        The same objects where nothing is left out. A step that is left out only says where to look.
+    """
+    seen = _Seen(snapshot)
+    # Of 10,000 claims few have edits.
+    judged = [claim for claim in claims if any(step.edits for step in claim.next)]
+    found = _each.of((id(claim), (claim, seen, taken_back)) for claim in judged)
+    changed = {id(claim): now for claim, now in zip(judged, found, strict=True) if now is not claim}
+    return [changed.get(id(claim), claim) for claim in claims] if changed else [*claims]
+
+
+def _offered(claim: Claim, seen: _Seen, taken_back: Collection[ChangeKey]) -> Claim:
+    steps = tuple(_step(each, seen.snapshot, taken_back) for each in claim.next)
+    return claim if steps == claim.next else replace(claim, next=steps)
+
+
+_each: RememberedEach[int, Claim] = RememberedEach(_offered)
+
+
+def _step(step: Next, snapshot: Snapshot, taken_back: Collection[ChangeKey]) -> Next:
+    values = [each for each in step.edits if isinstance(each, _VALUES)]
+    if not values:
+        return step
+    if any(_gives(each) in taken_back for each in values):
+        return Next("look at this host's journal: it took back what was there before")
+    worse = _worse(values[:MOST], snapshot)
+    return Next(f"look at it before it is changed: {step.text} would bring a new risk: {worse}") if worse else step
+
+
+def _gives(edit: edits.Edit) -> ChangeKey | None:
+    """Return the place and the value that an edit sets; None if it sets none."""
+    target: Target = edit.target
+    match edit:
+        case edits.SetConfig(value=str(value)):
+            return target, edit.slot.key, value
+        case edits.SetQuota():
+            return target, edit.slot.key, repr(edit.value)
+        case edits.AddAcl():
+            return target, "", PRESENT
+    return None
+
+
+def _worse(values: Sequence[edits.Edit], snapshot: Snapshot) -> str:
+    """Return what a rule of plans warns of after these edits, and not of what stands; ``""`` without that."""
+    # The kinds of edits are a megabyte that a cluster without trouble does not need.
+    from console.plan.compile import predict
+    from console.plan.kinds.registry import kind_of
+    from console.plan.plan import Plan
+    from console.plan.reversal import reversal
+    from console.plan.risks import risks
+    from console.plan.staged import Described, Staged
+
+    now = Described(snapshot)
+    staged = tuple(Staged(each, kind_of(each).current(each, now)) for each in values)
+    after = predict(snapshot, Plan(staged))
+    found = risks(staged, snapshot, after=after)
+    if not found:
+        return ""
+    then = Described(after)
+    back = [one for each in staged for one in reversal(each).edits]
+    stands = {each.name for each in risks([Staged(one, kind_of(one).current(one, then)) for one in back], after)}
+    return next((each.text for each in found if each.name not in stands), "")

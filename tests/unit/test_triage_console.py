@@ -1,0 +1,84 @@
+"""What this console suffers itself is said as what it is: it is throttled, or a broker refuses its login."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from msgspec.structs import replace
+
+from console.model.failure import Failure
+from console.model.quota import QuotaEntity
+from console.model.severity import Certainty, Severity
+from console.model.snapshot import ReadFailure, Snapshot
+from console.triage.dependencies import configs_of
+from console.triage.diagnosis import Verdict, diagnose
+from console.triage.observations import after, begin
+from console.triage.symptoms import OFFSET_OUT_OF_RANGE, UNDER_REPLICATED, Own, Poll, Subject, Symptom
+from tests.unit.test_triage import START, healthy
+
+SECOND = timedelta(seconds=1)
+ALICE = QuotaEntity.of({"user": "alice"})
+
+
+def seen(snapshot: Snapshot, **suffers: Any) -> Verdict:
+    """The verdict after a poll of a console that suffers this."""
+    observations = begin(Poll(START, snapshot))
+    return diagnose(after(observations, Poll(START + SECOND, snapshot, **suffers)))
+
+
+def test_a_throttled_console_says_so_and_what_is_older_by_it() -> None:
+    limited = replace(healthy(), quotas={ALICE: {"request_percentage": 0.05}})
+    verdict = seen(limited, own=Own(430, "alice", "kac"), late=("lags", "topics"))
+    (named,) = verdict.causes
+    claim = named.claim
+    assert (claim.cause, claim.severity, claim.certainty) == (
+        "console-throttled",
+        Severity.WARNING,
+        Certainty.CERTAIN,
+    )
+    assert "throttled by request_percentage=0.05 of" in claim.title
+    assert "alice" in claim.title
+    facts = [each.fact for each in claim.evidence]
+    assert facts[0] == "brokers delay it by 430 ms of each second"
+    assert facts[-1] == "older than usual by it: lags, topics"
+    assert not any(each.edits or each.command for each in claim.next), "it can't know who else has this quota"
+    assert not verdict.is_healthy
+    assert set(verdict.unread) == {"lags", "topics"}
+
+
+def test_a_console_that_is_hardly_throttled_suffers_nothing() -> None:
+    assert seen(healthy(), own=Own(20, "alice", "kac")).is_healthy
+
+
+def test_a_broker_that_refuses_the_login_answers() -> None:
+    one = frozenset({2})
+    (named,) = seen(healthy(), silent=one, denying=one).causes
+    assert (named.claim.cause, named.claim.subject) == ("console-login-refused", Subject(broker=2))
+    assert named.explains == {"broker-silent": 1}
+
+
+def test_what_a_symptom_depends_on() -> None:
+    partition = Symptom(UNDER_REPLICATED, Subject(topic="orders", partition=0), (3,))
+    group = Symptom(OFFSET_OUT_OF_RANGE, Subject(group="billing", topic="orders", partition=0))
+    found = [f"{each.type.name} {each.name}" for each in configs_of((partition, group), healthy())]
+    assert found == ["BROKER ", "TOPIC orders", "BROKER 1", "BROKER 2", "BROKER 3", "GROUP billing"]
+    gone = Symptom(UNDER_REPLICATED, Subject(topic="deleted", partition=0))
+    assert [each.name for each in configs_of((gone,), healthy())] == [""]
+
+
+def test_what_is_gone_is_not_unknown() -> None:
+    late = Failure("TIMED_OUT", "no answer")
+    failures = (
+        ReadFailure("group billing", "billing", late),
+        ReadFailure("group deleted", "deleted", late),
+        ReadFailure("lag of deleted", "", late),
+        ReadFailure("configs", "topic orders", late),
+        ReadFailure("configs", "topic deleted", Failure("TOPIC_AUTHORIZATION_FAILED", "denied")),
+        ReadFailure("group_positions", "billing", Failure("GROUP_ID_NOT_FOUND", "gone")),
+    )
+    verdict = seen(replace(healthy(), failures=failures))
+    assert [each.what.partition(":")[0] for each in verdict.unknowable] == [
+        "group billing billing",
+        "configs topic orders",
+    ]
