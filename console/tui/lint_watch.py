@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     from console.model.failure import Failure
     from console.tui.watch import Watch
 
-COUNTS, EVERY, FIRST_AFTER = "lint", 60.0, 10.0
-"""The scheduled part that counts findings for Now, the seconds between two counts, and those before the first: until
-then triage reads what rules need."""
+COUNTS, EVERY, FIRST_AFTER, LAST_AFTER = "lint", 60.0, 10.0, 40.0
+"""The scheduled part that counts findings for Now, the seconds between two counts, and those before the first: as soon
+as triage has read all its parts, and at last without those that it can't read."""
 OLD = timedelta(seconds=30)
 """Age from which on a part is read again for the pane."""
 LOOKS = Pace(5.0, rest=20.0)
@@ -47,7 +48,7 @@ class LintWatch:
         self._triage, self._reading, self._redraw = triage, triage.reading, redraw
         self._session = triage.reading.session
         self._looks = Turns(LOOKS)
-        self._has_begun = False
+        self._began: float | None = None
         self._rules: Sequence[Rule] = ()
         self._parts: frozenset[Part] = frozenset()
         self._seen: object = None
@@ -57,10 +58,16 @@ class LintWatch:
 
     def begin(self) -> None:
         """Count the findings for Now from time to time."""
-        if not self._has_begun:
-            self._has_begun = True
+        if self._began is None:
+            self._began = time.monotonic()
             pace = Pace(EVERY, rest=30.0)
-            self._reading.reads.put(Scheduled(COUNTS, pace, self._count), FIRST_AFTER)
+            self._reading.reads.put(Scheduled(COUNTS, pace, self._count, may=self._may_count), FIRST_AFTER)
+
+    def _may_count(self) -> bool:
+        observations, began = self._triage.observations, self._began
+        if observations is None or began is None:
+            return False
+        return not observations.last.unread or time.monotonic() - began > LAST_AFTER
 
     async def _count(self) -> None:
         from console.session.lint_reading import seen_by

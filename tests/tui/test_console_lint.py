@@ -96,12 +96,12 @@ async def test_a_cluster_in_good_order_says_how_many_rules_looked_and_which_coul
 async def test_now_counts_them_in_one_row_that_is_no_trouble(
     cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lint_watch, "FIRST_AFTER", 0.5)
+    monkeypatch.setattr(lint_watch, "FIRST_AFTER", 0.1)
     cluster.call(wrong)
     async with driven_on(cluster, start_pane="now") as it:
         await it.shows("no trouble", "lint: 2 findings, 1 high, 1 warning")
         assert "Now!" not in it.text
-        await it.shows("single-replica, min-isr-equals-factor", "healthy: 3 brokers")
+        await it.shows("single-replica, min-isr-equals-factor", "healthy: 3 brokers, 3 topics")
         await it.press("F", shows="Enter lists them")
         await it.press("exclamation_mark", shows="only trouble")
         await it.until(lambda: "lint: 2" not in it.text)
