@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from console.admin.errors import AdminError
@@ -64,13 +64,19 @@ async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule], old: time
     certificates = None
     if Part.CERTIFICATES in needed:
         certificates = await _certificates(reader.client, reader.snapshot, reader.context)
-    return seen_by(reader, certificates)
+    return seen_by(reader.snapshot, reader.clock.now(), reader.context, certificates)
 
 
-def seen_by(reader: SnapshotReader, certificates: tuple[Certificate, ...] | None = None) -> Seen:
-    """Return what rules judge, by what was read so far. certificates: None if they were not read."""
-    context = reader.context
-    return Seen(reader.snapshot, reader.clock.now(), certificates, context.throttles, context.lint)
+def seen_by(
+    snapshot: Snapshot, at: datetime, context: Context, certificates: tuple[Certificate, ...] | None = None
+) -> Seen:
+    """Return what rules judge, by what was read so far.
+
+    Args:
+        at: now, UTC.
+        certificates: None if they were not read.
+    """
+    return Seen(snapshot, at, certificates, context.throttles, context.lint)
 
 
 async def _certificates(client: Client, snapshot: Snapshot, context: Context) -> tuple[Certificate, ...]:

@@ -76,7 +76,8 @@ def standing_after(known: Standing, before: Poll, poll: Poll) -> Standing:
             is_meant = since is not None and _held_replicas(before.snapshot, place.subject.broker)
             findings[key] = Stands(rule, found, place, since, is_meant)
         looked.add(rule.name)
-    return known if (findings, looked) == (known.findings, known.looked) else Standing(findings, frozenset(looked))
+    now = Standing(findings, frozenset(looked))
+    return known if now == known else now
 
 
 def _found(rule: Rule, seen: Seen) -> Iterator[Found]:

@@ -72,7 +72,8 @@ class LintWatch:
     async def _count(self) -> None:
         from console.session.lint_reading import seen_by
 
-        await self._look(seen_by(self._session))
+        session = self._session
+        await self._look(seen_by(session.snapshot, session.clock.now(), session.context))
 
     async def read(self) -> None:
         """Read what the rules need, and look, if something changed or is old."""

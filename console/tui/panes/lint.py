@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from textual.worker import Worker
 
 from console.answers import lint_rows
+from console.answers.lint import remedy
 from console.model.changes import ScramUser, Target
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
@@ -140,5 +141,5 @@ class LintView(DetailsView[lint_rows.LintRow]):
     def copied_of(self, row: lint_rows.LintRow) -> str:
         """Return the statements that mend it, else a line of the finding."""
         found = row.finding.found
-        statements = "\n".join(lint_rows.remedy(found))
+        statements = "\n".join(remedy(found))
         return statements or f"{row.finding.rule.name}: {target(found.subject)}: {found.what}"
