@@ -20,6 +20,7 @@ GENERATED = {
     "docs/commands.md": ("console.cli.manual.pages", "commands"),
     "docs/kac.1": ("console.cli.manual.pages", "man"),
     "docs/lake-tables.md": ("console.cli.manual.pages", "tables"),
+    "docs/lint.md": ("console.cli.manual.pages", "lint"),
     "docs/keys.md": ("console.tui.key_help",),
 }
 """Page -> the module and the arguments that print it."""

@@ -225,14 +225,14 @@ def somebody_orders(cluster: ThreadedCluster, schemas: RegistryServer, text: str
 
 
 def somebody_moves(cluster: ThreadedCluster, text: str) -> None:
-    """``TOPIC PARTITION``, by somebody else, to the broker that has no replica of it; which then goes down."""
+    """``TOPIC PARTITION``, by somebody else, to the broker that has no replica of it; which is then killed."""
     topic, _, number = text.partition(" ")
 
     async def move(one: EmbeddedCluster) -> None:
         had = one.state.topics[topic].partitions[int(number)].replicas
         other = next(broker for broker in one.state.brokers if broker not in had)
         start_move(one, topic, int(number), (other, *had[1:]))
-        await one.broker_down(other)
+        await one.broker_killed(other)
 
     cluster.run(move)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from console.language.quoting import as_typed
 from console.lint.acceptance import Acceptance
 from console.lint.report import Finding, Report
 from console.lint.rule import Found
-from console.lint.rules import BY_NAME
+from console.lint.rules import BY_NAME, SUBJECTS
 from console.model.numbers import Data
 from console.model.severity import Severity
 from console.present import names
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 PAGE = "docs/lint.md"
+_ANCHORS = {rule.name: subject.lower().replace(" ", "-") for subject, rules in SUBJECTS for rule in rules}
 MOST = 10
 """The most findings of one rule in a text that is not about that rule alone."""
 _LONGEST = 400
@@ -147,7 +148,8 @@ def finding_data(finding: Finding) -> dict[str, Data]:
         "remedy": list(remedy(found)),
         "advice": found.advice or None,
         "since": rule.since or None,
-        "docs": f"{PAGE}#{rule.name}",
+        "docs": f"{PAGE}#{_ANCHORS[rule.name]}",
+        "source": rule.source,
         "accepted": None if by is None else {"reason": by.reason, "place": by.place},
     }
 
@@ -184,10 +186,10 @@ def junit_text(report: Report, missing: Sequence[str], where: Where, cluster: st
                 _failure(case, each, _subject(each.found, where))
         accepted = [f"{_subject(e.found, where)}: {e.accepted.reason}" for e in mine if e.accepted is not None]
         if accepted:
-            SubElement(case, "system-out").text = _text("\n".join(f"accepted: {each}" for each in accepted))
+            SubElement(case, "system-out").text = _text(f"accepted: {each}" for each in accepted)
     notes = [*missing, *map(in_vain, report.unused)]
     if notes:
-        SubElement(suite, "system-out").text = _text("\n".join(notes))
+        SubElement(suite, "system-out").text = _text(notes)
     indent(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(suites, encoding="unicode")}\n'
 
@@ -198,13 +200,13 @@ def _failure(case: Element, finding: Finding, subject: str) -> None:
     rule, found, _ = finding
     message = f"{subject}: {found.what}"
     made = SubElement(case, "failure", _texts(type=f"{rule.severity.value} {rule.certainty.value}", message=message))
-    made.text = _text("\n".join(filter(None, (message, f"{rule.why}.", *remedy(found), found.advice))))
+    made.text = _text(filter(None, (message, f"{rule.why}.", *remedy(found), found.advice)))
 
 
 def _texts(**attributes: object) -> dict[str, str]:
     return {name: clean(str(value), _LONGEST) for name, value in attributes.items()}
 
 
-def _text(lines: str) -> str:
-    """Return lines without characters that XML forbids."""
-    return "\n".join(clean(line, 10 * _LONGEST) for line in lines.split("\n"))
+def _text(lines: Iterable[str]) -> str:
+    """Return lines without characters that XML forbids; a name adds no line."""
+    return "\n".join(clean(line, 10 * _LONGEST) for line in lines)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import gc
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from console.lint.rule import Rule, Seen
 
 
+_NAMES_A_CLUSTER = ("bootstrap_server", "bootstrap_controller", "context", "command_config")
+
+
 def lint_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac lint``."""
     files = (
@@ -26,6 +30,8 @@ def lint_options(parser: argparse.ArgumentParser) -> None:
         "their lint: sections accept findings; may be given several times"
     )
     parser.add_argument("-f", "--file", metavar="FILE", action="append", default=[], help=files)
+    offline = "with -f: judge the files without a cluster, by three brokers with Kafka's own defaults"
+    parser.add_argument("--offline", action="store_true", help=offline)
     rule = "only this rule, and all its findings; can be given again"
     parser.add_argument("--rule", metavar="NAME", action="append", default=[], help=rule)
     parser.add_argument(
@@ -45,12 +51,31 @@ def run_lint(options: argparse.Namespace) -> int:
         The exit code: 0 printed, 1 no broker answers, or a part of the files can't be staged, 2 no context, no such
         rule, or invalid files, 3 with --exit-code: something is found that is not accepted.
     """
+    if options.offline and (not options.file or any(hasattr(options, each) for each in _NAMES_A_CLUSTER)):
+        complain("--offline judges files without a cluster: name files with -f, and no cluster")
+        return USAGE
     rules = _chosen(options)
     files = read(options.file, getattr(options, "context", None)) if options.file and rules is not None else None
     if rules is None or (options.file and files is None):
         return USAGE
-    if files is not None:
-        options = meant(options, files)
+    if options.offline:
+        with _by_defaults(options) as options:
+            return _looked(options, rules, files)
+    return _looked(options if files is None else meant(options, files), rules, files)
+
+
+@contextmanager
+def _by_defaults(options: argparse.Namespace) -> Iterator[argparse.Namespace]:
+    """Run a cluster of three brokers with Kafka's defaults in this process, and give the options that name it."""
+    from console.embedded.brokers import run_in_thread
+    from console.embedded.spec import RACKS, ClusterSpec
+
+    with run_in_thread(ClusterSpec(brokers=len(RACKS), racks=RACKS)) as cluster:
+        yield argparse.Namespace(**{**vars(options), "bootstrap_server": cluster.bootstrap})
+
+
+def _looked(options: argparse.Namespace, rules: Sequence[Rule], files: Read | None) -> int:
+    """Read the cluster, print the report, and return the exit code."""
     from console.lint.rules import RULES
     from console.session.lint_reading import read_for_lint
 
@@ -74,7 +99,7 @@ def _report(seen: Seen, rules: Sequence[Rule], files: Read | None, options: argp
     else:
         from console.files.linting import wished
 
-        found = wished(files, seen, [rule for rule in rules if can_look(seen, rule)])
+        found = wished(files, seen, [rule for rule in rules if can_look(seen, rule)], alone=options.offline)
         code = left_out(found.staging)
         report = lint(found.after, target, rules, found.counts)
     _print(report, missing, seen.snapshot.cluster.cluster_id or "without an id", files, options)

@@ -20,13 +20,13 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 from uuid import uuid4
 
+from console.embedded import replicas
 from console.embedded.clock import Clock
 from console.embedded.config_alter import begin_configs
 from console.embedded.context import CloseConnection, Cluster, Session
 from console.embedded.faults import Fault, Faults
 from console.embedded.group_coordinator import drop_offsets_of_deleted_topics
 from console.embedded.replica_dirs import resume_copies
-from console.embedded.replicas import broker_back, broker_lost, resume_moves
 from console.embedded.request_pipeline import Counters, Dispatcher, RequestPipeline, advertised, of_controllers
 from console.embedded.sasl import ScramHash, credential_of
 from console.embedded.scenarios.seed import Scenario
@@ -47,6 +47,8 @@ LOGIN_SECONDS = 30.0
 _SIZE = struct.Struct(">i")
 _IDLE_MS = 600_000
 """Default of connections.max.idle.ms."""
+_SESSION_MS = 9_000
+"""Default of broker.session.timeout.ms."""
 _MOST_CONNECTIONS, _FEWEST_CONNECTIONS = 2_000, 16
 """Limits of the connections to one broker."""
 
@@ -59,6 +61,7 @@ async def serve(
     session: Session,
     dispatcher: Dispatcher,
     *,
+    awake: asyncio.Event,
     idle_seconds: float,
 ) -> None:
     """Answer the requests of a connection, one at a time and in order, until it ends.
@@ -66,13 +69,16 @@ async def serve(
     No further request is read while one is handled, as Kafka mutes the channel.
 
     Args:
+        awake: not set while the process hangs: it then neither handles a request nor sends a response.
         idle_seconds: timeout for receiving a whole request, and for sending a response (connections.max.idle.ms).
     """
     login_by = asyncio.get_running_loop().time() + LOGIN_SECONDS
     try:
         while True:
             frame = await _frame(reader, session, login_by, idle_seconds)
+            await awake.wait()
             answer = await dispatcher.answer(session, frame)
+            await awake.wait()
             # A request of many megabytes is not kept while its response waits for a slow client.
             del frame
             if answer is not None:
@@ -134,7 +140,7 @@ class Listener:
     """A node's listening socket and its open connections.
 
     most: limit of open connections; the broker closes further ones without a response. idle_seconds: the broker closes
-    a connection after this time without a request.
+    a connection after this time without a request. awake: not set while the node hangs.
     """
 
     def __init__(
@@ -155,6 +161,8 @@ class Listener:
         self._authenticate = authenticate
         self._most = most
         self._idle_seconds = idle_seconds
+        self.awake = asyncio.Event()
+        self.awake.set()
         self._server: asyncio.Server | None = None
         self._open: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
@@ -203,7 +211,7 @@ class Listener:
         if self._authenticate:
             session.principal = None
         task = asyncio.get_running_loop().create_task(
-            serve(reader, writer, session, self._dispatcher, idle_seconds=self._idle_seconds)
+            serve(reader, writer, session, self._dispatcher, awake=self.awake, idle_seconds=self._idle_seconds)
         )
         self._open[task] = writer
         task.add_done_callback(self._ended)
@@ -326,7 +334,7 @@ class EmbeddedCluster(Cluster):
             raise
         # Not earlier: no listener is open while the state is filled, so there is none to stop for a removed broker.
         self.state.subscribe(self._changed)
-        resume_moves(self)
+        replicas.resume_moves(self)
         resume_copies(self)
         if self.spec.live and self._scenario is not None and self._scenario.live is not None:
             self.run(self._scenario.live(self))
@@ -387,36 +395,96 @@ class EmbeddedCluster(Cluster):
             self.propagation.resumed(node)
 
     async def broker_down(self, broker_id: int) -> None:
-        """Crash a broker: its connections end, and other replicas become leaders. Do nothing if it is down."""
+        """Stop a broker in order, as by SIGTERM: it hands its leaders over and is fenced; then its connections end. Do
+        nothing if it is down."""
         if not self._is_up(broker_id):
             return
-        # Before the change is written: the broker itself never learns that the controller fenced it.
-        self.propagation.stopped(broker_id)
-        self.loggers.forget(broker_id)
-        broker_lost(self.state, broker_id)
+        replicas.hand_over(self.state, broker_id)
+        self._stopped(broker_id)
+        replicas.broker_lost(self.state, broker_id)
         await self._listeners[broker_id].stop()
 
+    async def broker_killed(self, broker_id: int) -> None:
+        """Crash a broker, as by SIGKILL: its connections end, and it is fenced once its session has ended. Do nothing
+        if it is down."""
+        if self._is_up(broker_id):
+            self._stopped(broker_id)
+            self._falls_silent(broker_id)
+            await self._listeners[broker_id].stop()
+
+    def broker_hangs(self, broker_id: int) -> None:
+        """Stop a broker in its tracks, as by SIGSTOP: it keeps its port and connections, answers nothing, and is fenced
+        once its session has ended. `broker_up` lets it go on. Do nothing if it is down."""
+        if self._is_up(broker_id):
+            self.propagation.stopped(broker_id)
+            self._listeners[broker_id].awake.clear()
+            self._falls_silent(broker_id)
+
+    def _stopped(self, broker_id: int) -> None:
+        # Before a change is written: the broker itself never learns that the controller fenced it.
+        self.propagation.stopped(broker_id)
+        self.loggers.forget(broker_id)
+
+    def _falls_silent(self, broker_id: int) -> None:
+        """Record that a broker sends no heartbeats, and fence it once its session has ended."""
+        replicas.process_ended(self.state, broker_id)
+        self.run(self._session_ends(broker_id, self.state.stopped_at[broker_id]))
+
+    async def _session_ends(self, broker_id: int, since: float) -> None:
+        await self._session_over(since)
+        if self.state.stopped_at.get(broker_id) == since:
+            self.fence(broker_id)
+
+    async def _session_over(self, since: float) -> None:
+        """Wait until a broker that has sent no heartbeat since a time has no session."""
+        session = int(self.spec.static_configs.get("broker.session.timeout.ms", _SESSION_MS)) / 1000
+        await self.clock.sleep(max(since + session - self.clock.time(), 0.0))
+
+    def fence(self, broker_id: int) -> None:
+        """End the session of a broker that is not fenced: other replicas become leaders."""
+        if (broker := self.state.brokers.get(broker_id)) is not None and broker.alive:
+            replicas.broker_lost(self.state, broker_id)
+
     async def broker_up(self, broker_id: int) -> None:
-        """Restart a broker that is down, on its old port. Do nothing if it is up. An unregistered broker registers
-        again."""
+        """Restart a broker that is down, on its old port, or let a broker go on that hangs. Do nothing if it is up.
+
+        A broker whose last session has not ended waits for that (DuplicateBrokerRegistrationException). An unregistered
+        broker registers again.
+        """
         if self._is_up(broker_id):
             return
         listener = self._listeners[broker_id]
+        if not listener.awake.is_set():
+            self._goes_on(broker_id)
+            return
+        if broker_id in self.state.brokers and self.state.brokers[broker_id].alive:
+            await self._session_over(self.state.stopped_at[broker_id])
+            self.fence(broker_id)
         # Before the state changes: clients that read that the broker is up must be able to connect.
         await listener.start()
         if broker_id not in self.state.brokers:
             self.state.put_broker(replace(_node(self.spec, broker_id, listener.port), alive=False))
-        broker_back(self.state, broker_id)
+        replicas.broker_back(self.state, broker_id)
         self.propagation.resumed(broker_id)
+
+    def _goes_on(self, broker_id: int) -> None:
+        """Record that a broker answers again that hung: if it was fenced, its next heartbeat ends that."""
+        if self.state.brokers[broker_id].alive:
+            replicas.process_resumed(self.state, broker_id)
+        else:
+            replicas.broker_back(self.state, broker_id)
+        self.propagation.resumed(broker_id)
+        self._listeners[broker_id].awake.set()
 
     def _is_up(self, broker_id: int) -> bool:
         broker = self.state.brokers.get(broker_id)
-        return broker is not None and broker.alive
+        return broker is not None and broker.alive and broker_id not in self.state.stopped_at
 
     def _changed(self, change: Change) -> None:
         """Stop a broker when it is unregistered: it no longer serves clients (see `handlers.unregister_broker`)."""
         if change.table == "brokers" and change.after is ABSENT and isinstance(change.key, int):
             self.propagation.stopped(change.key)
+            self._listeners[change.key].awake.set()
             self.run(self._listeners[change.key].stop())
 
 

@@ -192,17 +192,24 @@ class Cluster(ABC):
 
     @abstractmethod
     async def broker_down(self, broker_id: int) -> None:
-        """Crash a broker: its connections end, and other replicas become leaders. Do nothing if it is down."""
+        """Stop a broker in order, as by SIGTERM: it hands its leaders over and is fenced; then its connections end. Do
+        nothing if it is down."""
+
+    @abstractmethod
+    async def broker_killed(self, broker_id: int) -> None:
+        """Crash a broker, as by SIGKILL: its connections end, and it is fenced once its session has ended. Do nothing
+        if it is down."""
 
     @abstractmethod
     async def broker_up(self, broker_id: int) -> None:
-        """Restart a broker that is down, on its old port. Do nothing if it is up."""
+        """Restart a broker that is down, on its old port. Do nothing if it is up. Before its last session has ended,
+        the controller does not register it again."""
 
     def down_for(self, broker_id: int, seconds: float) -> None:
         """Crash a broker now, and restart it after this number of seconds."""
 
         async def down_and_up() -> None:
-            await self.broker_down(broker_id)
+            await self.broker_killed(broker_id)
             await self.clock.sleep(seconds)
             await self.broker_up(broker_id)
 

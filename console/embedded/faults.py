@@ -87,7 +87,8 @@ class MoveController(Struct, frozen=True):
 
 
 class BrokerDown(Struct, frozen=True):
-    """Crash a broker before the request is handled, and restart it later. broker: None for the one that received it."""
+    """Crash a broker before the request is handled, and restart it later; it is fenced once its session has ended.
+    broker: None for the one that received it."""
 
     broker: int | None = None
     seconds: float = 5.0

@@ -12,7 +12,7 @@ from console.embedded.config_rules import topic_config
 from console.embedded.context import Cluster
 from console.embedded.partitions import replica_bytes
 from console.embedded.refusals import DONE, Refusal
-from console.embedded.state import ClusterState
+from console.embedded.state import ClusterState, answering
 from console.embedded.tables import NO_LEADER, BrokerNode, Partition, Topic
 from console.model.config import broker_resource, topic_resource
 
@@ -129,27 +129,63 @@ def _with_leader(partition: Partition, alive: Collection[int]) -> Partition:
     return partition._replace(leader=leader, leader_epoch=partition.leader_epoch + 1)
 
 
-def broker_lost(state: ClusterState, broker_id: int) -> int:
-    """Fence a broker, and return the log's end (ReplicationControlManager).
+def hand_over(state: ClusterState, broker_id: int) -> int:
+    """Begin the controlled shutdown of a broker, which still answers, and return the log's end
+    (ReplicationControlManager.handleBrokerInControlledShutdown).
 
-    The broker leaves the ISRs, and other replicas become leaders. If it was the controller, another broker becomes the
-    controller.
+    The broker leaves the ISRs, and other replicas become leaders. A partition without another one has no leader.
     """
-    broker = state.brokers[broker_id]
-    state.put_broker(replace(broker, alive=False))
-    state.stopped_at[broker_id] = state.clock.time()
-    alive = frozenset(state.alive())
+    others = frozenset(state.alive()) - {broker_id}
     for topic in _touched(state, broker_id):
-        partitions = tuple(left_isr(p, broker_id, alive) for p in topic.partitions)
+        partitions = tuple(left_isr(p, broker_id, others) for p in topic.partitions)
+        if partitions == topic.partitions:
+            continue
         state.put_topic(replace(topic, partitions=partitions))
         for index, partition in enumerate(partitions):
-            if (log := state.logs.get((topic.name, index))) is not None and broker_id not in partition.isr:
-                # The broker's copy ends here; after an unclean election, the log has this end (`elect_leaders`).
-                log.behind.setdefault(broker_id, log.end)
+            if broker_id not in partition.isr:
+                _copy_ends(state, topic.name, index, broker_id)
+    return state.log.end
+
+
+def process_ended(state: ClusterState, broker_id: int) -> None:
+    """Record that a broker neither answers nor sends heartbeats. The controller fences it after its session; until then
+    it stays in the ISRs, and the leader of its partitions. If it was the controller, another broker becomes the
+    controller: an election of the quorum takes a second or two.
+    """
+    state.stopped_at[broker_id] = state.clock.time()
+    for topic in _touched(state, broker_id):
+        for index, partition in enumerate(topic.partitions):
+            if broker_id in partition.replicas:
+                _copy_ends(state, topic.name, index, broker_id)
     # Without separate controllers, brokers vote and lead: the lowest id stands for the result of the election.
     if state.controller_id == broker_id:
-        state.move_controller(min(alive, default=NO_LEADER))
-    return state.log.end
+        state.move_controller(min(answering(state), default=NO_LEADER))
+
+
+def process_resumed(state: ClusterState, broker_id: int) -> None:
+    """Record that a broker answers again before it was fenced: it fetches what it missed."""
+    state.stopped_at.pop(broker_id, None)
+    for topic in _touched(state, broker_id):
+        for index, partition in enumerate(topic.partitions):
+            if (log := state.logs.get((topic.name, index))) is not None and broker_id in partition.isr:
+                log.behind.pop(broker_id, None)
+
+
+def _copy_ends(state: ClusterState, topic: str, partition: int, broker_id: int) -> None:
+    """Note where a broker's copy of a log ends: after an unclean election, the log has this end (`elect_leaders`)."""
+    if (log := state.logs.get((topic, partition))) is not None:
+        log.behind.setdefault(broker_id, log.end)
+
+
+def broker_lost(state: ClusterState, broker_id: int) -> int:
+    """Fence a broker, and return the log's end (ReplicationControlManager.handleBrokerFenced).
+
+    The broker leaves the ISRs, and other replicas become leaders, as far as it did not hand them over.
+    """
+    state.put_broker(replace(state.brokers[broker_id], alive=False))
+    if broker_id not in state.stopped_at:
+        process_ended(state, broker_id)
+    return hand_over(state, broker_id)
 
 
 def broker_back(state: ClusterState, broker_id: int) -> int:
@@ -189,6 +225,8 @@ def left_isr(partition: Partition, broker_id: int, alive: frozenset[int]) -> Par
     leader = partition.leader
     if leader == broker_id:
         leader = next((replica for replica in partition.replicas if replica in isr and replica in alive), NO_LEADER)
+    if (isr, leader) == (partition.isr, partition.leader):
+        return partition
     return partition._replace(
         isr=isr,
         leader=leader,

@@ -27,6 +27,7 @@ from console.embedded.controllers import (
 )
 from console.embedded.sasl import SaslFailure
 from console.embedded.spec import Profile, Range, Release
+from console.embedded.state import answering
 from console.embedded.throttling import Timed
 from console.wire import frames
 from console.wire.bounds_check import MalformedFrame
@@ -303,7 +304,7 @@ class RequestPipeline:
             case embedded_faults.Meanwhile(change):
                 change(cluster.state)
             case embedded_faults.MoveController(to):
-                alive = cluster.state.alive()
+                alive = answering(cluster.state)
                 following = [broker for broker in alive if broker > cluster.state.controller_id] or list(alive)
                 cluster.state.move_controller(to if to is not None else following[0])
             case embedded_faults.BrokerDown(broker, seconds):
@@ -311,7 +312,7 @@ class RequestPipeline:
                 if gone == context.broker_id:
                     cluster.down_for(gone, seconds)
                     raise CloseConnection(_BY_A_FAULT)
-                await cluster.broker_down(gone)
+                await cluster.broker_killed(gone)
                 cluster.down_for(gone, seconds)
 
     def _damaged(self, data: bytes, context: RequestContext, effects: tuple[embedded_faults.Effect, ...]) -> bytes:

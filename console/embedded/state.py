@@ -126,9 +126,9 @@ class ClusterState:
     groups, logs, transactions: state of single brokers, not replicated; their handlers maintain it. tokens: by id, not
     in state files. replica_dirs: replicas that moved to another directory. dir_copies: replicas that are being copied
     -> target directory, start in Unix time, duration in seconds. controllers: controllers that are not brokers, by id;
-    empty if the brokers are also the controllers. no_voters: nodes that could vote, but do not. stopped_at: node that
-    is down -> when it stopped, Unix time. last_controller: id of the last active controller, also while no controller
-    is active.
+    empty if the brokers are also the controllers. no_voters: nodes that could vote, but do not. stopped_at: node whose
+    process ended, or hangs -> when it stopped, Unix time; a broker may still be listed as alive then, until its session
+    ends. last_controller: id of the last active controller, also while no controller is active.
     """
 
     def __init__(self, cluster_id: str, release: Release, clock: Clock | None = None) -> None:
@@ -349,6 +349,11 @@ def _altered(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
     return result
 
 
+def answering(state: ClusterState) -> tuple[int, ...]:
+    """Return the ids of the live brokers that answer, sorted: not those that stopped, and are not fenced yet."""
+    return tuple(broker for broker in state.alive() if broker not in state.stopped_at)
+
+
 class Propagation:
     """The changes that each broker has applied. The controller has applied all; other brokers apply them after `delay`
     seconds; a broker that is down applies none."""
@@ -386,7 +391,7 @@ class Propagation:
         return self._state.view_at(self.applied(broker_id))
 
     async def visible(self, offset: int, within: float | None) -> bool:
-        """Wait until every live broker has applied the log up to an offset.
+        """Wait until every broker that runs has applied the log up to an offset.
 
         Args:
             within: timeout, seconds; None to wait without a limit.
@@ -405,4 +410,4 @@ class Propagation:
         return enough
 
     def _behind(self, offset: int) -> list[int]:
-        return [broker for broker in self._state.alive() if self.applied(broker) < offset]
+        return [broker for broker in answering(self._state) if self.applied(broker) < offset]

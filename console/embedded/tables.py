@@ -262,7 +262,7 @@ NO_LEADER = -1
 
 @dataclass(frozen=True, slots=True)
 class BrokerNode:
-    """A registered broker. port: 0 until it listens. alive: unfenced and reachable. epoch: registration epoch."""
+    """A registered broker. port: 0 until it listens. alive: not fenced. epoch: registration epoch."""
 
     id: int
     host: str = "127.0.0.1"

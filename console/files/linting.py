@@ -33,13 +33,14 @@ class Wished(NamedTuple):
     """Whether a finding is on an entity that the files list, or would not be there without them."""
 
 
-def wished(read: Read, seen: Seen, rules: Iterable[Rule]) -> Wished:
+def wished(read: Read, seen: Seen, rules: Iterable[Rule], *, alone: bool = False) -> Wished:
     """Return the cluster after wanted files, and which findings on it are theirs.
 
     Args:
         read: the files of one cluster.
         seen: the cluster now, with everything read that files can have.
         rules: those that will look.
+        alone: whether the cluster is a stand-in, so that only findings on the files' own entities count.
     """
     now = seen.snapshot
     wanted = file_edits(read.wanted, now, (), owned_by_moves(now))
@@ -48,7 +49,8 @@ def wished(read: Read, seen: Seen, rules: Iterable[Rule]) -> Wished:
     there = {(rule.name, found.subject, found.key) for rule in rules for found in rule.find(seen)}
 
     def counts(rule: Rule, found: Found) -> bool:
-        return found.subject in listed or (rule.name, found.subject, found.key) not in there
+        new = not alone and (rule.name, found.subject, found.key) not in there
+        return found.subject in listed or new
 
     made = [each.edit.topic for each in report.plan.staged if isinstance(each.edit, CreateTopic)]
     after = replace(seen, snapshot=_placed(predict(now, report.plan), made), accepted=(*seen.accepted, *read.accepted))

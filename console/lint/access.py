@@ -8,14 +8,13 @@ from console.lint.rule import Found, Rule, Seen
 from console.model.acl import CLUSTER_NAME, LITERAL, Acl, has_type
 from console.model.authorizer import AclIndex
 from console.model.changes import ScramUser
-from console.model.codes import Permission
+from console.model.codes import BROKER, Permission
 from console.model.config import broker_resource
 from console.model.numbers import first_few
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import host_ranges
-from console.model.token_ends import ends_soon, is_replaced, period_ms
-from console.model.tokens import TokenTarget
+from console.model.tokens import DelegationToken, TokenTarget, ends_soon, is_replaced, period_ms
 from console.plan.amounts import measured_time, utc_time
 from console.plan.edits import BROKERS_OWN, RemoveAcl, Renew
 from console.plan.kinds.acls import ANYBODY, matching_nothing
@@ -24,7 +23,7 @@ from console.plan.kinds.scram import MIN_ITERATIONS
 _ALLOW = Permission.parse("ALLOW")
 _ANY = "*"
 _CHANGES = frozenset({"ALL", "ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "DELETE", "CREATE_TOKENS"})
-"""Operations that nobody needs who is not named."""
+"""Operations that only named principals need."""
 _WRITES = frozenset({"WRITE", "CREATE"})
 
 
@@ -49,8 +48,7 @@ def _anybody(seen: Seen) -> Iterator[Found]:
         every = acl.pattern_type == LITERAL and acl.resource_name in (_ANY, CLUSTER_NAME)
         what = acl.operation.name
         if what in _CHANGES or (every and what in _WRITES):
-            of = "every " if acl.resource_name == _ANY else ""
-            text = f"it lets everybody who can connect do {what} on {of}{acl.resource_type.name.lower()}s"
+            text = f"it lets everybody who can connect do {what} there"
             # Taking it away may lock out clients that have no ACL of their own: that is for an operator to see first.
             yield Found(acl, text, advice="allow those who need it by name, and remove it then")
 
@@ -89,9 +87,12 @@ def _few_iterations(seen: Seen) -> Iterator[Found]:
 
 
 def _ending_tokens(seen: Seen) -> Iterator[Found]:
-    now, period = round(seen.at.timestamp() * 1000), period_ms(seen.snapshot)
+    now, period = round(seen.at.timestamp() * 1000), period_ms(seen.brokers, seen.snapshot.configs)
+    by_owner: dict[str, list[DelegationToken]] = {}
     for token in seen.snapshot.tokens.values():
-        if not ends_soon(token, now, period) or is_replaced(token, seen.snapshot.tokens.values()):
+        by_owner.setdefault(token.owner, []).append(token)
+    for token in seen.snapshot.tokens.values():
+        if not ends_soon(token, now, period) or is_replaced(token, by_owner[token.owner]):
             continue
         left = measured_time((token.expires - now) / 1000)
         what = f"it ends in {left}, at {utc_time(token.expires)}, and is not renewed"
@@ -113,7 +114,7 @@ def _ending_certificates(seen: Seen) -> Iterator[Found]:
 
 
 def _same_subjects(seen: Seen) -> Iterator[Found]:
-    """Yield principals that differ only in case: a right of one is none of the other."""
+    """Yield an ACL of each principal that differs from another one only in case."""
     found: dict[str, set[str]] = {}
     for acl in seen.snapshot.acls:
         found.setdefault(acl.principal.casefold(), set()).add(acl.principal)
@@ -131,9 +132,9 @@ RULES = (
     Rule(
         name="acl-matches-nothing",
         severity=Severity.WARNING,
-        certainty=Certainty.CERTAIN,
+        certainty=Certainty.LIKELY,
         title="an ACL with a * that is no wildcard, or with a host that no client has",
-        why="Who wrote it believes in a right, or a denial, that does not exist",
+        why="Its author expects a right, or a denial, that does not exist",
         find=_nothing,
         reads=(Part.ACLS, Part.VERSIONS),
         source="security_authz",
@@ -183,7 +184,7 @@ RULES = (
         severity=Severity.WARNING,
         certainty=Certainty.CERTAIN,
         title="a SCRAM user with fewer iterations than Kafka accepts today",
-        why="Whoever gets the stored key finds the password sooner",
+        why="An attacker who has the stored key finds the password sooner",
         find=_few_iterations,
         reads=(Part.SCRAM,),
         source="security_sasl_scram_security",
@@ -202,10 +203,11 @@ RULES = (
         name="certificate-ends",
         severity=Severity.HIGH,
         certainty=Certainty.CERTAIN,
-        title="a listener's certificate in the last fifth of its time, or its last 30 days",
+        title="a listener's certificate in its last 30 days, or in the last fifth of a shorter time",
         why="After its end no client and no broker connects to that listener",
         find=_ending_certificates,
-        reads=(Part.CLUSTER, Part.CERTIFICATES),
+        reads=(Part.CLUSTER, Part.CONFIGS, Part.CERTIFICATES),
+        configs_of=(BROKER,),
         source="security_ssl",
     ),
 )

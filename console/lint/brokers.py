@@ -61,7 +61,7 @@ def _own(seen: Seen, broker: int, key: str) -> bool:
 
 
 def _auto_create(seen: Seen) -> Iterator[Found]:
-    what = "a client with a typing error makes a topic, and none is told"
+    what = "a typing error in a client makes a topic, without an error"
     yield from _set_to(seen, AUTO_CREATE, "true", what, "false")
 
 
@@ -92,7 +92,7 @@ def _short_lag_time(seen: Seen) -> Iterator[Found]:
 def _in_tmp(seen: Seen) -> Iterator[Found]:
     for broker, configs in sorted(seen.of_brokers.items()):
         key = next((each for each in ("log.dirs", "log.dir") if _text(configs, each)), "")
-        wrong = [each for each in _text(configs, key).split(",") if each.strip().startswith(("/tmp/", "/var/tmp/"))]  # noqa: S108 a path of brokers
+        wrong = [each for each in _text(configs, key).split(",") if each.strip().startswith("/tmp/")]  # noqa: S108 a path of brokers
         if wrong:
             what = f"{key} is under {wrong[0].strip()}, which hosts empty when they start, and cleaners do in between"
             yield Found(broker_resource(broker), what, key, advice=f"move {key} to a disk of its own in its file")
@@ -291,7 +291,7 @@ RULES = (
         severity=Severity.WARNING,
         certainty=Certainty.POSSIBLE,
         title="a listener for everybody in plain text, next to one with logins",
-        why="Whoever reaches its port needs no login, and can read what goes over the wire",
+        why="A client that reaches its port needs no login, and the records are not encrypted on their way",
         find=_plain_next_to_login,
         reads=_CONFIGS,
         configs_of=(BROKER,),
@@ -302,7 +302,7 @@ RULES = (
         severity=Severity.WARNING,
         certainty=Certainty.LIKELY,
         title="brokers with logins and without an authorizer",
-        why="A login keeps nobody from anything: each user may delete each topic",
+        why="A login limits no client: each user may delete each topic",
         find=_login_without_rights,
         reads=_CONFIGS,
         configs_of=(BROKER,),

@@ -34,7 +34,7 @@ def _no_limit(seen: Seen) -> Iterator[Found]:
     for entity, values in seen.snapshot.quotas.items():
         for key, value in values.items():
             if key in BY_KEY and BY_KEY[key].is_byte_rate and value > UNREACHED:
-                what = f"{key} is {quota(key, value)}, which no broker reaches: it limits nobody"
+                what = f"{key} is {quota(key, value)}, which no broker reaches: it limits no client"
                 yield Found(entity, what, key, (UnsetQuota(entity, key),))
             elif key == REQUEST_PERCENTAGE and threads and value >= 100 * max(threads):
                 what = f"{key} is {value:,.10g}, and the {max(threads)} threads of a broker have {100 * max(threads):,}"
@@ -81,7 +81,7 @@ RULES = (
         severity=Severity.INFO,
         certainty=Certainty.LIKELY,
         title="a quota above what a broker can do",
-        why="It looks like a limit, and none is there",
+        why="It looks like a limit, and limits no client",
         find=_no_limit,
         reads=(Part.CLUSTER, Part.QUOTAS, Part.CONFIGS),
         configs_of=(BROKER,),

@@ -5,6 +5,8 @@ many topics share.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from operator import le, lt
 
 from console.lint.places import Place, places
 from console.lint.rule import Found, Rule, Seen
@@ -18,7 +20,7 @@ from console.model.severity import Certainty, Severity
 from console.model.system_topics import COMPACT, SystemTopic, may_be_of_application, system_topic
 from console.plan import topic_risks
 from console.plan.amounts import byte_count, duration
-from console.plan.edits import SetConfig, UnsetConfig
+from console.plan.edits import Edit, SetConfig, UnsetConfig
 from console.plan.values import items_of
 
 SEGMENT_MS, SEGMENT_BYTES = "segment.ms", "segment.bytes"
@@ -26,6 +28,7 @@ DIRTY, MIN_LAG = "min.cleanable.dirty.ratio", "min.compaction.lag.ms"
 LEAST_SEGMENT_MS = 60_000
 """A log that begins a segment more often than once a minute soon has more files than a broker may open."""
 REQUEST = "socket.request.max.bytes"
+_RAISE = "set it higher where it is set"
 
 
 def _number(configs: ConfigSet, key: str) -> int | None:
@@ -64,6 +67,23 @@ def _where(
 def _settable(place: Place) -> bool:
     """Return whether a value can be set at a place: always for a topic's, for a broker's key if brokers alter it."""
     return place.is_topic or update_mode(BROKER, place.key) is UpdateMode.CLUSTER_WIDE
+
+
+def _back(seen: Seen, place: Place, key: str, is_fine: Callable[[int], bool]) -> tuple[Edit, ...]:
+    """Return the edit that gives topics back what they would have without a value: what they inherit if that is fine,
+    else Kafka's own default; none if neither is known to be fine.
+
+    Args:
+        place: where the value is set.
+        key: the topics' key.
+        is_fine: judges a number.
+    """
+    topic = topic_resource(place.topics[0].name)
+    inherited = long_number(seen.inheritance.without_override(topic, key).value)
+    if place.is_topic and inherited is not None and is_fine(inherited):
+        return (UnsetConfig(topic, key),)
+    default = long_number(seen.inheritance.default(topic, key))
+    return (place.set_to(str(default)),) if default is not None and is_fine(default) and _settable(place) else ()
 
 
 # -- retention ---------------------------------------------------------------------------------------------------------
@@ -127,8 +147,8 @@ def _tiny(seen: Seen) -> Iterator[Found]:
     for place in _where(seen, topic_risks.BY_TIME, is_tiny):
         limit = topic_risks.kept(seen.snapshot.configs[topic_resource(place.topics[0].name)]).ms
         what = f"records are deleted after {duration(limit)} ({topic_risks.BY_TIME}), at each look of the brokers"
-        edits = (UnsetConfig(place.resource, place.key),) if place.is_topic else ()
-        yield Found(place.resource, what + place.origin, place.key, edits)
+        edits = _back(seen, place, topic_risks.BY_TIME, lambda ms: ms < 0 or ms >= topic_risks.TINY_MS)
+        yield Found(place.resource, what + place.origin, place.key, edits, advice=_RAISE)
 
 
 # -- compaction --------------------------------------------------------------------------------------------------------
@@ -179,16 +199,16 @@ def _tiny_segments(seen: Seen) -> Iterator[Found]:
             size = long_number(place.value) or 0
             amount = byte_count(size) if key == SEGMENT_BYTES else duration(size)
             what = f"a new segment, of three files or more, begins after {amount} ({key})"
-            edits = (UnsetConfig(place.resource, place.key),) if place.is_topic else ()
-            yield Found(place.resource, what + place.origin, place.key, edits)
+            edits = _back(seen, place, key, partial(le, least))
+            yield Found(place.resource, what + place.origin, place.key, edits, advice=_RAISE)
 
 
 def _flushes(seen: Seen) -> Iterator[Found]:
     key = "flush.messages"
     for place in _where(seen, key, lambda configs: topic_risks.config_number(configs, key, 2) == 1):
         what = f"the disk is waited for after each batch ({key}=1)"
-        edits = (UnsetConfig(place.resource, key),) if place.is_topic else ()
-        yield Found(place.resource, what + place.origin, place.key, edits)
+        edits = _back(seen, place, key, partial(lt, 1))
+        yield Found(place.resource, what + place.origin, place.key, edits, advice=_RAISE)
 
 
 def _above_request(seen: Seen) -> Iterator[Found]:
@@ -230,12 +250,14 @@ def _text(configs: ConfigSet, key: str) -> str:
 
 
 def _owned_wrongly(seen: Seen) -> Iterator[Found]:
+    # Any topic may be called GROUP-changelog: it counts if that group is one of Streams.
+    applications = {name for name, group in seen.snapshot.groups.items() if group.type.lower() == "streams"}
     for configs, topics in seen.sets:
         policy, limit = _policy(configs), topic_risks.kept(configs)
         if not policy:
             continue
         for topic in topics:
-            owner = system_topic(topic.name, len(topic.partitions), ",".join(sorted(policy)), seen.snapshot.groups)
+            owner = system_topic(topic.name, len(topic.partitions), ",".join(sorted(policy)), applications)
             if owner is not None:
                 yield from _of_owner(topic, owner, policy, limits=(limit.ms, limit.size))
 
@@ -245,12 +267,13 @@ def _of_owner(topic: Topic, owner: SystemTopic, policy: frozenset[str], *, limit
     # Changelogs of windowed stores delete what is older than their windows, by Streams' own choice.
     may_delete = may_be_of_application(topic.name)
     if owner.policy == COMPACT and (COMPACT not in policy if may_delete else policy != {COMPACT}):
-        what = f"{topic_risks.POLICY} is {','.join(sorted(policy))}, and {owner.owner} needs {COMPACT}: {owner.lost}"
+        now = ",".join(sorted(policy))
+        what = f"{topic_risks.POLICY} is {now}, and it belongs to {owner.owner}, which needs {COMPACT}: {owner.lost}"
         yield Found(resource, what, topic_risks.POLICY, (SetConfig(resource, topic_risks.POLICY, COMPACT),))
     elif owner.keeps and "delete" in policy:
         for key, limit in zip((topic_risks.BY_TIME, topic_risks.BY_SIZE), limits, strict=True):
             if limit <= LONG_MAX:
-                what = f"{key} is {limit}, and {owner.owner} needs all that it keeps there: {owner.lost}"
+                what = f"{key} is {limit}, and it belongs to {owner.owner}: what is older goes, and {owner.lost}"
                 yield Found(resource, what, key, (SetConfig(resource, key, "-1"),))
 
 
@@ -263,7 +286,7 @@ RULES = (
         name="retention-behind-segment",
         severity=Severity.WARNING,
         certainty=Certainty.LIKELY,
-        title="a retention by time that ends long before the segment does that is written to",
+        title="a retention by time that is shorter than the time of a segment, on a topic that fills none",
         why="Records stay longer than the topic says, on disks and against what may have been promised",
         find=_late_by_time,
         reads=(*_CONFIGS, Part.LOG_DIRS),

@@ -11,10 +11,12 @@ from console.lint.rules import BY_NAME, RULES
 from console.model.changes import Target
 from console.model.codes import TOPIC
 from console.model.config import broker_resource, topic_resource
+from console.model.numbers import plural
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 
 _SEVERITIES, _CERTAINTIES = tuple(Severity), tuple(Certainty)
+_PARTS = frozenset(part.value for part in Part)
 
 
 class Finding(NamedTuple):
@@ -140,10 +142,14 @@ def _node_unread(seen: Seen) -> str:
 
 def partly(seen: Seen) -> Iterable[str]:
     """Yield a line for each reason for which members of a part that was read are missing from what rules saw."""
+    failed = {each.entity for each in seen.snapshot.failures if each.part == Part.CONFIGS}
+    if not failed and (lacking := sum(topic_resource(name) not in seen.snapshot.configs for name in seen.topics)):
+        yield f"configs of {plural(lacking, 'topic')} were not read"
     counts: dict[tuple[str, str], list[str]] = {}
     for each in seen.snapshot.failures:
-        if each.entity not in ("", each.part):
-            counts.setdefault((each.part, each.failure.told), []).append(each.entity)
+        if each.entity not in ("", each.part) or each.part not in _PARTS:
+            part = each.part if each.part in _PARTS else each.part.partition(" ")[0]  # "lag of NAME", for each group
+            counts.setdefault((part, each.failure.told), []).append(each.entity or each.part)
     for (part, why), entities in counts.items():
         more = f" and {len(entities) - 1:,} more" if len(entities) > 1 else ""
         yield f"{part.replace('_', ' ')} of {entities[0]}{more} could not be read: {why}"

@@ -15,6 +15,7 @@ from console.model.certificates import Certificate
 from console.model.changes import OwnTarget, Target
 from console.model.cluster import Broker, ClusterFeatures, NodeFeatures, Topic
 from console.model.failure import Failure
+from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot, replica_sizes, settled_topics
@@ -144,6 +145,11 @@ class Seen(Struct, frozen=True, dict=True):
             if size > found.get(topic, -1):
                 found[topic] = size
         return found
+
+    @cached_property
+    def inheritance(self) -> Inheritance:
+        """What keys inherit in the snapshot."""
+        return Inheritance(self.snapshot)
 
     @cached_property
     def of_brokers(self) -> dict[int, config.ConfigSet]:

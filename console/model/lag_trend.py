@@ -340,16 +340,35 @@ def _trends(base: Poll, now: Poll, standing: Mapping[Place, Standing], delay: fl
     for p in now.lag.partitions:
         if p.member and (interval := standing[place(p)].interval) is not None:
             intervals[p.member] = min(interval, intervals.get(p.member, interval))
+    rates = {
+        place(p): None if before is None else _rate(before, p, now.at - base.at, standing[place(p)].step)
+        for p in now.lag.partitions
+        for before in (then.get(place(p)),)
+    }
+    # A member that catches up reads one partition after the other: the others wait for their turn.
+    busy = {
+        p.member for p in now.lag.partitions if p.member and _drains(p, standing[place(p)], rates[place(p)], base.at)
+    }
     found = {}
     for p in now.lag.partitions:
-        stands, before = standing[place(p)], then.get(place(p))
-        rate = None if before is None else _rate(before, p, now.at - base.at, stands.step)
+        stands, rate = standing[place(p)], rates[place(p)]
         still = 0.0 if stands.since is None else now.at - stands.since
         of_member = moved.get(p.member) if p.member else None
-        stuck = still > delay and _is_stuck(p, stands, still - delay, of_member, anywhere, intervals.get(p.member))
+        waits = p.member in busy
+        stuck = (
+            still > delay
+            and not waits
+            and _is_stuck(p, stands, still - delay, of_member, anywhere, intervals.get(p.member))
+        )
         if rate is not None or still:
             found[place(p)] = PartitionTrend(rate, still, stuck)
     return found
+
+
+def _drains(now: PartitionLag, stands: Standing, rate: float | None, since: float) -> bool:
+    """Return whether a member works off what waits in a partition, with more than a step of commits left."""
+    moves = stands.moved is not None and stands.moved > since
+    return moves and rate is not None and rate < 0 and now.lag > stands.step
 
 
 def _rate(before: PartitionLag, now: PartitionLag, seconds: float, step: int) -> float | None:

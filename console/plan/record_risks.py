@@ -9,18 +9,8 @@ from collections.abc import Iterator
 from console.model.codes import TOPIC
 from console.model.numbers import long_number
 from console.model.system_topics import COMPACT
-from console.plan import edits
+from console.plan import edits, topic_risks
 from console.plan.risk_rules import NOTHING, Judged, RiskNeeds
-from console.plan.topic_risks import (
-    MESSAGE_SIZE,
-    POLICY,
-    TopicChange,
-    changes,
-    counted,
-    topic_key,
-    topic_needs,
-    value_of,
-)
 from console.plan.values import items_of
 
 # -- records without keys ----------------------------------------------------------------------------------------------
@@ -28,9 +18,9 @@ from console.plan.values import items_of
 
 def keyless_needs(edit: edits.ConfigEdit) -> RiskNeeds:
     """Return the facts that `keyless` needs: the newest records, if a topic may become compacted."""
-    if edit.resource.type != TOPIC or edit.key != POLICY:
+    if edit.resource.type != TOPIC or edit.key != topic_risks.POLICY:
         return NOTHING
-    if isinstance(edit, edits.SetConfig) and not _compacts(value_of(edit)):
+    if isinstance(edit, edits.SetConfig) and not _compacts(topic_risks.value_of(edit)):
         return NOTHING
     name = frozenset({edit.resource.name})
     return RiskNeeds(topics=name, batches_of=name)
@@ -38,10 +28,18 @@ def keyless_needs(edit: edits.ConfigEdit) -> RiskNeeds:
 
 def keyless(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
     """Yield a warning for a topic that becomes compacted while its producers write records without keys."""
-    if edit.resource.type != TOPIC or edit.key != POLICY or _compacts(judged.own(edit.resource, POLICY)):
+    if (
+        edit.resource.type != TOPIC
+        or edit.key != topic_risks.POLICY
+        or _compacts(judged.own(edit.resource, topic_risks.POLICY))
+    ):
         return
     newest = judged.facts.batches.get(edit.resource.name)
-    value = value_of(edit) if isinstance(edit, edits.SetConfig) else judged.then(edit.resource, POLICY)
+    value = (
+        topic_risks.value_of(edit)
+        if isinstance(edit, edits.SetConfig)
+        else judged.then(edit.resource, topic_risks.POLICY)
+    )
     if newest is None or not newest.keyless or not _compacts(value):
         return
     yield (
@@ -61,17 +59,17 @@ def message_size_needs(edit: edits.ConfigEdit) -> RiskNeeds:
     """Return the facts that `message_size` needs: the topics' limits, whether they hold data, and the newest batches of
     a topic.
     """
-    if topic_key(edit) != MESSAGE_SIZE:
+    if topic_risks.topic_key(edit) != topic_risks.MESSAGE_SIZE:
         return NOTHING
-    needs = topic_needs(edit, sizes=True)
+    needs = topic_risks.topic_needs(edit, sizes=True)
     return needs | RiskNeeds(batches_of=frozenset({edit.resource.name})) if edit.resource.type == TOPIC else needs
 
 
 def message_size(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
     """Yield a warning if brokers will refuse batches that they have accepted so far."""
-    if topic_key(edit) != MESSAGE_SIZE:
+    if topic_risks.topic_key(edit) != topic_risks.MESSAGE_SIZE:
         return
-    found = [each for each in changes(edit, judged) if _falls(each) and judged.may_hold_data(each.topic)]
+    found = [each for each in topic_risks.changes(edit, judged) if _falls(each) and judged.may_hold_data(each.topic)]
     if not found:
         return
     first = found[0]
@@ -80,17 +78,17 @@ def message_size(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
     if edit.resource.type == TOPIC:
         yield f"{text}; {_largest(first, judged)}"
     else:
-        yield f"{text}; how large those of their producers are was not read: {counted(found, 'with data')}"
+        yield f"{text}; how large those of their producers are was not read: {topic_risks.counted(found, 'with data')}"
 
 
-def _falls(change: TopicChange) -> bool:
+def _falls(change: topic_risks.TopicChange) -> bool:
     old, new = long_number(change.old), long_number(change.new)
     if new is None:
         return False
     return new < old if old is not None else not change.read
 
 
-def _largest(change: TopicChange, judged: Judged) -> str:
+def _largest(change: topic_risks.TopicChange, judged: Judged) -> str:
     newest = judged.facts.batches.get(change.topic)
     if newest is None:
         return "how large those of its producers are was not read"

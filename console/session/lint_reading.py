@@ -15,6 +15,7 @@ from console.model import snapshot as refresh
 from console.model.certificates import Certificate
 from console.model.codes import BROKER, GROUP, TOPIC, ResourceType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.failure import Failure
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.session.slow_polls import tls_listeners
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _BY_THEMSELVES = frozenset({Part.CLUSTER, Part.CONFIGS, Part.LAGS, Part.CERTIFICATES})
 """Parts that are read before, or after, all others."""
+_LARGE = frozenset({Part.QUOTAS, Part.ACLS, Part.LOG_DIRS})
 
 
 async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule], old: timedelta | None = None) -> Seen:
@@ -52,7 +54,10 @@ async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule], old: time
             failed = [("", error.failure)]
             reader.learn(lambda known, _at: refresh.with_failures(known, part, failed))
 
-    await asyncio.gather(*map(read, sorted(needed - _BY_THEMSELVES - fresh)))
+    parts = needed - _BY_THEMSELVES - fresh
+    # Large answers come last, and would let the others wait until they are given up.
+    for some in (parts - _LARGE, parts & _LARGE):
+        await asyncio.gather(*map(read, sorted(some)))
     resources = [*_resources(reader.snapshot, types)]
     if GROUP in types:
         resources += await reader.list_resources((GROUP,))
@@ -63,7 +68,8 @@ async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule], old: time
         await reader.poll_groups([each.name for each in groups if old is None or each.members is None])
     certificates = None
     if Part.CERTIFICATES in needed:
-        certificates = await _certificates(reader.client, reader.snapshot, reader.context)
+        certificates, silent = await _certificates(reader.client, reader.snapshot, reader.context)
+        reader.learn(lambda known, _at: refresh.with_failures(known, Part.CERTIFICATES, silent))
     return seen_by(reader.snapshot, reader.clock.now(), reader.context, certificates)
 
 
@@ -79,11 +85,17 @@ def seen_by(
     return Seen(snapshot, at, certificates, context.throttles, context.lint)
 
 
-async def _certificates(client: Client, snapshot: Snapshot, context: Context) -> tuple[Certificate, ...]:
+async def _certificates(
+    client: Client, snapshot: Snapshot, context: Context
+) -> tuple[tuple[Certificate, ...], list[tuple[str, Failure]]]:
+    """Return the certificates of the listeners with TLS, and the failure of each listener that shows none."""
     from console.admin.certificates import shown_certificates
 
     listeners = tls_listeners(snapshot, context)
-    return await client.run(shown_certificates, listeners) if listeners else ()
+    found = await client.run(shown_certificates, listeners) if listeners else ()
+    shown = {each.listener for each in found}
+    failure = Failure("NO_CERTIFICATE", "it shows no certificate", "Look at its address, and at the log of its broker.")
+    return found, [(each.address, failure) for each in listeners if each not in shown]
 
 
 def _resources(snapshot: Snapshot, types: Collection[ResourceType]) -> Iterable[ConfigResource]:

@@ -178,7 +178,7 @@ class SlowPolls:
                 taken_back.add((about, place_key, each.was))
         latest = dict(list(latest.items())[-AUTHORS:])
         self._replaced = dict(list(self._replaced.items())[-AUTHORS:])
-        if latest != self.facts.authors:
+        if latest != self.facts.authors or taken_back != self.facts.taken_back:
             self.facts = replace(self.facts, authors=latest, taken_back=frozenset(taken_back))
 
     async def _read_request_logs(self) -> None:

@@ -39,8 +39,9 @@ from console.triage.folding import folded, one_of
 from console.triage.observations import Observations, without_restarts
 from console.triage.offers import offered
 from console.triage.remembered import RememberedEach, remembered
+from console.triage.restarts import undecided
 from console.triage.settling import Held, still_held
-from console.triage.symptoms import WORK, Key, Subject, Symptom
+from console.triage.symptoms import BROKER_SILENT, WORK, Key, Subject, Symptom
 from console.triage.unread import in_order, present_failures, unread_parts, vital_parts
 
 RULES: tuple[CauseRule, ...] = (
@@ -151,6 +152,8 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = (), befor
     index = _index(observations.seen)
     explained = [_explained(claim, index) for claim in claims]
     claims, explained, excused = _unannounced(claims, explained, announced)
+    waiting = ((BROKER_SILENT, Subject(broker=broker)) for broker in undecided(observations))
+    excused = excused | {index.by_key[key] for key in waiting if key in index.by_key}
     held = () if before is None else _held(before, claims, explained, index, observations.last.at, announced)
     claims = [*(each.claim for each in held), *claims]
     explained = [*(_explained(each.claim, index) for each in held), *explained]

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from console.model import changes
 from console.model.acl import acl_differences
-from console.model.cluster import Broker, Group, GroupLag, Partition, PartitionLag, Topic
+from console.model.cluster import Broker, Group, GroupLag, Partition, Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
 from console.model.differing import differing
 from console.model.numbers import commas
@@ -401,22 +401,21 @@ def offset_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     """
     for name, before, after in differing(old.lags, new.lags):
         if before is not None and after is not None:
-            yield from _set_offsets(name, before.partitions, after, old, new)
+            yield from _set_offsets(name, before, after, old, new)
 
 
-def _set_offsets(
-    group: str, before: Sequence[PartitionLag], lag: GroupLag, old: Snapshot, new: Snapshot
-) -> Iterator[Difference]:
-    after: Mapping[tuple[str, int], PartitionLag] = {}
+def _set_offsets(group: str, before: GroupLag, lag: GroupLag, old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    after: Mapping[tuple[str, int], int] = {}
     trend = old.lag_trends.get(group)
-    for was, now in zip_longest(before, lag.partitions[: len(before)]):
+    for was, now in zip_longest(before.partitions, lag.partitions[: len(before.partitions)]):
         if was is None or was is now or was.committed < 0:
             continue
         where = was.topic, was.partition
-        if now is None or (now.topic, now.partition) != where:
-            after = after or {(each.topic, each.partition): each for each in lag.partitions}
-            now = after.get(where)
-        committed = now.committed if now is not None else -1
+        if now is not None and (now.topic, now.partition) == where:
+            committed = now.committed
+        else:
+            after = after or {(each.topic, each.partition): each.committed for each in lag.partitions}
+            committed = after.get(where, -1)
         if committed == was.committed:
             continue
         stands = trend.standing.get(where) if trend is not None else None

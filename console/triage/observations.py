@@ -8,7 +8,9 @@ from datetime import datetime, timedelta
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from console.model.cluster import Topic
 from console.model.disk_trend import DirSample, sampled
+from console.model.parts import Part
 from console.triage import symptoms
 from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
@@ -24,7 +26,19 @@ consumers' fault.
 FEWEST_JUMPS = 2
 """Number of elections of the quorum within the observations that is more than a restart."""
 MOST_INTERVALS = 64
-_ABSENCES = (symptoms.BROKER_GONE, symptoms.BROKER_SILENT)
+ABSENCES = (symptoms.BROKER_GONE, symptoms.BROKER_SILENT)
+FLAPS = 3
+"""Number of absences of a broker within the observations that is more than a restart."""
+QUICK = timedelta(seconds=3)
+"""The longest silence before a broker's leaders moved that is no crash: the controller moves them after
+broker.session.timeout.ms, 9 s, less at most an interval of heartbeats, 2 s.
+"""
+APART = timedelta(seconds=4)
+"""The longest time between two polls that show whether a broker answered until its leaders moved."""
+PROVED = timedelta(seconds=1)
+"""The time after a broker began to refuse connections from which on a description of the cluster proves that it did not
+hand its leaders over: all brokers know what was handed over before it ends.
+"""
 
 
 class Interval(Struct, frozen=True):
@@ -34,11 +48,21 @@ class Interval(Struct, frozen=True):
     ended: datetime | None = None
 
 
+class HandedOver(Struct, frozen=True):
+    """An orderly stop of a broker, as its partitions showed it."""
+
+    at: datetime
+    """When its leaders were first seen elsewhere although it was up, UTC."""
+    over: datetime | None = None
+    """When it led, or was in sync with a leader, again; None while it was not since."""
+
+
 class Observations(Struct, frozen=True):
     """The observations. began: time of the first poll, UTC. intervals: symptom -> its intervals, the earliest first.
     seen: the symptoms of the last poll. dirs: samples, the earliest first. epochs: of the quorum, with the time of the
     first poll. past: events between polls. copies: of running reassignments. racks: broker -> its rack in the last
-    listing: before Kafka 4 brokers that are down are not listed. standing: what rules of lint find.
+    listing: before Kafka 4 brokers that are down are not listed. handed_over: broker -> its last orderly stop.
+    standing: what rules of lint find.
     """
 
     began: datetime
@@ -51,6 +75,7 @@ class Observations(Struct, frozen=True):
     copies: Mapping[Replica, Copy] = field(default_factory=dict)
     racks: Mapping[int, str] = field(default_factory=dict)
     standing: Standing = Standing()
+    handed_over: Mapping[int, HandedOver] = field(default_factory=dict)
 
     @property
     def watched(self) -> timedelta:
@@ -73,17 +98,30 @@ class Observations(Struct, frozen=True):
 
     def came_back(self, broker: int, lately: timedelta) -> datetime | None:
         """Return when a broker came back, if that was not longer ago; else None."""
-        mine = (self.intervals.get((name, symptoms.Subject(broker=broker)), ()) for name in _ABSENCES)
+        mine = (self.intervals.get((name, symptoms.Subject(broker=broker)), ()) for name in ABSENCES)
         ended = [each[-1].ended for each in mine if each]
         last = max((each for each in ended if each is not None), default=None)
         return last if last is not None and last > self.last.at - lately else None
+
+    def back_since(self, broker: int, at: datetime | None = None) -> datetime | None:
+        """Return since when a broker answers that was away.
+
+        Args:
+            at: only absences that ended after this time, UTC; None for all.
+
+        Returns:
+            UTC; None if it is away now, or was not away.
+        """
+        mine = [each for name in ABSENCES for each in self.intervals.get((name, symptoms.Subject(broker=broker)), ())]
+        ends = [each.ended for each in mine if each.ended is None or at is None or each.ended > at]
+        return max((each for each in ends if each is not None), default=None) if None not in ends else None
 
     def absences(self) -> Iterator[tuple[int, Interval]]:
         """Yield the brokers that were away, or silent, with the interval, the latest first."""
         found = [
             (subject.broker, interval)
             for (name, subject), mine in self.intervals.items()
-            if name in _ABSENCES and subject.broker is not None
+            if name in ABSENCES and subject.broker is not None
             for interval in mine
         ]
         yield from sorted(found, key=lambda each: each[1].began, reverse=True)
@@ -140,23 +178,27 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
         past=past_after(observations.past, observations.last, poll),
         copies=copies_after(observations.copies, observations.last.snapshot, poll.snapshot, poll.at),
         standing=standing_after(observations.standing, observations.last, poll),
+        handed_over=_handed_over(observations, poll),
         racks={**observations.racks, **{each.id: each.rack for each in poll.snapshot.cluster.brokers if each.rack}},
     )
     now = symptoms.shown(poll)
     now.update(((each.name, each.subject), each) for each in _over_time(known))
     intervals = _intervals(observations, now, poll.at)
     # Dropped only after the intervals of brokers are known, which show whether one went or came a moment ago.
-    if not _is_settled(intervals, observations.began, poll.at):
+    left = [each.at for each in known.handed_over.values()]
+    if not _is_settled(intervals, left, observations.began, poll.at):
         now = {key: symptom for key, symptom in now.items() if key[0] != symptoms.LAG_GROWS}
         intervals = _intervals(observations, now, poll.at)
     # Equal symptoms are the same object, so that results based on them are not computed again.
     return replace(known, seen=observations.seen if now == observations.seen else now, intervals=intervals)
 
 
-def _is_settled(intervals: Mapping[symptoms.Key, tuple[Interval, ...]], began: datetime, at: datetime) -> bool:
-    """Return whether no broker went or came recently."""
-    last = [mine[-1] for (name, _), mine in intervals.items() if name in _ABSENCES]
-    moments = [interval.ended or interval.began for interval in last]
+def _is_settled(
+    intervals: Mapping[symptoms.Key, tuple[Interval, ...]], left: Iterable[datetime], began: datetime, at: datetime
+) -> bool:
+    """Return whether no broker went or came recently. left: when brokers handed their leaders over."""
+    last = [mine[-1] for (name, _), mine in intervals.items() if name in ABSENCES]
+    moments = [*(interval.ended or interval.began for interval in last), *left]
     # A broker that was away at the first poll left before: clients have settled.
     return all(moment <= max(began, at - SETTLES) for moment in moments)
 
@@ -189,8 +231,8 @@ def _intervals(
 
 
 def without_restarts(observations: Observations, announced: Collection[symptoms.Subject]) -> Observations:
-    """Return the observations without the elections of the quorum that announced restarts cause: a controller that
-    stops, or comes back, may hand over its leadership.
+    """Return the observations without the elections of the quorum that announced restarts, and orderly stops, cause: a
+    controller that stops, or comes back, may hand over its leadership.
 
     Args:
         observations: with all symptoms.
@@ -203,16 +245,18 @@ def without_restarts(observations: Observations, announced: Collection[symptoms.
     intervals = [
         interval
         for (name, subject), mine in observations.intervals.items()
-        if name in _ABSENCES and subject in announced
+        if name in ABSENCES and subject in announced
         for interval in mine
     ]
-    if not intervals or (symptoms.EPOCH_JUMPS, symptoms.CLUSTER) not in observations.seen:
+    planned = list(_planned(observations))
+    if not (intervals or planned) or (symptoms.EPOCH_JUMPS, symptoms.CLUSTER) not in observations.seen:
         return observations
     jumps = [
         at
         # The first epoch was there already: kac did not see its election.
         for _, at in observations.epochs[1:]
         if not any(each.began - SETTLES <= at <= (each.ended or observations.last.at) + SETTLES for each in intervals)
+        and not any(abs(at - each) <= SETTLES for each in planned)
     ]
     if len(jumps) >= FEWEST_JUMPS:
         return observations
@@ -220,6 +264,64 @@ def without_restarts(observations: Observations, announced: Collection[symptoms.
         observations,
         seen={key: each for key, each in observations.seen.items() if key != (symptoms.EPOCH_JUMPS, symptoms.CLUSTER)},
     )
+
+
+@remembered
+def in_sync_with_others(topics: Mapping[str, Topic]) -> frozenset[int]:
+    """Return the brokers that are in the ISR of a partition together with another one."""
+    sets = {each.isr for topic in topics.values() for each in topic.partitions if len(each.isr) > 1}
+    return frozenset(broker for isr in sets for broker in isr)
+
+
+@remembered
+def serving(topics: Mapping[str, Topic]) -> frozenset[int]:
+    """Return the brokers that lead a partition, or could lead one: they are in sync with its leader."""
+    return in_sync_with_others(topics) | {each.leader for topic in topics.values() for each in topic.partitions}
+
+
+def _handed_over(observations: Observations, poll: symptoms.Poll) -> Mapping[int, HandedOver]:
+    """Return broker -> its last orderly stop, of the last 30 minutes (`KEPT`): it was in no ISR any more, and led
+    nothing, while it answered, or before it could have been fenced for its silence.
+    """
+    known, last = observations.handed_over, observations.last
+    old, new = last.snapshot.topics, poll.snapshot.topics
+    if old is not new:
+        serve = serving(new)
+        back = [broker for broker, each in known.items() if each.over is None and broker in serve]
+        over = {broker: replace(known[broker], over=poll.at) for broker in back}
+        # Polls that are further apart do not show that a broker was up when its leaders moved.
+        if poll.at - last.at <= APART:
+            replicas = {broker for _, each in symptoms.out_of_sync(new) for broker in each.replicas}
+            left = sorted((in_sync_with_others(old) - serve) & replicas)
+            over |= {broker: HandedOver(poll.at) for broker in left if not _failed(observations, broker, poll.at)}
+        known = {**known, **over} if over else known
+    if all(each.at > poll.at - KEPT for each in known.values()):
+        return known
+    return {broker: each for broker, each in known.items() if each.at > poll.at - KEPT}
+
+
+def _failed(observations: Observations, broker: int, at: datetime) -> bool:
+    """Return whether a broker was silent before its leaders moved: without refusing connections, for longer than a stop
+    in order takes, or while the cluster still counted on it.
+    """
+    silent = observations.seen.get((symptoms.BROKER_SILENT, symptoms.Subject(broker=broker)))
+    if silent is None:
+        return broker in symptoms.gone(observations.last.snapshot)
+    since = observations.since(silent)
+    if broker not in observations.last.refusing | observations.last.closing:
+        return True
+    described = observations.last.snapshot.read_at.get(Part.TOPICS)
+    return since is None or at - since > QUICK or (described is not None and described >= since + PROVED)
+
+
+def _planned(observations: Observations) -> Iterator[datetime]:
+    """Yield the moments at which brokers that were stopped in order left, went and came: a controller resigns then."""
+    for broker, stop in observations.handed_over.items():
+        yield stop.at
+        for name in ABSENCES:
+            for each in observations.intervals.get((name, symptoms.Subject(broker=broker)), ()):
+                if each.ended is None or each.ended > stop.at:
+                    yield from (each.began, each.ended or each.began)
 
 
 # -- what takes several polls ------------------------------------------------------------------------------------------

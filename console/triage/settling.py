@@ -14,6 +14,8 @@ from console.triage.symptoms import Subject
 
 HELD = timedelta(minutes=1)
 """The longest time for which a name stays without a claim."""
+MOST_PREDICTED = 50
+"""Limit of predictions of a name that is held: a row for thousands of groups is made of claims that change often."""
 _SEVERITIES, _CERTAINTIES = tuple(Severity), tuple(Certainty)
 Name = tuple[str, Subject]
 """The cause and the subject of a row."""
@@ -49,7 +51,11 @@ def still_held(
         look: returns the symptoms that a claim explains now: index -> name.
         at: time of the poll, UTC.
     """
-    known = [each for each in former if each.explains and each.claimed_at > at - HELD]
+    known = [
+        each
+        for each in former
+        if each.explains and each.claimed_at > at - HELD and len(each.claim.predicted) <= MOST_PREDICTED
+    ]
     causes = {each.claim.cause for each in known}
     names = {(claim.cause, claim.subject) for claim in claims if claim.cause in causes}
     lost = [each for each in known if each.name not in names]

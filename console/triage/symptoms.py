@@ -84,6 +84,8 @@ LATE_SECONDS = 8.0
 """Seconds for which a broker has to show an old state: many fetches of the metadata log, and a round of requests."""
 AHEAD_MS = 3_600_000
 """Least milliseconds of a timestamp in the future: message.timestamp.after.max.ms of Kafka 4."""
+SECONDS_BELOW = 10**11
+"""Limit for timestamps that are probably in seconds: as milliseconds they are before March 1973."""
 
 
 class Subject(Struct, frozen=True, omit_defaults=True, order=True, cache_hash=True):
@@ -531,6 +533,18 @@ def ahead(poll: Poll) -> dict[str, tuple[int, Newest]]:
         return {}
     found = {topic: worst for topic, worst in _newest_of(poll.facts.newest).items() if worst[1].timestamp > limit}
     return {topic: worst for topic, worst in found.items() if _deletes_by_time(poll.snapshot, topic)}
+
+
+def in_seconds(poll: Poll) -> dict[str, tuple[int, Newest]]:
+    """Return topic -> the partition and its newest record, for topics that delete by time and whose newest record is
+    stamped in the first years after 1970: its producer writes seconds, where Kafka has milliseconds.
+    """
+    found = _newest_of(poll.facts.newest) if poll.facts.newest else {}
+    return {
+        topic: newest
+        for topic, newest in found.items()
+        if 0 < newest[1].timestamp < SECONDS_BELOW and _deletes_by_time(poll.snapshot, topic)
+    }
 
 
 @remembered

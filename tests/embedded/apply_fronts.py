@@ -136,6 +136,12 @@ WITH_TESTS_OF_THEIR_OWN = frozenset(
         "dead-letters-lost",
         "prunes-many",
         "move-unthrottled",
+        "keyless-records",
+        "connections-below-use",
+        "settings-contradict",
+        "offsets-expire",
+        "one-rack",
+        "own-login-deleted",
     }
 )
 """Warnings of edits that few front ends have, or few releases."""

@@ -9,7 +9,7 @@ import pytest
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context, parse_bootstrap
-from console.embedded.brokers import ThreadedCluster
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
 from console.session import triage_polls
@@ -25,6 +25,12 @@ ORDERS, AUDIT = topic_resource("orders"), topic_resource("audit")
 KEY = "max.message.bytes"
 
 
+def limited(running: EmbeddedCluster) -> None:
+    """Another client sets the same key of both topics."""
+    for each in (ORDERS, AUDIT):
+        running.state.alter_config(each, {KEY: "2000"})
+
+
 async def test_what_a_new_symptom_depends_on_is_read_at_once(
     cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -36,8 +42,7 @@ async def test_what_a_new_symptom_depends_on_is_read_at_once(
         async with Poller(session) as poller:
             observations = begin(await poller.poll(whole=True))
             poller.follow(observations)
-            for each in (ORDERS, AUDIT):
-                cluster.call(lambda running, each=each: running.state.alter_config(each, {KEY: "2000"}))
+            cluster.call(limited)
             # Not the broker of the topic with one replica.
             (one,) = session.snapshot.topics["audit"].partitions[0].replicas
             away = 3 if one != 3 else 2

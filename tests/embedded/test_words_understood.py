@@ -128,7 +128,7 @@ def test_a_watched_verdict_is_an_object_a_line(cluster: ThreadedCluster) -> None
         assert process.stdout is not None
         while not json.loads(process.stdout.readline())["healthy"]:  # a busy machine may be late at first
             pass
-        cluster.run(lambda each: each.broker_down(2))
+        cluster.run(lambda each: each.broker_killed(2))
         while True:
             data = json.loads(process.stdout.readline())
             if data.get("causes"):

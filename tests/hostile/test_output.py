@@ -75,7 +75,8 @@ OTHERS = (
     ("compare", "--brokers"), ("compare", "topic:orders", "topic:audit"), ("due",), ("leftovers",),
     ("leftovers", "--script"), ("moves", "drain", "1"), ("contexts",), ("history", "--journal"),
     ("history", "--journal", "--output", "json"),
-    ("history", "--journal", "--output", "csv"), ("snapshot",), ("export",),
+    ("history", "--journal", "--output", "csv"), ("snapshot",), ("export",), ("lint", "--all"),
+    ("lint", "--output", "junit"), ("lint", "--output", "json"),
 )  # fmt: skip
 
 

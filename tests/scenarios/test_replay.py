@@ -29,7 +29,7 @@ from console.wire.schemas import messages
 from tests.support import worlds
 from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.recorded_polls import compare, timeless, watched
+from tests.support.recorded_polls import SHORT_SESSIONS, compare, timeless, watched
 
 LIST_OFFSETS, DESCRIBE_GROUPS = 2, 15
 
@@ -37,12 +37,12 @@ LIST_OFFSETS, DESCRIBE_GROUPS = 2, 15
 def test_replay_gives_the_live_verdicts(tmp_path: Path) -> None:
     """A broker goes and comes back, a topic gets an impossible min ISR, another grows."""
     file = tmp_path / "a.flight"
-    with run_in_thread(ClusterSpec(brokers=3)) as cluster:
+    with run_in_thread(ClusterSpec(brokers=3, static_configs=SHORT_SESSIONS)) as cluster:
         cluster.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
 
         def step(number: int) -> None:
             if number == 2:
-                cluster.run(lambda c: c.broker_down(3))
+                cluster.run(lambda c: c.broker_killed(3))
             if number == 5:
                 cluster.run(lambda c: c.broker_up(3))
 

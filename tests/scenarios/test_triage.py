@@ -130,8 +130,9 @@ async def test_what_replicas_without_a_leader_may_do_is_said(monkeypatch: pytest
         async with watching(ConnectionSettings(bootstrap=parse_bootstrap(cluster.bootstrap))) as it:
             await it.poll()
             for broker in (2, 1):
-                cluster.run(lambda c, broker=broker: c.broker_down(broker))  # type: ignore[misc]
+                cluster.run(lambda c, broker=broker: c.broker_killed(broker))  # type: ignore[misc]
                 await it.names("broker-down", Subject(broker=broker))
+                cluster.call(lambda c, broker=broker: c.fence(broker))  # type: ignore[misc]
             await it.until(lambda _: it.replica_logs("orders", 0) is not None, "what replicas hold")
             logs = it.replica_logs("orders", 0)
             assert logs is not None

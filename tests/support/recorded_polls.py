@@ -30,6 +30,8 @@ from console.triage.diagnosis import Verdict, diagnose
 from console.triage.observations import Observations, after, begin
 from console.triage.symptoms import Poll
 
+SHORT_SESSIONS = {"broker.session.timeout.ms": "4000"}
+"""Configs of brokers that are fenced soon after a crash, and not so soon that it could be a stop in order."""
 Step = Callable[[int], None]
 """What is done after a poll: by its number."""
 

@@ -177,8 +177,9 @@ async def test_what_was_known_is_stale_when_no_broker_answers(cluster: ThreadedC
 
 async def test_a_broker_goes_down_while_it_is_watched(cluster: ThreadedCluster, it: Driven) -> None:
     await it.press("full_stop", shows="healthy")
-    cluster.run(lambda running: running.broker_down(3))
+    cluster.run(lambda running: running.broker_killed(3))
     await it.shows("broker 3 is down")
+    cluster.call(lambda running: running.fence(3))
     line = it.line("broker 3 is down")
     assert "CRIT" in line
     assert "start" not in line, "it began while the console watched"
@@ -223,7 +224,7 @@ async def test_the_cursor_is_on_the_worst_cause_until_it_is_moved(cluster: Threa
         assert "Plan*" not in it.text
         await it.press("j")
         await it.until(lambda: it.line("replication throttles").startswith("▸"))
-        cluster.run(lambda running: running.broker_down(3))
+        cluster.run(lambda running: running.broker_killed(3))
         await it.shows("broker 3 is down")
         assert it.line("replication throttles").startswith("▸")
         await it.press("F")
@@ -260,8 +261,9 @@ async def test_the_cursor_stays_with_what_has_another_name_now(cluster: Threaded
         await it.shows("moved/0 moves to 3, from 2")
         await it.press("G")
         await it.until(lambda: it.line("moved/0 moves").startswith("▸"))
-        cluster.run(lambda running: running.broker_down(3))
+        cluster.run(lambda running: running.broker_killed(3))
         await it.shows("broker 3 is down")
+        cluster.call(lambda running: running.fence(3))
         await it.until(lambda: it.line("moved/0 moves to 3, which is down").startswith("▸"))
         await it.shows("F stages   cancel it")
         await it.press("F")
@@ -275,7 +277,9 @@ async def test_the_worst_cause_has_the_cursor_also_when_the_one_before_has_anoth
     cluster.call(in_a_move)
     async with driven_on(cluster, start_pane="now") as it:
         await it.until(lambda: it.line("moved/0 moves to 3, from 2").startswith("▸"))
-        cluster.run(lambda running: running.broker_down(3))
+        cluster.run(lambda running: running.broker_killed(3))
+        await it.shows("broker 3 is down")
+        cluster.call(lambda running: running.fence(3))
         await it.shows("moved/0 moves to 3, which is down")
         await it.until(lambda: it.line("broker 3 is down").startswith("▸"))
 

@@ -71,8 +71,9 @@ async def test_a_drain_from_the_alarm_to_its_end(cluster: ThreadedCluster) -> No
     async with driven_on(cluster, start_pane="now") as it:
         await it.command("set topic orders retention.ms=1h")
         await it.until(lambda: len(it.app.session.plan) == 1)
-        cluster.run(lambda c: c.broker_down(3))
+        cluster.run(lambda c: c.broker_killed(3))
         await it.shows("broker 3 is down")
+        cluster.call(lambda c: c.fence(3))
         await it.press("g")  # seen: for a moment it may have been three partitions that nothing explained
         await it.shows("F opens")
         await it.press("F")

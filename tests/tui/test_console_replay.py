@@ -21,7 +21,7 @@ from console.present.overview import GAP
 from console.session.replay import Replay
 from console.tui.reading import Contact, unread_text
 from console.tui.replay import ReplayConsole
-from tests.support.recorded_polls import watched
+from tests.support.recorded_polls import SHORT_SESSIONS, watched
 from tests.tui.console_app import Driven
 
 pytestmark = pytest.mark.timeout(60)
@@ -31,12 +31,12 @@ pytestmark = pytest.mark.timeout(60)
 def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three brokers; the third goes and comes back, and a topic is made."""
     file = tmp_path_factory.mktemp("record") / "a.flight"
-    with run_in_thread(ClusterSpec(brokers=3)) as cluster:
+    with run_in_thread(ClusterSpec(brokers=3, static_configs=SHORT_SESSIONS)) as cluster:
         cluster.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
 
         def step(number: int) -> None:
             if number == 2:
-                cluster.run(lambda c: c.broker_down(3))
+                cluster.run(lambda c: c.broker_killed(3))
             if number == 5:
                 cluster.run(lambda c: c.broker_up(3))
             if number == 7:

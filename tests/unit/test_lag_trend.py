@@ -139,6 +139,21 @@ def test_a_partition_is_stuck_soon_where_its_member_commits_and_late_where_none_
     assert first in stands(STUCK_ALONE + 2, other=False).stuck
 
 
+@pytest.mark.parametrize(("left", "stuck"), [(5_000, ()), (0, (("t", 0),))])
+def test_a_partition_waits_while_its_member_works_off_another_one(
+    left: int, stuck: tuple[tuple[str, int], ...]
+) -> None:
+    """Until no more than a step of commits is left there: then what stands is stuck."""
+    end = 10_000
+    times = [second / 1 for second in range(0, 61, 2)]
+    rate = (end - left) / 60
+
+    def at(time: float) -> GroupLag:
+        return lag((5, 100 + int(10 * time), "m"), (min(end, int(rate * time)), end, "m"))
+
+    assert seen(*((time, at(time)) for time in times)).stuck == stuck
+
+
 def test_what_a_throttle_may_delay_is_stuck_so_much_later() -> None:
     soonest = next(at for at in range(2, 200, 2) if stands(at, other=True).stuck)
     assert not stands(soonest + LONGEST_THROTTLE - 2, other=True, throttled=True).stuck

@@ -327,6 +327,10 @@ def _from_the_future(tick: int) -> Facts:
     return Facts(logs_at(tick, {0: LogOffsets(0, 100, 100)}), newest=newest)
 
 
+def _in_seconds(tick: int) -> Facts:
+    return Facts(newest={("orders", 0): Newest(int(START.timestamp()) + tick, 41)})
+
+
 def _old_leaders(tick: int) -> Facts:
     """Broker 2 goes on to answer with the leader epoch before the last."""
     topic = cluster.Topic("orders", (cluster.Partition(0, 1, (1, 2, 3), (1, 2, 3), leader_epoch=6),), topic_id="id")
@@ -477,6 +481,12 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
         lambda s, _: s,
         {"facts": _from_the_future, "before": kept_for(healthy(), DAY_MS)},
     ),
+    (
+        "timestamps-in-seconds",
+        Subject(topic="orders"),
+        lambda s, _: s,
+        {"facts": _in_seconds, "before": kept_for(healthy(), DAY_MS)},
+    ),
     ("transaction-hanging", Subject(topic="orders", partition=0), lambda s, _: s, {"facts": _hanging}),
     (
         "transaction-undelivered",
@@ -599,6 +609,8 @@ def test_every_cause_has_a_case() -> None:
         "broker-stopped",
         "brokers-stopped",
         "controller-down",
+        # Brokers that are stopped in order, or come back: test_triage_restarts.py.
+        "broker-restarting",
         # No symptom of the cluster: test_triage_tokens.py, test_triage_silent.py.
         "token-expiring",
         "writes-stopped",
@@ -788,9 +800,10 @@ def test_a_time_that_no_date_holds_is_no_date(timestamp: int, said: str) -> None
     assert "9999-12-31" not in text
 
 
-def test_records_that_are_kept_for_ever_may_be_from_the_future() -> None:
+@pytest.mark.parametrize("facts", [_from_the_future, _in_seconds])
+def test_records_that_are_kept_for_ever_may_have_any_timestamp(facts: Callable[[int], Facts]) -> None:
     for_ever = kept_for(healthy(), -1)
-    assert diagnose(watched(lambda s, _: s, facts=_from_the_future, before=for_ever)).is_healthy
+    assert diagnose(watched(lambda s, _: s, facts=facts, before=for_ever)).is_healthy
 
 
 def test_the_listeners_with_tls_are_those_that_the_map_says() -> None:
@@ -913,19 +926,25 @@ def test_a_trouble_has_the_time_at_which_it_began() -> None:
     assert known.claim.since is None
 
 
-def test_a_broker_that_refuses_connections_is_down_before_it_is_fenced() -> None:
-    second = timedelta(seconds=1)
+@pytest.mark.parametrize(("described", "after_seconds"), [(True, 1), (False, 4)])
+def test_a_broker_that_refuses_connections_is_down_before_it_is_fenced(*, described: bool, after_seconds: int) -> None:
+    """Once the cluster, described a second later, still counts on it: one that is stopped in order hands its leaders
+    over first. Where the cluster is not described, after 3 s."""
     base = healthy()
-    fenced = without_broker(base, [3])
     observations = begin(Poll(START, base))
     seen = []
     for n in range(1, 12):
+        at = START + n * timedelta(seconds=1)
+        snapshot = without_broker(base, [3]) if n >= 8 else base
+        snapshot = replace(snapshot, read_at=dict.fromkeys(PARTS, at)) if described else snapshot
         refusing = frozenset({3}) if 2 <= n < 8 else frozenset[int]()
-        observations = after(observations, Poll(START + n * second, fenced if n >= 8 else base, refusing, refusing))
-        seen.append([(c.claim.cause, c.claim.certainty.value, c.claim.since) for c in diagnose(observations).causes])
-    began = START + 2 * second
-    assert seen[0] == []
-    assert seen[1:7] == [[("broker-down", "likely", began)]] * 6
+        observations = after(observations, Poll(at, snapshot, refusing, refusing))
+        verdict = diagnose(observations)
+        assert not verdict.unexplained
+        seen.append([(c.claim.cause, c.claim.certainty.value, c.claim.since) for c in verdict.causes])
+    began = START + timedelta(seconds=2)
+    assert seen[: 1 + after_seconds] == [[]] * (1 + after_seconds)
+    assert seen[1 + after_seconds : 7] == [[("broker-down", "likely", began)]] * (6 - after_seconds)
     assert seen[7:] == [[("broker-down", "certain", began)]] * 4
 
 

@@ -10,8 +10,7 @@ from console.model.cluster import Broker, ClusterInfo
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, broker_resource
 from console.model.snapshot import Snapshot
-from console.model.token_ends import PERIOD_KEY
-from console.model.tokens import DelegationToken
+from console.model.tokens import PERIOD_KEY, DelegationToken
 from console.triage.diagnosis import diagnose
 from console.triage.observations import begin
 from console.triage.symptoms import Poll, Subject

@@ -63,6 +63,16 @@ def test_a_group_behind_an_open_transaction_waits_for_it() -> None:
     assert not any("skip" in step.command for step in only.claim.next)
 
 
+def test_a_group_that_did_not_commit_the_marker_before_it_waits_as_well() -> None:
+    def before_the_marker(snapshot: Snapshot, tick: int) -> Snapshot:
+        return triage.moved(snapshot, {0: (99, 110 + 50 * tick), 1: (5 + 10 * tick, 5 + 10 * tick)})
+
+    before = before_the_marker(triage.healthy(), 0)
+    (only,) = diagnose(triage.watched(before_the_marker, TICKS, before=before, facts=held)).causes
+    assert (only.claim.cause, only.claim.severity) == ("transaction-open", Severity.WARNING)
+    assert any("groups that stand at it: billing" in each.fact for each in only.claim.evidence)
+
+
 def test_a_producer_that_wrote_nothing_for_long_is_a_warning_where_somebody_waits() -> None:
     verdict = diagnose(triage.watched(reads_committed, TICKS, facts=held))
     (only,) = verdict.causes

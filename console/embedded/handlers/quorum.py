@@ -10,6 +10,7 @@ from console.embedded import voters as embedded_voters
 from console.embedded.answers import elements
 from console.embedded.context import CONTROLLER_LISTENER, RequestContext
 from console.embedded.refusals import CLUSTER_REFUSED, DONE, Refusal
+from console.embedded.state import answering
 from console.embedded.tables import BrokerNode, ControllerNode
 from console.embedded.topics import METADATA_TOPIC
 
@@ -77,9 +78,11 @@ def _replica(context: RequestContext, node: BrokerNode | ControllerNode, now: in
     end, fetched, caught_up = context.cluster.propagation.applied(node.id), now, now
     if isinstance(node, ControllerNode) and node.behind:
         end, caught_up = max(end - node.behind, 0), int(node.behind_since * 1000)
-    if not node.alive:
-        stopped = context.state.stopped_at.get(node.id)
-        fetched = caught_up = -1 if stopped is None else int(stopped * 1000)
+    stopped = context.state.stopped_at.get(node.id)
+    if stopped is not None:
+        fetched = caught_up = int(stopped * 1000)
+    elif not node.alive:
+        fetched = caught_up = -1
     return {
         "replica_id": node.id,
         "replica_directory_id": embedded_voters.directory_id(context.state, node.id),
@@ -146,6 +149,6 @@ def _remove(request: Any, context: RequestContext) -> Refusal:
     if state.controllers:
         embedded_voters.elect(state)
     elif state.controller_id == node:
-        alive = [each for each in embedded_voters.voters(state) if state.brokers[each].alive]
+        alive = [each for each in embedded_voters.voters(state) if each in answering(state)]
         state.move_controller(alive[0] if alive else -1)
     return DONE

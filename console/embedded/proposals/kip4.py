@@ -12,6 +12,7 @@ from console.embedded.acls import matching_acls as find
 from console.embedded.answers import repeated_keys
 from console.embedded.context import RequestContext
 from console.embedded.refusals import Refusal
+from console.embedded.state import answering
 from console.embedded.topics import PlannedTopic, Planner, WantedTopic, create, wait_for_leaders
 from console.model.acl import CLUSTER_NAME, Acl, AclFilter
 from console.model.authorizer import LITERAL
@@ -291,5 +292,5 @@ async def _applied_in_time(context: RequestContext, offset: int, within: float) 
     """Wait for an offset, and check again after the timeout, because the offset may be older than the request."""
     cluster = context.cluster
     return await cluster.visible(offset, within) or all(
-        cluster.propagation.applied(broker) >= offset for broker in cluster.state.alive()
+        cluster.propagation.applied(broker) >= offset for broker in answering(cluster.state)
     )

@@ -80,7 +80,7 @@ FLAPPING = 3
 """The broker that crashes repeatedly."""
 SLOW = 2
 """The broker whose replicas leave the ISR."""
-UP, DOWN = 25.0, 6.0
+UP, DOWN = 25.0, 15.0
 SHRINK_EVERY = 5.0
 """Durations in seconds."""
 THROTTLED = "checkout-loader"
@@ -144,7 +144,7 @@ async def _flap(cluster: Cluster) -> None:
         return
     while True:
         await cluster.clock.sleep(UP)
-        await cluster.broker_down(FLAPPING)
+        await cluster.broker_killed(FLAPPING)
         await cluster.clock.sleep(DOWN)
         await cluster.broker_up(FLAPPING)
 

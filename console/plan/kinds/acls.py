@@ -145,7 +145,8 @@ def matching_nothing(acl: model_acl.Acl, *, ranges: bool) -> Iterator[str]:
         instead = f"{prefix} prefixed is what begins so" if prefix else "name them, or a prefix"
         yield f"in a name * is no wildcard: no {kind} is called {name}; {instead}"
     type_, _, who = acl.principal.partition(":")
-    if _ANY in who and acl.principal != ANYBODY:
+    # A distinguished name may have one: certificates for *.example.com are usual.
+    if _ANY in who and "=" not in who and acl.principal != ANYBODY:
         yield f"in a principal * is no wildcard: {ANYBODY} is everybody, and {type_}:{who} is one that is called so"
     if not is_compared(acl.host, ranges=ranges):
         written = address_as_compared(acl.host)

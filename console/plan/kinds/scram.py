@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from console.model.changes import AlterScram, ScramUser, Status
 from console.model.cluster import ScramCredential
 from console.model.inheritance import Inheritance
-from console.model.numbers import plural
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
@@ -173,13 +172,6 @@ def _own_login(edit: DeleteScram, judged: Judged) -> Iterator[str]:
         )
 
 
-def _tokens_of(user: str, snapshot: Snapshot) -> Iterator[str]:
-    """Yield a line if delegation tokens of a user go on to log in."""
-    count = sum(token.owner == f"User:{user}" for token in snapshot.tokens.values())
-    if count:
-        yield f"{plural(count, 'delegation token')} of {user} stay valid until they expire: `token expire` ends them"
-
-
 class _DeleteScramKind(Removal, _ScramKind):
     edit = DeleteScram
     verb = "delete"
@@ -193,9 +185,6 @@ class _DeleteScramKind(Removal, _ScramKind):
         if was is None:
             return plan_staged.Dropped(edit, f"{edit.user.user} has no {edit.user.mechanism.label} credential")
         return plan_staged.Staged(edit, was)
-
-    def effects(self, edit: DeleteScram, seen: plan_staged.Described) -> tuple[str, ...]:
-        return tuple(_tokens_of(edit.user.user, seen.snapshot))
 
     def doubt(self, _edit: DeleteScram, change: int, _same_topic: bool) -> str:
         return (

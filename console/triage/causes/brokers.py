@@ -17,15 +17,20 @@ from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.transactions import minutes
 from console.triage import cause, symptoms
-from console.triage.observations import Interval, Observations, earliest
+from console.triage.observations import FLAPS, Interval, Observations, earliest
 from console.triage.remembered import remembered
+from console.triage.restarts import Restart, hurt, restarting, undecided
 
-CATCHES_UP = timedelta(minutes=5)
-"""The time after a broker's return in which its replicas may be behind."""
+AWAY = timedelta(minutes=10)
+"""The longest usual restart: a stop closes the logs, an upgrade of the host's packages or a new pod takes a few
+minutes, and a start reads the logs again.
+"""
+ELECTED = timedelta(minutes=10)
+"""The time after a broker's return in which brokers elect preferred leaders by themselves: twice
+leader.imbalance.check.interval.seconds.
+"""
 FENCED_AFTER = 30.0
 """Seconds without a heartbeat after which a broker is certainly fenced: three times broker.session.timeout.ms."""
-FLAPS = 3
-"""Number of absences within the observations that is more than a restart."""
 
 _OF_BROKERS = frozenset(
     {
@@ -123,12 +128,73 @@ def _rack_down(observations: Observations) -> Iterator[cause.Claim]:
         )
 
 
+def _restarts(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield brokers that were stopped in order, until they are back and in sync, and brokers that catch up."""
+    for broker, restart in restarting(observations).items():
+        handed_over, back = restart.handed_over, restart.back
+        fewer = sum(broker in each.brokers for each in observations.of(symptoms.UNDER_REPLICATED))
+        at = f"at {time_of_day(handed_over)}" if handed_over is not None else ""
+        yield cause.Claim(
+            cause="broker-restarting",
+            subject=symptoms.Subject(broker=broker),
+            severity=_of_restart(observations, broker, restart),
+            certainty=Certainty.LIKELY,
+            title=_restarted(broker, restart, late=_is_late(observations, restart)) + _fewer(fewer, back),
+            since=handed_over or back,
+            evidence=cause.given(
+                cause.Evidence(f"it led nothing, and was in no ISR, {at} although it was up until then", "Metadata")
+                if handed_over is not None
+                else None,
+                cause.Evidence(f"it answers again since {time_of_day(back)}", "ApiVersions") if back else None,
+            ),
+            predicted=_follows(broker),
+            next=cause.given(
+                None if back else cause.Next(f"start it again if nobody does: {_address(observations, broker)}"),
+                cause.Next(f"if it does not come back (outside the console: kac moves drain {broker})")
+                if _is_late(observations, restart)
+                else None,
+            ),
+        )
+
+
+def _restarted(broker: int, restart: Restart, *, late: bool) -> str:
+    if restart.back is not None:
+        return f"broker {broker} is back since {time_of_day(restart.back)}, and catches up"
+    assert restart.handed_over is not None
+    text = f"broker {broker} was stopped in order, its leaders were handed over at {time_of_day(restart.handed_over)}"
+    return f"{text}, and it did not come back" if late else text
+
+
+def _fewer(partitions: int, back: datetime | None) -> str:
+    if not partitions:
+        return ""
+    until = "it has" if back else "it is back"
+    return f"; {plural(partitions, 'partition')} {'has' if partitions == 1 else 'have'} one replica fewer until {until}"
+
+
+def _is_late(observations: Observations, restart: Restart) -> bool:
+    """Return whether a broker stays away for longer than a restart takes."""
+    return (
+        restart.back is None and restart.handed_over is not None and (observations.last.at - restart.handed_over > AWAY)
+    )
+
+
+def _of_restart(observations: Observations, broker: int, restart: Restart) -> Severity:
+    """Return the severity of a restart: of what its partitions lack meanwhile, or of a broker that stays away."""
+    if _is_spare(observations, broker):
+        return Severity.INFO
+    harm = hurt(observations, broker)
+    if harm:
+        return Severity.HIGH if harm == {symptoms.UNDER_MIN_ISR} else Severity.CRITICAL
+    return Severity.WARNING if _is_late(observations, restart) else Severity.INFO
+
+
 def _down(observations: Observations) -> Iterator[cause.Claim]:
     """Yield brokers that are fenced, and those whose hosts refuse connections: a broker whose process ended is fenced
     only after its session times out.
     """
     away = _away(observations)
-    for broker in sorted(away | _refusing(observations)):
+    for broker in sorted((away | _refusing(observations)) - _leaving(observations)):
         subject = symptoms.Subject(broker=broker)
         # `_flapping` reports these: one broker is one cause.
         if observations.times((symptoms.BROKER_GONE, subject)) >= FLAPS:
@@ -161,6 +227,11 @@ def _down(observations: Observations) -> Iterator[cause.Claim]:
                 ),
             ),
         )
+
+
+def _leaving(observations: Observations) -> frozenset[int]:
+    """Return the brokers that restart, and those that may be found to restart in a moment."""
+    return undecided(observations).union(restarting(observations))
 
 
 def _refusing(observations: Observations) -> frozenset[int]:
@@ -265,7 +336,8 @@ def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
     for symptom in observations.of(symptoms.BROKER_SILENT):
         broker = symptom.subject.broker
         last = observations.last
-        if broker is None or broker in _refusing(observations) | last.closing | last.denying:
+        away = _refusing(observations) | last.closing | last.denying | _leaving(observations)
+        if broker is None or broker in away:
             continue
         how = "refuses connections" if broker in observations.last.refusing else "did not answer ApiVersions in time"
         # Silence alone may be caused by the network between here and the broker; if followers also fall behind, the
@@ -305,7 +377,7 @@ def _closing(observations: Observations) -> Iterator[cause.Claim]:
     """Yield brokers that accept connections and close them before the first response."""
     for symptom in observations.of(symptoms.BROKER_SILENT):
         broker = symptom.subject.broker
-        if broker is None or broker not in observations.last.closing:
+        if broker is None or broker not in observations.last.closing - _leaving(observations):
             continue
         configs = observations.last.snapshot.configs.get(broker_resource(broker))
         entries = [configs.get(key) for key in _LIMITS] if configs is not None else []
@@ -345,22 +417,27 @@ def _limit_raised(observations: Observations, broker: int, limits: list[str]) ->
     yield cause.Next(f"else look at a proxy before {_address(observations, broker)}, and at the broker's log")
 
 
+def _not_there(observations: Observations) -> frozenset[int]:
+    """Return the brokers whose replicas can't be in sync: they are away, silent, or restart."""
+    silent = observations.last.silent - undecided(observations)
+    return (_away(observations) | silent).union(restarting(observations))
+
+
 def _replication(observations: Observations) -> Iterator[cause.Claim]:
     """Yield followers that are up and answer, and whose replicas are the only ones out of sync."""
     snapshot = observations.last.snapshot
     added = frozenset((each.topic, each.partition, b) for each in snapshot.reassignments for b in each.adding)
-    pairs = _behind_alone(snapshot.topics, _away(observations) | observations.last.silent, added)
+    pairs = _behind_alone(snapshot.topics, _not_there(observations), added)
     for broker, (partitions, topics) in sorted(pairs.items()):
         leaders = sorted({partition.leader for partition in partitions})
         names = sorted(topics)
         from_ = f"broker{'s' * (len(leaders) > 1)} {', '.join(map(str, leaders))}"
         first = next((s for s in observations.of(symptoms.UNDER_REPLICATED) if s.brokers == (broker,)), None)
-        back = observations.came_back(broker, CATCHES_UP)
         yield cause.Claim(
             cause="replication-broken",
             subject=symptoms.Subject(broker=broker),
             severity=Severity.HIGH,
-            certainty=Certainty.LIKELY if back is None else Certainty.POSSIBLE,
+            certainty=Certainty.LIKELY,
             title=f"broker {broker} is out of the ISR of {plural(len(partitions), 'partition')}",
             since=observations.since(first) if first is not None else None,
             times=_times_out(observations, topics),
@@ -369,9 +446,6 @@ def _replication(observations: Observations) -> Iterator[cause.Claim]:
                 cause.Evidence(
                     f"led by {from_}, {'which answers' if len(leaders) == 1 else 'which answer'} too", "Metadata"
                 ),
-                cause.Evidence(f"it came back at {time_of_day(back)}, and may be catching up", "DescribeCluster")
-                if back
-                else None,
             ),
             predicted=_follows(broker, alone=True),
             next=(
@@ -428,9 +502,7 @@ def _lonely(topics: Mapping[str, Topic], away: frozenset[int]) -> dict[int, list
 
 def _unfollowed(observations: Observations) -> Iterator[cause.Claim]:
     """Yield leaders without fetching followers: the listener for other brokers, the network, or a disk that hangs."""
-    for broker, places in sorted(
-        _lonely(observations.last.snapshot.topics, _away(observations) | observations.last.silent).items()
-    ):
+    for broker, places in sorted(_lonely(observations.last.snapshot.topics, _not_there(observations)).items()):
         yield cause.Claim(
             cause="replication-broken",
             subject=symptoms.Subject(broker=broker),
@@ -469,20 +541,28 @@ def _times_out(observations: Observations, topics: set[str]) -> int:
 
 
 def _skew(observations: Observations) -> Iterator[cause.Claim]:
-    away = _away(observations) | observations.last.silent
+    away = _not_there(observations)
     for symptom in observations.of(symptoms.NOT_PREFERRED):
         broker = symptom.subject.broker
         # An election can't bring leaders to a broker that is away, which is another cause.
         if broker is None or broker in away:
             continue
+        back = observations.came_back(broker, ELECTED)
         yield cause.Claim(
             cause="leader-skew",
             subject=symptom.subject,
-            severity=Severity.WARNING,
+            severity=Severity.WARNING if back is None else Severity.INFO,
             certainty=Certainty.CERTAIN,
             title=f"broker {broker} does not lead {symptom.count:,} partitions that prefer it",
             since=observations.since(symptom),
-            evidence=(cause.Evidence(_led(observations, broker), "Metadata"),),
+            evidence=cause.given(
+                cause.Evidence(_led(observations, broker), "Metadata"),
+                cause.Evidence(
+                    f"it came back at {time_of_day(back)}; brokers elect leaders every 5 minutes", "Metadata"
+                )
+                if back
+                else None,
+            ),
             predicted=cause.predict(symptoms.NOT_PREFERRED, subject=symptom.subject),
             next=(cause.Next("elect preferred leaders", f"elect preferred broker {broker}"),),
         )
@@ -578,6 +658,7 @@ def _rack_is_up(observations: Observations) -> str:
 CAUSES = (
     cause.CauseRule("rack-down", _rack_down, _rack_is_up),
     cause.CauseRule("broker-flapping", _flapping),
+    cause.CauseRule("broker-restarting", _restarts),
     cause.CauseRule(
         "broker-down", _down, lambda c: "" if _away(c) | c.last.refusing else "no broker is fenced or missing"
     ),

@@ -302,9 +302,9 @@ def _hits(
                 continue
             predicted = cause.Prediction(frozenset({name}), symptom.subject)
             # What was changed at once is named together.
-            for each in by_owner[_owner(best.change)]:
-                if each is best or name in each.by_rule:
-                    found.setdefault(id(each.change), []).append(_Hit(symptom, name in each.by_rule, predicted))
+            for one in by_owner[_owner(best.change)]:
+                if one is best or name in one.by_rule:
+                    found.setdefault(id(one.change), []).append(_Hit(symptom, name in one.by_rule, predicted))
     return found
 
 

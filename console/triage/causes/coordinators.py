@@ -15,6 +15,7 @@ from console.model.snapshot import Snapshot
 from console.triage import cause, symptoms
 from console.triage.folding import FEW
 from console.triage.observations import Observations, earliest
+from console.triage.restarts import restarting
 
 
 def _coordinators(observations: Observations) -> Iterator[cause.Claim]:
@@ -82,7 +83,8 @@ def _not_made(observations: Observations) -> Iterator[cause.Claim]:
         values = [_whole(snapshot.configs.get(broker_resource(broker)), each.factor) for broker in sorted(alive)]
         # The first broker that receives a request creates it, by its own value: a hidden value may be low enough.
         factor = min((0 if value is None else value for value in values), default=0)
-        if factor <= len(alive):
+        # Brokers that restart can take replicas again once they are back.
+        if factor <= len(alive.union(restarting(observations))):
             continue
         yield cause.Claim(
             cause="coordinator-unavailable",

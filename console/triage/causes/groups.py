@@ -14,7 +14,7 @@ from console.plan.amounts import measured_time
 from console.triage import cause, symptoms
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.folding import FEW, one_of
-from console.triage.observations import Observations
+from console.triage.observations import Interval, Observations
 from console.triage.readers import Leftovers, is_beyond, leftovers, sorted_readings
 from console.triage.remembered import RememberedEach
 from console.triage.waiting import is_held, waits
@@ -23,6 +23,8 @@ OFTEN, NEAR = 3, timedelta(minutes=2)
 """The number of rebalances that is high, and the recent period in which they are counted: a calm group is well. A
 deployment causes as many, because each member leaves and joins.
 """
+DEPLOYS = timedelta(minutes=5)
+"""The time in which members that are deployed one after the other leave and join."""
 LATE = 1.5
 """Factor for the longest pause between two commits so far, after which the next one is late."""
 COMMITS = 2.0
@@ -387,10 +389,11 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
             continue
         intervals = observations.intervals[name, subject]
         how = "again and again" if intervals[1:] else "for long"
+        deployed = certainty is Certainty.POSSIBLE and _is_young(intervals, observations.last.at)
         yield cause.Claim(
             cause="group-rebalancing",
             subject=subject,
-            severity=Severity.HIGH,
+            severity=Severity.INFO if deployed else Severity.HIGH,
             certainty=certainty,
             title=f"group {group} rebalances {how}",
             since=intervals[0].began,
@@ -398,7 +401,7 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
             evidence=cause.given(
                 cause.Evidence(f"{known.state} now; seen: {plural(len(intervals), 'rebalance')}", "ListGroups"),
                 cause.Evidence("members that are deployed one after the other make as many", "ListGroups")
-                if certainty is Certainty.POSSIBLE
+                if deployed
                 else None,
                 _behind(known),
             ),
@@ -408,6 +411,16 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
             next=(cause.Next("look at its members: restarts, max.poll.interval.ms, session timeouts"),),
             fold=(f"rebalances {how}", f"rebalance {how}"),
         )
+
+
+def _is_young(intervals: Sequence[Interval], now: datetime) -> bool:
+    """Return whether the first of rebalances that follow each other was not long ago."""
+    first = intervals[-1]
+    for each in reversed(intervals):
+        if each.ended is not None and first.began - each.ended > NEAR:
+            break
+        first = each
+    return now - first.began <= DEPLOYS
 
 
 def _behind(group: Group) -> cause.Evidence | None:

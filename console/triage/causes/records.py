@@ -272,15 +272,11 @@ def _open_one_of(observations: Observations, mine: list[Wait]) -> triage_cause.C
     at_ms = observations.last.facts.transactions.at_ms
     name, lasts = _described(first, at_ms)
     quiet = first.holder is not None and at_ms - first.holder.producer.last_timestamp > QUIET_MS
-    stand = any(
-        (symptoms.COMMIT_STANDS_STILL, symptoms.Subject(group=g, topic=topic, partition=number)) in observations.seen
-        for g in first.groups
-    )
     readers = "groups" if topic == OFFSETS else "readers"
     return triage_cause.Claim(
         cause="transaction-open",
         subject=symptoms.Subject(topic=topic, partition=number),
-        severity=Severity.WARNING if quiet and stand else Severity.INFO,
+        severity=Severity.WARNING if quiet and first.groups else Severity.INFO,
         certainty=Certainty.CERTAIN if first.holder is not None else Certainty.LIKELY,
         title=f"read_committed {readers} of {topic}/{number}{more} wait for {name}{lasts}",
         evidence=triage_cause.given(
@@ -299,7 +295,8 @@ def _open_one_of(observations: Observations, mine: list[Wait]) -> triage_cause.C
             triage_cause.Next("look again in a minute: its end is decided, and its markers take moments")
             if first.known is not None and first.known.state in transactions.DECIDED
             else triage_cause.Next(
-                "look at its producer: it commits or aborts; else its coordinator does, at its timeout"
+                "look at its producer: it commits or aborts. If it is gone, start one with its transactional.id, which "
+                "aborts the transaction; else its coordinator does so at its timeout"
             ),
         ),
     )
@@ -454,6 +451,33 @@ def _future(observations: Observations) -> Iterator[triage_cause.Claim]:
         )
 
 
+def _in_seconds(observations: Observations) -> Iterator[triage_cause.Claim]:
+    for topic, (number, newest) in symptoms.in_seconds(observations.last).items():
+        stamped, meant = time_of(newest.timestamp), time_of(newest.timestamp * 1000)
+        yield triage_cause.Claim(
+            cause="timestamps-in-seconds",
+            subject=symptoms.Subject(topic=topic),
+            severity=Severity.HIGH,
+            certainty=Certainty.CERTAIN,
+            title=f"{topic} has records stamped {stamped:%Y-%m-%d}: retention deletes new ones at its next check",
+            evidence=(
+                triage_cause.Evidence(
+                    f"record {newest.offset:,} of partition {number} has the timestamp {newest.timestamp:,}, which is "
+                    f"{stamped:%Y-%m-%d %H:%M} UTC in milliseconds, and {meant:%Y-%m-%d %H:%M} UTC in seconds",
+                    "ListOffsets, the highest timestamp",
+                ),
+            ),
+            predicted=triage_cause.predict(symptoms.RECORDS_LOST, symptoms.OFFSET_OUT_OF_RANGE, topic=topic),
+            next=(
+                triage_cause.Next("let its producers send milliseconds"),
+                triage_cause.Next(
+                    "until then let brokers stamp its records",
+                    f"set topic {topic} message.timestamp.type=LogAppendTime",
+                ),
+            ),
+        )
+
+
 def _no_date(timestamp: int) -> str:
     """Return the text of a timestamp beyond any date, with the unit that its producer probably used."""
     units = (("microseconds", time_of(timestamp // 1000)), ("nanoseconds", time_of(timestamp // 1_000_000)))
@@ -470,4 +494,5 @@ CAUSES = (
     triage_cause.CauseRule("transaction-open", _open),
     triage_cause.CauseRule("records-deleted", _deleted),
     triage_cause.CauseRule("future-records", _future),
+    triage_cause.CauseRule("timestamps-in-seconds", _in_seconds),
 )

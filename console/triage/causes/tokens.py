@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from console.model.numbers import plural
 from console.model.severity import Certainty, Severity
-from console.model.token_ends import ends_soon, is_replaced, period_ms
-from console.model.tokens import DelegationToken
+from console.model.tokens import DelegationToken, ends_soon, is_replaced, period_ms
 from console.model.transactions import minutes
 from console.plan.amounts import utc_time
 from console.plan.edits import BROKERS_OWN, MakeToken, Renew
@@ -22,7 +21,8 @@ MOST = 3
 
 def _ending(observations: Observations) -> Iterator[cause.Claim]:
     poll = observations.last
-    now, period = round(cluster_time(poll).timestamp() * 1000), period_ms(poll.snapshot)
+    now = round(cluster_time(poll).timestamp() * 1000)
+    period = period_ms(poll.snapshot.cluster.brokers, poll.snapshot.configs)
     by_owner: dict[str, list[DelegationToken]] = {}
     for token in poll.snapshot.tokens.values():
         if ends_soon(token, now, period) and not is_replaced(token, poll.snapshot.tokens.values()):

@@ -1,0 +1,107 @@
+"""Brokers that restart: they were stopped in order, or they are back and catch up. Pure.
+
+A broker that stops in order hands its leaders over and leaves all ISRs while it still answers
+(ReplicationControlManager.handleBrokerInControlledShutdown), is fenced, and then refuses connections. The controller
+moves the leaders of a broker that fails only after broker.session.timeout.ms, 9 s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from console.model.parts import Part
+from console.triage import symptoms
+from console.triage.observations import FLAPS, PROVED, QUICK, Observations
+from console.triage.remembered import remembered
+
+LEAVES = timedelta(seconds=30)
+"""The time in which a broker that handed its leaders over ends: it closes its logs, and a busy host is slow."""
+CATCHES_UP = timedelta(minutes=5)
+"""The time in which a replica of a broker that is back joins an ISR, after the one before it."""
+
+
+class Restart(Struct, frozen=True):
+    """A restart of a broker."""
+
+    handed_over: datetime | None
+    """When its leaders were seen elsewhere while it was up, UTC; None if it failed before it came back."""
+    back: datetime | None
+    """When it answered again, UTC; None if it is away, or still leaves."""
+
+
+@remembered
+def restarting(observations: Observations) -> Mapping[int, Restart]:
+    """Return broker -> its restart, for brokers that leave, are away or catch up. A broker whose process comes and goes
+    is none of them.
+    """
+    behind: dict[int, datetime] = {}  # broker -> since when the first of its replicas is out of sync
+    for each in observations.of(symptoms.UNDER_REPLICATED):
+        since = observations.since(each) or observations.began
+        behind.update({broker: min(since, behind.get(broker, since)) for broker in each.brokers})
+    found = {}
+    for broker in sorted(behind.keys() | symptoms.gone(observations.last.snapshot) | observations.last.silent):
+        stop = observations.handed_over.get(broker)
+        at = stop.at if stop is not None and stop.over is None else None
+        back = observations.back_since(broker, at)
+        if len(observations.intervals.get((symptoms.BROKER_GONE, symptoms.Subject(broker=broker)), ())) >= FLAPS:
+            continue
+        if back is not None:
+            # A replica that left its ISR after the broker came back does not catch up.
+            left = behind.get(broker, observations.last.at)
+            joined = _last_joined(observations, broker, back)
+            if left <= back + QUICK and observations.last.at - joined <= CATCHES_UP:
+                found[broker] = Restart(at, back)
+        elif at is not None and _leaves(observations, broker, at):
+            found[broker] = Restart(at, None)
+    return found
+
+
+def _leaves(observations: Observations, broker: int, at: datetime) -> bool:
+    """Return whether a broker that handed its leaders over is ending, or has ended. One that goes on to answer, or that
+    accepts connections and does not answer although the cluster has not fenced it, does neither.
+    """
+    poll = observations.last
+    ended = broker in poll.refusing | symptoms.gone(poll.snapshot)
+    return ended or poll.at - at <= LEAVES
+
+
+def _last_joined(observations: Observations, broker: int, back: datetime) -> datetime:
+    """Return when the last partition that has a replica on a broker had all in sync again, at the earliest the time at
+    which the broker came back.
+    """
+    topics = observations.last.snapshot.topics
+    ended = [
+        intervals[-1].ended
+        for (name, subject), intervals in observations.intervals.items()
+        if name == symptoms.UNDER_REPLICATED
+        and (topic := topics.get(subject.topic or "")) is not None
+        and (number := subject.partition or 0) < len(topic.partitions)
+        and broker in topic.partitions[number].replicas
+    ]
+    return max((each for each in ended if each is not None and each > back), default=back)
+
+
+@remembered
+def undecided(observations: Observations) -> frozenset[int]:
+    """Return the brokers that began to refuse connections a moment ago, before it is known whether they handed their
+    leaders over: until the cluster was described a second after that, or 3 s at most.
+    """
+    poll, found = observations.last, set()
+    described = min(poll.snapshot.read_at.get(part, observations.began) for part in (Part.CLUSTER, Part.TOPICS))
+    for broker in poll.refusing | poll.closing:
+        silent = observations.seen.get((symptoms.BROKER_SILENT, symptoms.Subject(broker=broker)))
+        since = observations.since(silent) if silent is not None else None
+        if since is not None and poll.at - since <= QUICK and described < since + PROVED:
+            found.add(broker)
+    return frozenset(found)
+
+
+def hurt(observations: Observations, broker: int) -> frozenset[str]:
+    """Return the symptoms of partitions that are too few replicas without a broker: they have no leader, or are below
+    their min ISR.
+    """
+    bad = (symptoms.LEADERLESS, symptoms.COORDINATOR_LEADERLESS, symptoms.UNDER_MIN_ISR)
+    return frozenset(name for name in bad if any(broker in each.brokers for each in observations.of(name)))

@@ -1,0 +1,109 @@
+"""A rolling restart of real brokers under load is no trouble from begin to end; a broker that fails is named."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from benchmarks.nights.cluster import NightCluster
+from benchmarks.nights.field import Field
+from console.admin.settings import ConnectionSettings
+from console.model.severity import Certainty, Severity
+from console.triage.diagnosis import Verdict
+from console.triage.symptoms import Subject
+from tests.support.kafka_jars import KAFKA_4_3
+from tests.support.real_clusters import or_skip
+from tests.support.triage_watch import Watching, found, watching
+
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
+VICTIM = 2
+DONE = 25.0
+"""Seconds after the last restart: what an election or a rebalance causes is seen by then."""
+
+
+@contextlib.asynccontextmanager
+async def loaded(brokers: int = 3) -> AsyncIterator[Field]:
+    """Brokers with a topic of two in-sync replicas at least, a producer that waits for them, and a group of two."""
+    with or_skip():
+        cluster = NightCluster(KAFKA_4_3, brokers, "plain", {})
+    await asyncio.to_thread(cluster.__enter__)
+    try:
+        field = Field(cluster)
+        await field.topic("orders", partitions=2 * brokers, configs={"min.insync.replicas": "2"})
+        async with (
+            field.producer("orders", rate=100, acks="all"),
+            field.consumer("orders", "billing", name="first"),
+            field.consumer("orders", "billing", name="second"),
+        ):
+            await field.reads("billing", "orders")
+            await field.settled()
+            yield field
+        field.close()
+    finally:
+        await asyncio.to_thread(cluster.close)
+
+
+async def watched_while(it: Watching, work: Callable[[], Awaitable[None]]) -> list[Verdict]:
+    """The verdicts from the begin of some work until a while after its end."""
+
+    async def done() -> None:
+        await work()
+        await asyncio.sleep(DONE)
+
+    working = asyncio.ensure_future(done())
+    verdicts = []
+    while not working.done():
+        verdicts.append(await it.poll_times(1))
+    await working
+    return verdicts
+
+
+@pytest.mark.takes(110)
+async def test_a_rolling_restart_is_no_trouble() -> None:
+    """Each broker in turn, and the next one when its replicas are in sync: as an operator, or a tool, does it."""
+    async with loaded() as field, watching(ConnectionSettings(field.cluster.addresses)) as it:
+        await it.poll_times(8)
+
+        async def roll() -> None:
+            for broker in field.cluster.broker_ids:
+                await field.restart(broker)
+                await field.settled()
+
+        verdicts = await watched_while(it, roll)
+    troubles = [
+        (each.at, [(one.claim.severity, one.claim.title) for one in each.causes], each.unexplained)
+        for each in verdicts
+        if not each.is_calm
+    ]
+    assert not troubles
+    restarted = {
+        one.claim.subject.broker for each in verdicts for one in each.causes if one.claim.cause == "broker-restarting"
+    }
+    assert restarted == set(field.cluster.broker_ids)
+
+
+@pytest.mark.takes(60)
+async def test_a_broker_that_fails_is_named_by_the_same_load() -> None:
+    """Killed it is down, stopped in its tracks it does not answer; both are critical within seconds."""
+    async with loaded() as field, watching(ConnectionSettings(field.cluster.addresses)) as it:
+        await it.poll_times(4)
+        await field.kill(VICTIM)
+        down = await it.names("broker-down", Subject(broker=VICTIM))
+        assert down.claim.severity is Severity.CRITICAL
+        await it.until(is_fenced, "the session's end")
+        await field.start(VICTIM)
+        await field.settled()
+        await it.until(lambda verdict: verdict.is_calm, "no trouble")
+        async with field.hanging(VICTIM):
+            silent = await it.names("broker-unresponsive", Subject(broker=VICTIM))
+            assert silent.claim.severity is Severity.CRITICAL
+            await it.until(is_fenced, "the session's end")
+
+
+def is_fenced(verdict: Verdict) -> bool:
+    """Whether the broker is down for certain: the cluster has fenced it."""
+    named = found(verdict, "broker-down", Subject(broker=VICTIM))
+    return named is not None and named.claim.certainty is Certainty.CERTAIN

@@ -1,0 +1,175 @@
+"""How a broker leaves: stopped in order it hands its leaders over while it answers; killed or hanging it keeps them
+until its session has ended. The embedded cluster and real brokers do the same."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import NamedTuple
+
+import pytest
+
+from console.admin.changes import send
+from console.admin.cluster import describe_cluster, silence
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
+from console.admin.topics import describe_topics
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.spec import ClusterSpec
+from console.model.changes import CreateTopics, NewTopic
+from tests.support import worlds
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.patience import PATIENCE
+from tests.support.real_clusters import or_skip
+
+LEAVES, OTHERS = 3, (1, 2)
+ANSWERS, REFUSES, HANGS = "answers", "refuses", "hangs"
+SESSION = "broker.session.timeout.ms"
+
+
+class Side(NamedTuple):
+    """A cluster of three brokers, and what happens to the third one. session: seconds until it is fenced."""
+
+    link: Link
+    session: float
+    kill: Callable[[], Awaitable[object]]
+    stop: Callable[[], Awaitable[object]]
+    hang: Callable[[], Awaitable[object]]
+    come_back: Callable[[], Awaitable[object]]
+
+
+Make = Callable[[], AbstractAsyncContextManager[Side]]
+
+
+class Look(NamedTuple):
+    """Broker 3 as the others show it, after it was tried itself."""
+
+    port: str
+    leads: bool
+    in_sync: bool
+    fenced: bool
+
+
+@asynccontextmanager
+async def embedded() -> AsyncIterator[Side]:
+    """An embedded cluster with short sessions."""
+    spec = ClusterSpec(brokers=3, static_configs={SESSION: "1500"})
+    async with EmbeddedCluster(spec) as cluster, _side_link(tuple(cluster.addresses.values())) as link:
+
+        async def hang() -> None:
+            cluster.broker_hangs(LEAVES)
+
+        yield Side(
+            link,
+            1.5,
+            lambda: cluster.broker_killed(LEAVES),
+            lambda: cluster.broker_down(LEAVES),
+            hang,
+            lambda: cluster.broker_up(LEAVES),
+        )
+
+
+@asynccontextmanager
+async def real() -> AsyncIterator[Side]:
+    """Real brokers, with sessions as short as their heartbeats allow."""
+    with or_skip():
+        cluster = KafkaCluster(brokers=3, properties={SESSION: "6000"})
+    await asyncio.to_thread(cluster.__enter__)
+    hanging = cluster.hanging(LEAVES)
+    is_hung = False
+
+    async def hang() -> None:
+        nonlocal is_hung
+        await asyncio.to_thread(hanging.__enter__)
+        is_hung = True
+
+    async def come_back() -> None:
+        nonlocal is_hung
+        if is_hung:
+            is_hung = False
+            await asyncio.to_thread(hanging.__exit__, None, None, None)
+        await asyncio.to_thread(cluster.bring_up)
+
+    try:
+        async with _side_link(cluster.addresses) as link:
+            yield Side(
+                link,
+                6.0,
+                lambda: asyncio.to_thread(cluster.kill, LEAVES),
+                lambda: asyncio.to_thread(cluster.stop, LEAVES),
+                hang,
+                come_back,
+            )
+    finally:
+        if is_hung:
+            await asyncio.to_thread(hanging.__exit__, None, None, None)
+        await asyncio.to_thread(cluster.close)
+
+
+@asynccontextmanager
+async def _side_link(addresses: tuple[tuple[str, int], ...]) -> AsyncIterator[Link]:
+    async with worlds.linked(ConnectionSettings(addresses[: len(OTHERS)], request_timeout=PATIENCE)) as link:
+        await send(link, CreateTopics((NewTopic("orders", assignments=((LEAVES, *OTHERS),)),)), validate_only=False)
+        await until(link, lambda look: look == Look(ANSWERS, leads=True, in_sync=True, fenced=False))
+        yield link
+
+
+async def look_at(link: Link) -> Look:
+    """Try broker 3, and then read what the others say."""
+    silent = await silence(link, 1.0)
+    port = REFUSES if LEAVES in silent.refusing else HANGS if LEAVES in silent.brokers else ANSWERS
+    cluster = await describe_cluster(link)
+    (partition,) = (await describe_topics(link, ["orders"])).topics["orders"].partitions
+    fenced = any(each.id == LEAVES and each.fenced for each in cluster.brokers)
+    return Look(port, partition.leader == LEAVES, LEAVES in partition.isr, fenced)
+
+
+async def until(link: Link, holds: Callable[[Look], bool]) -> Look:
+    """Look until it is so."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                if holds(look := await look_at(link)):
+                    return look
+            except (KeyError, ValueError):  # the topic is not there yet
+                await asyncio.sleep(0)
+
+
+SIDES = pytest.mark.parametrize(
+    "side",
+    [embedded, pytest.param(real, marks=[pytest.mark.broker, pytest.mark.slow, pytest.mark.takes(60)])],
+    ids=["embedded", "4.3"],
+)
+
+
+@SIDES
+@pytest.mark.parametrize("port", [REFUSES, HANGS])
+async def test_one_that_fails_keeps_its_leaders_until_its_session_has_ended(side: Make, port: str) -> None:
+    """A refused connection ends no session. When the broker is back, it is in sync again."""
+    async with side() as it:
+        began = time.monotonic()
+        await (it.kill() if port == REFUSES else it.hang())
+        first = await until(it.link, lambda look: look.port != ANSWERS)
+        assert first == Look(port, leads=True, in_sync=True, fenced=False)
+        fenced = await until(it.link, lambda look: look.fenced)
+        # The session began with the last heartbeat, which is sent every two seconds.
+        assert time.monotonic() - began >= it.session / 2
+        assert (fenced.leads, fenced.in_sync) == (False, False)
+        await it.come_back()
+        await until(it.link, lambda look: look == Look(ANSWERS, leads=False, in_sync=True, fenced=False))
+
+
+@SIDES
+async def test_one_that_is_stopped_in_order_hands_its_leaders_over_first(
+    side: Make,
+) -> None:
+    async with side() as it:
+        stopping = asyncio.ensure_future(it.stop())
+        first = await until(it.link, lambda look: look.port == REFUSES or look.fenced)
+        assert (first.leads, first.in_sync) == (False, False), "no look shows a closed port of a leader"
+        await until(it.link, lambda look: look.fenced)
+        await stopping
+        await it.come_back()
+        await until(it.link, lambda look: look == Look(ANSWERS, leads=False, in_sync=True, fenced=False))

@@ -1,0 +1,243 @@
+"""A broker that hands its leaders over before it goes is restarted, not broken; one that falls silent first is."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from console.model.config import topic_resource
+from console.model.severity import Severity
+from console.model.snapshot import Snapshot
+from console.triage.diagnosis import Verdict, diagnose
+from console.triage.observations import Observations, after, begin
+from console.triage.symptoms import Poll, Subject
+from tests.unit.test_triage import (
+    PARTS,
+    START,
+    TOPIC_CONFIG,
+    config,
+    each_of_orders,
+    healthy,
+    named,
+    with_quorum,
+    without_broker,
+)
+
+SECOND = timedelta(seconds=1)
+STOPS = 5
+"""The second in which the leaders of a broker are first seen elsewhere."""
+NEVER = range(0)
+
+
+def answering(snapshot: Snapshot) -> Snapshot:
+    """The snapshot with every broker up: what is out of sync is only behind."""
+    topic = snapshot.topics["orders"]
+    behind = replace(topic, partitions=tuple(each._replace(offline=()) for each in topic.partitions))
+    return replace(snapshot, cluster=healthy().cluster, topics={"orders": behind})
+
+
+class Watch:
+    """Polls of a cluster, one a second, and the verdict after each."""
+
+    def __init__(self, base: Snapshot | None = None) -> None:
+        self.base = base or healthy()
+        self.verdicts: list[Verdict] = []
+        self._observations: Observations | None = None
+
+    @property
+    def observations(self) -> Observations:
+        """Of all polls so far."""
+        assert self._observations is not None
+        return self._observations
+
+    def poll(
+        self, seconds: int, *, fenced: int = 0, behind: int = 0, silent: int = 0, hangs: bool = False, epoch: int = 7
+    ) -> list[Verdict]:
+        """So many polls, and their verdicts.
+
+        Args:
+            fenced: this broker is fenced, with its leaders elsewhere.
+            behind: this broker is up, leads nothing and is in no ISR.
+            silent: this broker refuses connections; or, if it hangs, does not answer.
+        """
+        begins = len(self.verdicts)
+        for second in range(begins, begins + seconds):
+            snapshot = without_broker(self.base, [fenced or behind]) if fenced or behind else self.base
+            snapshot = with_quorum(answering(snapshot) if behind else snapshot, leader_epoch=epoch)
+            at = START + second * SECOND
+            quiet = frozenset({silent}) if silent else frozenset()
+            poll = Poll(at, replace(snapshot, read_at=dict.fromkeys(PARTS, at)), quiet, frozenset() if hangs else quiet)
+            self._observations = begin(poll) if self._observations is None else after(self._observations, poll)
+            self.verdicts.append(diagnose(self._observations))
+        return self.verdicts[begins:]
+
+
+def only(verdict: Verdict) -> tuple[str, str, str]:
+    """The only cause of a verdict: its name, severity and title."""
+    assert not verdict.unexplained
+    (one,) = verdict.causes
+    return one.claim.cause, one.claim.severity.value, one.claim.title
+
+
+STOPPED = "broker 3 was stopped in order, its leaders were handed over at 03:00:05"
+FEWER = "; 6 partitions have one replica fewer until it"
+
+
+def test_a_restart_in_order_is_no_trouble_until_it_is_over() -> None:
+    """It leaves for 2 s, ends, is fenced, comes back after 20 s, and catches up for 15 s: one row."""
+    watch = Watch()
+    watch.poll(STOPS)
+    watch.poll(2, behind=3)
+    watch.poll(1, behind=3, silent=3)
+    watch.poll(20, fenced=3)
+    watch.poll(15, behind=3)
+    assert all(each.is_calm for each in watch.verdicts)
+    assert {only(each) for each in watch.verdicts if each.causes} == {
+        ("broker-restarting", "info", f"{STOPPED}{FEWER} is back"),
+        ("broker-restarting", "info", f"broker 3 is back since 03:00:28, and catches up{FEWER} has"),
+    }
+    assert not watch.poll(1)[0].causes
+    assert not watch.verdicts[STOPS - 1].causes
+
+
+def test_one_that_is_gone_from_one_poll_to_the_next_was_stopped_in_order() -> None:
+    """Its session would have kept it for 9 s."""
+    watch = Watch()
+    watch.poll(STOPS)
+    assert only(watch.poll(3, fenced=3)[-1]) == ("broker-restarting", "info", f"{STOPPED}{FEWER} is back")
+
+
+def test_one_that_refuses_right_before_its_leaders_moved_was_stopped_in_order() -> None:
+    watch = Watch()
+    watch.poll(STOPS)
+    assert not watch.poll(1, silent=3)[-1].causes
+    assert only(watch.poll(1, fenced=3)[-1])[:2] == ("broker-restarting", "info")
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+@pytest.mark.parametrize("silent_for", [2, 6, 9])
+def test_a_broker_that_was_silent_before_its_leaders_moved_is_down(silent_for: int, *, hangs: bool) -> None:
+    """A crash, or a process that hangs: the controller moves the leaders after the session timed out, which the cluster
+    may have set to less than the usual time."""
+    watch = Watch()
+    watch.poll(STOPS)
+    watch.poll(silent_for, silent=3, hangs=hangs)
+    assert not watch.verdicts[-1].is_calm
+    verdict = watch.poll(3, fenced=3)[-1]
+    assert only(verdict)[:2] == ("broker-down", "critical")
+
+
+def test_a_broker_that_stays_away_is_a_warning_after_ten_minutes() -> None:
+    watch = Watch()
+    watch.poll(STOPS)
+    assert all(each.is_calm for each in watch.poll(600, fenced=3))
+    cause, severity, title = only(watch.poll(2, fenced=3)[-1])
+    assert (cause, severity) == ("broker-restarting", "warning")
+    assert title == f"{STOPPED}, and it did not come back{FEWER} is back"
+
+
+@pytest.mark.parametrize("way", ["killed", "hangs"])
+def test_a_broker_that_fails_after_its_restart_is_down(way: str) -> None:
+    watch = Watch()
+    watch.poll(STOPS)
+    watch.poll(20, fenced=3)
+    watch.poll(10)
+    watch.poll(9, silent=3, hangs=way == "hangs")
+    assert not watch.verdicts[-1].is_calm
+    assert only(watch.poll(2, fenced=3)[-1])[:2] == ("broker-down", "critical")
+
+
+def test_one_that_hands_over_and_then_hangs_is_no_restart() -> None:
+    """It is not fenced, and its port is open."""
+    watch = Watch()
+    watch.poll(STOPS)
+    watch.poll(1, behind=3)
+    verdict = watch.poll(40, behind=3, silent=3, hangs=True)[-1]
+    assert only(verdict)[:2] == ("broker-unresponsive", "critical")
+
+
+def test_one_that_leaves_its_isrs_and_goes_on_to_answer_is_broken() -> None:
+    watch = Watch()
+    watch.poll(STOPS)
+    assert all(each.is_calm for each in watch.poll(30, behind=3))
+    assert only(watch.poll(5, behind=3)[-1])[:2] == ("replication-broken", "high")
+
+
+def test_a_broker_that_comes_back_catches_up_for_five_minutes_after_its_last_progress() -> None:
+    """After a crash too. What stays behind for longer is broken."""
+    watch = Watch()
+    watch.poll(STOPS)
+    watch.poll(9, silent=3)
+    watch.poll(10, fenced=3)
+    assert only(watch.poll(290, behind=3)[-1])[:2] == ("broker-restarting", "info")
+    assert only(watch.poll(30, behind=3)[-1])[:2] == ("replication-broken", "high")
+
+
+def test_one_that_falls_behind_long_after_it_came_back_is_broken() -> None:
+    watch = Watch()
+    watch.poll(STOPS)
+    watch.poll(9, silent=3)
+    watch.poll(10, fenced=3)
+    watch.poll(20)
+    watch.base = each_of_orders(
+        watch.base, lambda p: p._replace(isr=tuple(b for b in p.isr if b != 3)) if p.leader != 3 else p
+    )
+    assert ("replication-broken", Subject(broker=3)) in named(watch.poll(5)[-1])
+
+
+@pytest.mark.parametrize(("wanted", "severity"), [("3", Severity.HIGH), ("1", Severity.INFO)])
+def test_too_few_replicas_are_trouble_from_the_first_moment(wanted: str, severity: Severity) -> None:
+    """min.insync.replicas=3 with three replicas: nothing with acks=all is written meanwhile."""
+    configs = {topic_resource("orders"): config("min.insync.replicas", wanted, TOPIC_CONFIG)}
+    watch = Watch(replace(healthy(), configs=configs))
+    watch.poll(STOPS)
+    verdict = watch.poll(2, fenced=3)[-1]
+    (mine,) = (each.claim for each in verdict.causes if each.claim.cause == "broker-restarting")
+    assert mine.severity is severity
+
+
+def test_partitions_without_a_leader_are_trouble_from_the_first_moment() -> None:
+    """Some have their only replica there."""
+    watch = Watch(each_of_orders(healthy(), lambda p: p._replace(replicas=(3,), isr=(3,), leader=3) if p.number else p))
+    watch.poll(STOPS)
+    verdict = watch.poll(2, fenced=3)[-1]
+    assert not verdict.is_calm
+    assert {each.claim.severity for each in verdict.causes} == {Severity.CRITICAL}
+
+
+@given(st.lists(st.sampled_from([1, 2, 3]), min_size=1, max_size=3, unique=True), st.booleans())
+def test_a_rolling_restart_with_planned_elections_is_calm(brokers: list[int], back_too: bool) -> None:
+    """Each broker in turn goes in order, and with each a controller resigns; maybe another one when it is back."""
+    watch, epoch = Watch(), 7
+    for broker in brokers:
+        watch.poll(10, epoch=epoch)
+        watch.poll(1, behind=broker, epoch=epoch)
+        epoch += 1
+        watch.poll(15, fenced=broker, epoch=epoch)
+        epoch += back_too
+        watch.poll(10, behind=broker, epoch=epoch)
+    watch.poll(20, epoch=epoch)
+    assert all(each.is_calm for each in watch.verdicts), [named(each) for each in watch.verdicts if not each.is_calm]
+
+
+def test_elections_that_go_on_after_a_restart_are_a_trouble() -> None:
+    watch = Watch()
+    watch.poll(STOPS)
+    watch.poll(15, fenced=3, epoch=8)
+    for epoch in (9, 10, 11):
+        watch.poll(25, epoch=epoch)
+    assert ("quorum-unstable", Subject()) in named(watch.verdicts[-1])
+
+
+def test_leaders_that_are_elsewhere_after_a_restart_are_elected_by_the_brokers_themselves() -> None:
+    watch = Watch()
+    watch.poll(STOPS)
+    watch.poll(15, fenced=3)
+    watch.base = each_of_orders(watch.base, lambda p: p._replace(leader=p.replicas[1]) if p.leader == 3 else p)
+    assert only(watch.poll(1)[-1])[:2] == ("leader-skew", "info")
+    assert only(watch.poll(590)[-1])[:2] == ("leader-skew", "info")
+    assert only(watch.poll(20)[-1])[:2] == ("leader-skew", "warning")
