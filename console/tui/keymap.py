@@ -234,7 +234,7 @@ KEYS: tuple[Key, ...] = (
         RECORDS,
         rank=18,
     ),
-    _key("lint", "tab", "lint", "What stands wrong before it hurts; the causes again", NOW, LINT, rank=36),
+    _key("lint", "tab", "lint, causes", "What stands wrong before it hurts; the causes again", NOW, LINT, rank=36),
     _row_change("fix", "F", "fix", "Stage what mends it, or put the command into the bar", NOW, LINT, MOVES, rank=10),
     _row_key("mute", "m", "mute 1 h", "Do not count the cause for an hour; once more ends that", NOW, rank=20),
     _key("effective", "f", "effective", "The effective quota of a user and a client", QUOTAS, rank=30),
