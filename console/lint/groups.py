@@ -59,9 +59,10 @@ def _mirrored_into_itself(seen: Seen) -> Iterator[Found]:
     topics = seen.topics
     found: dict[str, list[str]] = {}
     for name, topic in topics.items():
-        for place, char in enumerate(name):
-            alias, copy = name[:place], name[place + 1 :]
-            if char != "." or not copy.startswith(f"{alias}."):
+        place = name.find(".")
+        while 0 < place <= len(name) // 2:
+            alias, copy, place = name[:place], name[place + 1 :], name.find(".", place + 1)
+            if not copy.startswith(f"{alias}."):
                 continue
             own = copy[len(alias) + 1 :]
             # A copy of a copy of a copy has the same first topic.

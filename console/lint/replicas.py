@@ -192,11 +192,16 @@ def _some_racks(seen: Seen) -> Iterator[Found]:
 
 
 def _empty_brokers(seen: Seen) -> Iterator[Found]:
+    holding: set[int] = set()
+    partitions = replicas = 0
+    for topic in seen.topics.values():
+        partitions += len(topic.partitions)
+        for partition in topic.partitions:
+            replicas += len(partition.replicas)
+            holding.update(partition.replicas)
     # What is moved away now is still there, and goes because somebody wants it to.
-    topics = (*seen.topics.values(), *(seen.snapshot.topics.values() if seen.snapshot.reassignments else ()))
-    holding = {r for topic in topics for partition in topic.partitions for r in partition.replicas}
-    partitions = sum(len(topic.partitions) for topic in seen.topics.values())
-    replicas = sum(len(partition.replicas) for topic in seen.topics.values() for partition in topic.partitions)
+    for move in seen.snapshot.reassignments:
+        holding.update(move.replicas)
     # With few of them a broker may have none by chance.
     if not holding or replicas < FEWEST_REPLICAS * len(holding) or partitions < len(seen.brokers):
         return
