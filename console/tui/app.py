@@ -33,7 +33,6 @@ from console.tui.editing import Editing
 from console.tui.frame import ActiveKeys, Frame
 from console.tui.key_order import PASSING, TYPING, KeysInOrder
 from console.tui.keymap import BY_ID
-from console.tui.lint_watch import LintWatch
 from console.tui.navigator import Navigator
 from console.tui.panes import make_view
 from console.tui.panes.view import View, bindings
@@ -44,7 +43,7 @@ from console.tui.reading import Reading, SessionChanged, StatusMessage
 from console.tui.text_lines import MessageLine, TextLines
 from console.tui.theme_choice import ThemeChoice
 from console.tui.tools import Tools
-from console.tui.watch import HalfHourWatch, ShownCluster, Watch
+from console.tui.watch import HalfHourWatch, LintWatch, ShownCluster, Watch
 from themes import DEFAULTS, THEMES, native_ansi
 from widgets.lean_driver import AskingDriver, Background, LeanDriver
 from widgets.line_view import LineView

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from console.tui import lint_watch
+from console.tui import watch
 from tests.tui.console_app import Driven, driven, driven_on
 
 
@@ -15,7 +15,7 @@ from tests.tui.console_app import Driven, driven, driven_on
 def _without_lint_in_now(monkeypatch: pytest.MonkeyPatch) -> None:
     """Now counts findings after ten seconds, which a test lasts only on a busy host: they have a row only in the tests
     of that row."""
-    monkeypatch.setattr(lint_watch, "FIRST_AFTER", 3600.0)
+    monkeypatch.setattr(watch, "FIRST_AFTER", 3600.0)
 
 
 @pytest.fixture

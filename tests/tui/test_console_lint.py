@@ -11,7 +11,7 @@ from console.lint.acceptance import Acceptance
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
 from console.plan.edits import SetConfig
-from console.tui import lint_watch
+from console.tui import watch
 from tests.support import worlds
 from tests.tui.console_app import driven_on
 
@@ -96,7 +96,7 @@ async def test_a_cluster_in_good_order_says_how_many_rules_looked_and_which_coul
 async def test_now_counts_them_in_one_row_that_is_no_trouble(
     cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lint_watch, "FIRST_AFTER", 0.1)
+    monkeypatch.setattr(watch, "FIRST_AFTER", 0.1)
     cluster.call(wrong)
     async with driven_on(cluster, start_pane="now") as it:
         await it.shows("no trouble", "lint: 2 findings, 1 high, 1 warning")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Hashable, Sequence
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -20,7 +20,6 @@ from console.present.columns import clock
 from console.present.failures import wrapped
 from console.present.text import Line, clean
 from console.tui import keymap
-from console.tui.next_steps import NextSteps
 from console.tui.panes.details import DetailsView, OverHalfHour
 from console.tui.places import Place, pane_named, view_place
 from console.tui.reading import start
@@ -30,6 +29,7 @@ from widgets.line_view import LineView
 
 if TYPE_CHECKING:
     from console.triage.symptoms import Subject
+    from console.tui.next_steps import NextSteps
 
 
 UNREAD = 2.0
@@ -46,11 +46,18 @@ class NowView(DetailsView[present_triage.CauseRow]):
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
-        self._steps = NextSteps(tools)
+        self._tools = tools
         self._left = OverHalfHour(self.table, tools.cluster.half_hour, tools.navigator)
         self._fell_from = ""
         self._worst: Hashable | None = None
         self._came_at = -inf
+
+    @cached_property
+    def _steps(self) -> NextSteps:
+        """The key of the fix, created once there is a cause."""
+        from console.tui.next_steps import NextSteps
+
+        return NextSteps(self._tools)
 
     def compose(self) -> ComposeResult:
         """Yield breadcrumbs, the table above the last half hour, and details; in a demo also the tour."""
