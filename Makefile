@@ -94,6 +94,7 @@ docs: dev-venv  ## the pages made from the registry of verbs, the keymap, the pa
 	$(BIN)/python -m console.cli.manual.pages man > docs/kac.1
 	$(BIN)/python -m console.cli.manual.pages tables > docs/lake-tables.md
 	$(BIN)/python -m console.cli.manual.pages lint > docs/lint.md
+	$(BIN)/python -m console.cli.manual.pages causes > docs/causes.md
 
 site: site-venv  ## the site made of docs/, in build/site; a link that leads nowhere, or to another host's script, fails
 	@NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --quiet && echo build/site/index.html

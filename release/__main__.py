@@ -21,6 +21,7 @@ GENERATED = {
     "docs/kac.1": ("console.cli.manual.pages", "man"),
     "docs/lake-tables.md": ("console.cli.manual.pages", "tables"),
     "docs/lint.md": ("console.cli.manual.pages", "lint"),
+    "docs/causes.md": ("console.cli.manual.pages", "causes"),
     "docs/keys.md": ("console.tui.key_help",),
 }
 """Page -> the module and the arguments that print it."""

@@ -1,4 +1,4 @@
-"""The laboratory's table in docs/triage.md, made of the kept results: ``python -m benchmarks.faults.table``."""
+"""The laboratory's table in docs/triage-measured.md, made of the kept results: ``python -m benchmarks.faults.table``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.faults.score import Judged, judge, score
 from benchmarks.faults.trial import Told, Trial
 from tests.support.kafka_jars import RELEASES
 
-PAGE = Path(__file__).parents[2] / "docs" / "triage.md"
+PAGE = Path(__file__).parents[2] / "docs" / "triage-measured.md"
 BEGIN, END = "<!-- laboratory: made by python -m benchmarks.faults.table -->", "<!-- end of laboratory -->"
 VERSIONS = {"4.3": "4.3.0", "3.9": "3.9.1"}
 

@@ -140,9 +140,15 @@ class CauseRule(NamedTuple):
         rules_out: returns why it is not the cause here, for a cause that would explain a symptom; ``""`` if that is
             unknown. Called only if there is a problem and no claim of this name is part of the verdict.
         hides: yields possibilities that can't be checked from here, each with the place to look.
+        reads: the APIs and records that it needs, for the page on causes.
+        takes: how sure it is, and what that takes.
+        since: the oldest release of Kafka that answers what it reads.
     """
 
     name: str
     claims: Callable[[Observations], Iterable[Claim]]
     rules_out: Callable[[Observations], str] = lambda _observations: ""
     hides: Callable[[Observations], Iterable[tuple[str, str]]] = lambda _observations: ()
+    reads: str = ""
+    takes: str = ""
+    since: str = "2.8"

@@ -13,14 +13,17 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from console.model.parts import Part
+from console.model.snapshot import held_sizes
 from console.triage import symptoms
 from console.triage.observations import FLAPS, PROVED, QUICK, Observations
 from console.triage.remembered import remembered
 
 LEAVES = timedelta(seconds=30)
 """The time in which a broker that handed its leaders over ends: it closes its logs, and a busy host is slow."""
-CATCHES_UP = timedelta(minutes=5)
-"""The time in which a replica of a broker that is back joins an ISR, after the one before it."""
+CATCHES_UP, SOON, LITTLE = timedelta(minutes=5), timedelta(minutes=1), 256 << 20
+"""The time in which a replica of a broker that is back joins an ISR, after the one before it; the same if it lacks at
+most so many bytes.
+"""
 
 
 class Restart(Struct, frozen=True):
@@ -42,7 +45,11 @@ def restarting(observations: Observations) -> Mapping[int, Restart]:
         since = observations.since(each) or observations.began
         behind.update({broker: min(since, behind.get(broker, since)) for broker in each.brokers})
     found = {}
+    cluster = observations.last.snapshot.cluster
+    listed = {each.id for each in cluster.brokers}
     for broker in sorted(behind.keys() | symptoms.gone(observations.last.snapshot) | observations.last.silent):
+        if cluster.shows_fenced and broker not in listed:
+            continue  # it was unregistered: it does not come back
         stop = observations.handed_over.get(broker)
         at = stop.at if stop is not None and stop.over is None else None
         back = observations.back_since(broker, at)
@@ -52,11 +59,23 @@ def restarting(observations: Observations) -> Mapping[int, Restart]:
             # A replica that left its ISR after the broker came back does not catch up.
             left = behind.get(broker, observations.last.at)
             joined = _last_joined(observations, broker, back)
-            if left <= back + QUICK and observations.last.at - joined <= CATCHES_UP:
+            if left <= back + QUICK and observations.last.at - joined <= _catches_up(observations, broker):
                 found[broker] = Restart(at, back)
         elif at is not None and _leaves(observations, broker, at):
             found[broker] = Restart(at, None)
     return found
+
+
+def _catches_up(observations: Observations, broker: int) -> timedelta:
+    """Return the time in which the next replica of a broker that is back joins an ISR, by the bytes that it lacks."""
+    places = [
+        (each.subject.topic, each.subject.partition or 0)
+        for each in observations.of(symptoms.UNDER_REPLICATED)
+        if broker in each.brokers and each.subject.topic is not None
+    ]
+    held = held_sizes(observations.last.snapshot, places)
+    lacks = [max(sizes.values()) - sizes[broker] for sizes in held.values() if broker in sizes]
+    return SOON if len(lacks) == len(places) and sum(lacks) <= LITTLE else CATCHES_UP
 
 
 def _leaves(observations: Observations, broker: int, at: datetime) -> bool:

@@ -281,7 +281,7 @@ def test_symptoms_without_a_cause_lines_and_lost_brokers_are_rows_and_lines() ->
     half = said.half(1_000_000, slug="deleted", half=NIGHT, version="4.3.0", begun=0.0)
     unexplained, lost = half.rows
     assert unexplained.title == "unexplained: 3 lag-grows"
-    assert (unexplained.severity, unexplained.is_sure) == ("warning", False)
+    assert (unexplained.severity, unexplained.is_sure) == ("warning", True)
     assert "every broker hung up" in lost.text
     assert list(half.standing()) == [lost]
     assert half.lines == (Line(text="why a JVM pauses. its owner", first=0.0, last=0.0),)

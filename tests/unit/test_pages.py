@@ -16,7 +16,7 @@ import yaml
 from benchmarks.faults import table as faults
 from console.admin.connections import sasl_login
 from console.cli.main import COMMANDS, command_parser
-from console.cli.manual import lake_tables, lint_rules
+from console.cli.manual import lake_tables, lint_rules, triage_causes
 from console.cli.manual.pages import page as man_page
 from console.cli.manual.pages import reference
 from console.cli.moves import misused
@@ -57,6 +57,7 @@ MADE: dict[str, tuple[Callable[[str], str], str]] = {
     "docs/keys.md": (lambda _: keys_page(), "make docs"),
     "docs/lake-tables.md": (lambda _: lake_tables.page(), "make docs"),
     "docs/lint.md": (lambda _: lint_rules.page(), "make docs"),
+    "docs/causes.md": (lambda _: triage_causes.page(), "make docs"),
     "docs/versions.md": (
         lambda text: text.replace(versions.in_page(text), versions.table(versions.kept())),
         "python -m tests.support.versions (or with the releases that changed)",

@@ -1,5 +1,5 @@
 """Look at all neighbours again, and keep what was named: ``python -m benchmarks.faults.neighbours.again``; then
-``python -m benchmarks.faults.table`` writes it into docs/triage.md. Names as arguments: those alone."""
+``python -m benchmarks.faults.table`` writes it into docs/triage-measured.md. Names as arguments: those alone."""
 
 from __future__ import annotations
 

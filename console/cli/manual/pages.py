@@ -1,7 +1,7 @@
 """Generates the pages from the parsers and the registry of verbs.
 
 ``python -m console.cli.manual.pages commands > docs/commands.md``, and ``… man > docs/kac.1``,
-``… tables > docs/lake-tables.md``, ``… lint > docs/lint.md``.
+``… tables > docs/lake-tables.md``, ``… lint > docs/lint.md``, ``… causes > docs/causes.md``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from console.cli.main import COMMANDS, EXAMPLES, Command, command_parser, parser
-from console.cli.manual import lake_tables, lint_rules
+from console.cli.manual import lake_tables, lint_rules, triage_causes
 from console.language.acl_words import operations_of
 from console.language.arguments import ENTITY_USAGE
 from console.language.statements import EVERYWHERE, Where
@@ -274,4 +274,11 @@ def _text(text: str) -> str:
 
 
 if __name__ == "__main__":
-    put({"commands": reference, "man": page, "tables": lake_tables.page, "lint": lint_rules.page}[sys.argv[1]]())
+    pages = {
+        "commands": reference,
+        "man": page,
+        "tables": lake_tables.page,
+        "lint": lint_rules.page,
+        "causes": triage_causes.page,
+    }
+    put(pages[sys.argv[1]]())

@@ -162,4 +162,13 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
     )
 
 
-CAUSES = (cause.CauseRule("access-changed", _changed),)
+CAUSES = (
+    cause.CauseRule(
+        "access-changed",
+        _changed,
+        reads="DescribeAcls over time; this host's journal",
+        takes=(
+            "likely: a right was taken at most 5 minutes before a topic fell silent, or a group stopped, that needs it"
+        ),
+    ),
+)

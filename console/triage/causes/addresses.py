@@ -60,6 +60,9 @@ def _claim(broker: int, address: str, title: str, evidence: cause.Evidence) -> c
 
 CAUSES = (
     cause.CauseRule(
-        "address-of-another", lambda observations: (*_shared(observations), *_answers_of_another(observations))
+        "address-of-another",
+        lambda observations: (*_shared(observations), *_answers_of_another(observations)),
+        reads="DescribeCluster, DescribeConfigs",
+        takes="certain: two brokers advertise one address, or another broker answers at an address",
     ),
 )

@@ -8,15 +8,18 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from console.model.certificates import WEEK
+from console.model.changes import BrokerTarget
 from console.model.cluster import Partition, Topic
 from console.model.codes import DEFAULT_CONFIG
-from console.model.config import broker_resource
+from console.model.config import broker_resource, entry_in
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.observers import not_in_sync
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
+from console.model.snapshot import Snapshot
 from console.model.transactions import minutes
 from console.triage import cause, symptoms
+from console.triage.events import ADDRESS
 from console.triage.observations import FLAPS, Interval, Observations, earliest
 from console.triage.remembered import remembered
 from console.triage.restarts import Restart, hurt, restarting, undecided
@@ -25,6 +28,8 @@ AWAY = timedelta(minutes=10)
 """The longest usual restart: a stop closes the logs, an upgrade of the host's packages or a new pod takes a few
 minutes, and a start reads the logs again.
 """
+LASTS = timedelta(seconds=3)
+"""The time for which a running follower is out of an ISR before it is a trouble."""
 ELECTED = timedelta(minutes=10)
 """The time after a broker's return in which brokers elect preferred leaders by themselves: twice
 leader.imbalance.check.interval.seconds.
@@ -240,7 +245,7 @@ def _refusing(observations: Observations) -> frozenset[int]:
     """
     return frozenset(
         broker
-        for broker in observations.last.refusing
+        for broker in observations.last.refusing - _elsewhere(observations)
         if (symptom := observations.seen.get((symptoms.BROKER_SILENT, symptoms.Subject(broker=broker)))) is not None
         and (
             (symptoms.NO_QUORUM_LEADER, symptoms.CLUSTER) in observations.seen  # no controller can fence it
@@ -248,6 +253,12 @@ def _refusing(observations: Observations) -> frozenset[int]:
             < FENCED_AFTER
         )
     )
+
+
+def _elsewhere(observations: Observations) -> frozenset[int]:
+    """Return the brokers that came back with another address lately: it may be one where nothing listens."""
+    changed = (each.place for each in observations.past.judged)
+    return frozenset(each.about.id for each in changed if each.key == ADDRESS and isinstance(each.about, BrokerTarget))
 
 
 def _since_away(observations: Observations, subject: symptoms.Subject) -> datetime | None:
@@ -337,7 +348,7 @@ def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
         broker = symptom.subject.broker
         last = observations.last
         away = _refusing(observations) | last.closing | last.denying | _leaving(observations)
-        if broker is None or broker in away:
+        if broker is None or broker in away or (broker in last.refusing and broker in _elsewhere(observations)):
             continue
         how = "refuses connections" if broker in observations.last.refusing else "did not answer ApiVersions in time"
         # Silence alone may be caused by the network between here and the broker; if followers also fall behind, the
@@ -432,14 +443,17 @@ def _replication(observations: Observations) -> Iterator[cause.Claim]:
         leaders = sorted({partition.leader for partition in partitions})
         names = sorted(topics)
         from_ = f"broker{'s' * (len(leaders) > 1)} {', '.join(map(str, leaders))}"
-        first = next((s for s in observations.of(symptoms.UNDER_REPLICATED) if s.brokers == (broker,)), None)
+        mine = [s for s in observations.of(symptoms.UNDER_REPLICATED) if s.brokers == (broker,)]
+        since = earliest(map(observations.since, mine))
+        # A leader that moves leaves out a follower for a moment.
+        is_brief = since is not None and observations.last.at - since < LASTS
         yield cause.Claim(
             cause="replication-broken",
             subject=symptoms.Subject(broker=broker),
-            severity=Severity.HIGH,
+            severity=Severity.INFO if is_brief else Severity.HIGH,
             certainty=Certainty.LIKELY,
             title=f"broker {broker} is out of the ISR of {plural(len(partitions), 'partition')}",
-            since=observations.since(first) if first is not None else None,
+            since=since,
             times=_times_out(observations, topics),
             evidence=cause.given(
                 cause.Evidence(f"broker {broker} answers, and is missing in the ISR of {first_few(names)}", "Metadata"),
@@ -547,25 +561,34 @@ def _skew(observations: Observations) -> Iterator[cause.Claim]:
         # An election can't bring leaders to a broker that is away, which is another cause.
         if broker is None or broker in away:
             continue
-        back = observations.came_back(broker, ELECTED)
+        back, since = observations.came_back(broker, ELECTED), observations.since(symptom)
+        elects = _elects(observations.last.snapshot)
+        soon = elects and (back is not None or (since is not None and observations.last.at - since <= ELECTED))
         yield cause.Claim(
             cause="leader-skew",
             subject=symptom.subject,
-            severity=Severity.WARNING if back is None else Severity.INFO,
+            severity=Severity.INFO if soon else Severity.WARNING,
             certainty=Certainty.CERTAIN,
             title=f"broker {broker} does not lead {symptom.count:,} partitions that prefer it",
-            since=observations.since(symptom),
+            since=since,
             evidence=cause.given(
                 cause.Evidence(_led(observations, broker), "Metadata"),
-                cause.Evidence(
-                    f"it came back at {time_of_day(back)}; brokers elect leaders every 5 minutes", "Metadata"
-                )
-                if back
-                else None,
+                cause.Evidence(f"it came back at {time_of_day(back)}", "Metadata") if back else None,
             ),
             predicted=cause.predict(symptoms.NOT_PREFERRED, subject=symptom.subject),
-            next=(cause.Next("elect preferred leaders", f"elect preferred broker {broker}"),),
+            next=(
+                cause.Next("wait: the controller elects preferred leaders every 5 minutes")
+                if soon
+                else cause.Next("elect preferred leaders", f"elect preferred broker {broker}"),
+            ),
         )
+
+
+def _elects(snapshot: Snapshot) -> bool:
+    """Return whether the controller elects preferred leaders by itself, as far as configs are known."""
+    brokers = (broker_resource(each.id) for each in snapshot.cluster.brokers)
+    found = (entry_in(snapshot.configs, each, "auto.leader.rebalance.enable") for each in brokers)
+    return all(each is None or each.value != "false" for each in found)
 
 
 def _metadata_behind(observations: Observations) -> Iterator[cause.Claim]:
@@ -656,18 +679,80 @@ def _rack_is_up(observations: Observations) -> str:
 
 
 CAUSES = (
-    cause.CauseRule("rack-down", _rack_down, _rack_is_up),
-    cause.CauseRule("broker-flapping", _flapping),
-    cause.CauseRule("broker-restarting", _restarts),
     cause.CauseRule(
-        "broker-down", _down, lambda c: "" if _away(c) | c.last.refusing else "no broker is fenced or missing"
+        "rack-down",
+        _rack_down,
+        _rack_is_up,
+        reads="DescribeCluster, Metadata, refused connections; the brokers' racks",
+        takes=(
+            "certain: all brokers of a rack of two or more are down, and another rack answers. Before "
+            "Kafka 4.0 only brokers that were seen up count"
+        ),
     ),
-    cause.CauseRule("broker-turns-away", _closing),
-    cause.CauseRule("broker-unresponsive", _unresponsive, _answer),
     cause.CauseRule(
-        "replication-broken", lambda observations: (*_unfollowed(observations), *_replication(observations))
+        "broker-flapping",
+        _flapping,
+        reads="DescribeCluster and Metadata over time",
+        takes="certain: at least 3 absences in 30 minutes",
     ),
-    cause.CauseRule("leader-skew", _skew),
-    cause.CauseRule("metadata-behind", _metadata_behind),
-    cause.CauseRule("certificate-expiring", _certificates),
+    cause.CauseRule(
+        "broker-restarting",
+        _restarts,
+        reads="Metadata and DescribeCluster over time, ApiVersions",
+        takes=(
+            "information: it handed its leaders over before it went, or it is back and catches up. A "
+            "warning after 10 minutes, high below min ISR, critical without a leader"
+        ),
+    ),
+    cause.CauseRule(
+        "broker-down",
+        _down,
+        lambda c: "" if _away(c) | c.last.refusing else "no broker is fenced or missing",
+        reads=("DescribeCluster with fenced brokers, before Kafka 4.0 replica lists and Metadata; refused connections"),
+        takes=(
+            "certain once the cluster has fenced it, likely before. A broker without replicas and "
+            "without a vote is information"
+        ),
+    ),
+    cause.CauseRule(
+        "broker-turns-away",
+        _closing,
+        reads=("new connections that the broker closes before its first response; its limits of connections"),
+        takes="likely if it has such a limit, else possible",
+    ),
+    cause.CauseRule(
+        "broker-unresponsive",
+        _unresponsive,
+        _answer,
+        reads="ApiVersions on a new connection, 1.5 s",
+        takes="likely if its replicas leave ISRs, else possible",
+    ),
+    cause.CauseRule(
+        "replication-broken",
+        lambda observations: (*_unfollowed(observations), *_replication(observations)),
+        reads="Metadata",
+        takes=("likely: a follower that answers is the only one that is missing, or a leader has no followers"),
+    ),
+    cause.CauseRule(
+        "leader-skew",
+        _skew,
+        reads="Metadata, DescribeConfigs",
+        takes=(
+            "certain: other brokers lead more than a tenth of the partitions that prefer it. "
+            "Information for 10 minutes, while the controller elects by itself"
+        ),
+    ),
+    cause.CauseRule(
+        "metadata-behind",
+        _metadata_behind,
+        reads="Metadata of each broker in turn",
+        takes="certain: for 8 s it shows a leader epoch below one that was known before the request",
+    ),
+    cause.CauseRule(
+        "certificate-expiring",
+        _certificates,
+        reads="a TLS handshake with each listener of brokers and controllers, hourly",
+        takes="certain: the last month of a certificate, or the last fifth of a short life",
+        since="any",
+    ),
 )

@@ -228,7 +228,7 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
         case Kind.OFFSET if change.again:  # what is gone, or skipped, makes no group fall behind
             return _READERS
         case Kind.BROKER if place.key == ADDRESS:
-            return frozenset({triage_symptoms.BROKER_SILENT})
+            return frozenset({triage_symptoms.BROKER_SILENT, triage_symptoms.NOT_PREFERRED})
         case Kind.VOTER:
             return frozenset({triage_symptoms.NO_QUORUM_LEADER, triage_symptoms.EPOCH_JUMPS})
     return frozenset()
@@ -621,4 +621,13 @@ def _offsets_back(change: JudgedChange, group: str, observations: Observations) 
     )
 
 
-CAUSES = (cause.CauseRule("changed-lately", _changed),)
+CAUSES = (
+    cause.CauseRule(
+        "changed-lately",
+        _changed,
+        reads="configs, quotas, ACLs, credentials and topics over time; the rules of plans",
+        takes=(
+            "certain if a rule names a risk; likely if producers stopped, or the topic was made again; else possible"
+        ),
+    ),
+)

@@ -73,6 +73,16 @@ def _login_refused(observations: Observations) -> Iterator[cause.Claim]:
 
 
 CAUSES = (
-    cause.CauseRule("console-throttled", _throttled),
-    cause.CauseRule("console-login-refused", _login_refused),
+    cause.CauseRule(
+        "console-throttled",
+        _throttled,
+        reads="the throttle times of answers to this console",
+        takes="certain: 50 ms and more of each second",
+    ),
+    cause.CauseRule(
+        "console-login-refused",
+        _login_refused,
+        reads="a new connection to each broker",
+        takes="certain: one answers and refuses the login, others take it",
+    ),
 )

@@ -175,8 +175,32 @@ def _formatted(observations: Observations) -> Iterator[cause.Claim]:
 
 
 CAUSES = (
-    cause.CauseRule("brokers-stopped", _brokers_stopped),
-    cause.CauseRule("broker-stopped", _broker_stopped),
-    cause.CauseRule("controller-down", _controller_down),
-    cause.CauseRule("voter-formatted", _formatted),
+    cause.CauseRule(
+        "brokers-stopped",
+        _brokers_stopped,
+        reads="DescribeQuorum from a controller",
+        takes="certain: no broker fetches",
+        since="3.7",
+    ),
+    cause.CauseRule(
+        "broker-stopped",
+        _broker_stopped,
+        reads="DescribeQuorum from a controller",
+        takes="likely: one broker does not fetch",
+        since="3.7",
+    ),
+    cause.CauseRule(
+        "controller-down",
+        _controller_down,
+        reads="DescribeQuorum; whether each controller answers",
+        takes="likely",
+        since="3.7",
+    ),
+    cause.CauseRule(
+        "voter-formatted",
+        _formatted,
+        reads="DescribeQuorum",
+        takes="certain: a voter's directory fetches nothing, and the node follows with another one",
+        since="3.9",
+    ),
 )

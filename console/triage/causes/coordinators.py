@@ -145,4 +145,11 @@ def _coordinator(observations: Observations, some: list[symptoms.Symptom], subje
     )
 
 
-CAUSES = (cause.CauseRule("coordinator-unavailable", _coordinators),)
+CAUSES = (
+    cause.CauseRule(
+        "coordinator-unavailable",
+        _coordinators,
+        reads="Metadata, DescribeConfigs, DescribeLogDirs",
+        takes="certain: a coordinators' topic has no leader, or can't be made",
+    ),
+)

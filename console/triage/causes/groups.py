@@ -23,8 +23,8 @@ OFTEN, NEAR = 3, timedelta(minutes=2)
 """The number of rebalances that is high, and the recent period in which they are counted: a calm group is well. A
 deployment causes as many, because each member leaves and joins.
 """
-DEPLOYS = timedelta(minutes=5)
-"""The time in which members that are deployed one after the other leave and join."""
+DEPLOYS, EACH = timedelta(minutes=5), 2
+"""The time in which members that are deployed one after the other leave and join, and the rebalances for each."""
 LATE = 1.5
 """Factor for the longest pause between two commits so far, after which the next one is late."""
 COMMITS = 2.0
@@ -389,7 +389,12 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
             continue
         intervals = observations.intervals[name, subject]
         how = "again and again" if intervals[1:] else "for long"
-        deployed = certainty is Certainty.POSSIBLE and _is_young(intervals, observations.last.at)
+        members = len(known.members or ())
+        deployed = (
+            certainty is Certainty.POSSIBLE
+            and len(intervals) <= EACH * members + OFTEN
+            and _is_young(intervals, observations.last.at)
+        )
         yield cause.Claim(
             cause="group-rebalancing",
             subject=subject,
@@ -546,11 +551,54 @@ def _ahead(observations: Observations) -> Iterator[cause.Claim]:
 
 
 CAUSES = (
-    cause.CauseRule("group-rebalancing", _rebalancing),
-    cause.CauseRule("group-stopped", _stopped),
-    cause.CauseRule("consumer-stuck", _stuck, hides=_waits_for_commits),
-    cause.CauseRule("consumer-slow", _slow),
-    cause.CauseRule("offsets-out-of-range", _out_of_range),
-    cause.CauseRule("groups-without-members", _without_members),
-    cause.CauseRule("offsets-ahead", _ahead),
+    cause.CauseRule(
+        "group-rebalancing",
+        _rebalancing,
+        reads="ListGroups over time",
+        takes=(
+            "certain for 30 s of a minute; possible after 3 rebalances within two minutes, as a deployment makes them"
+        ),
+    ),
+    cause.CauseRule(
+        "group-stopped",
+        _stopped,
+        reads="ListGroups, OffsetFetch, ListOffsets",
+        takes="certain: no member, and records wait",
+    ),
+    cause.CauseRule(
+        "consumer-stuck",
+        _stuck,
+        hides=_waits_for_commits,
+        reads="OffsetFetch and ListOffsets over time",
+        takes=(
+            "likely: one partition stands still while others move; possible if several stand still, "
+            "or a quota may delay the client"
+        ),
+    ),
+    cause.CauseRule(
+        "consumer-slow",
+        _slow,
+        reads="OffsetFetch and ListOffsets over time",
+        takes=(
+            "likely: it commits, more slowly than records arrive. Information while records wait for less than 10 s"
+        ),
+    ),
+    cause.CauseRule(
+        "offsets-out-of-range",
+        _out_of_range,
+        reads="OffsetFetch, ListOffsets",
+        takes="certain: outside of the log, and a member reads there",
+    ),
+    cause.CauseRule(
+        "groups-without-members",
+        _without_members,
+        reads="OffsetFetch, ListOffsets",
+        takes=("information: commits below the log's start, or with records behind them, that no member reads on from"),
+    ),
+    cause.CauseRule(
+        "offsets-ahead",
+        _ahead,
+        reads="OffsetFetch, ListOffsets",
+        takes="information: commits beyond the end that no member has, as mirrors copy them",
+    ),
 )

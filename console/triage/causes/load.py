@@ -90,4 +90,11 @@ def _middle(rates: Rates, topic: Topic) -> float | None:
     return median(known)
 
 
-CAUSES = (cause.CauseRule("hot-partition", _hot),)
+CAUSES = (
+    cause.CauseRule(
+        "hot-partition",
+        _hot,
+        reads="DescribeLogDirs over 15 s",
+        takes="likely: five times the median of its topic, half of what its leader takes, and 1 MiB/s",
+    ),
+)

@@ -116,6 +116,19 @@ def _not_noticed(group: str, topic: str, new: range, waiting: int, change: Judge
 
 
 CAUSES = (
-    cause.CauseRule("instance-contested", _contested),
-    cause.CauseRule("partitions-unread", _unread),
+    cause.CauseRule(
+        "instance-contested",
+        _contested,
+        reads="DescribeGroups over time",
+        takes="likely: other members take a group.instance.id at least 3 times in a minute",
+    ),
+    cause.CauseRule(
+        "partitions-unread",
+        _unread,
+        reads="Metadata over time, DescribeGroups, OffsetFetch, ListOffsets",
+        takes=(
+            "certain: a topic grew at least 15 s ago, and a group that reads it has none of the new "
+            "partitions, where records wait"
+        ),
+    ),
 )

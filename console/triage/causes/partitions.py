@@ -447,14 +447,41 @@ def _rates(observations: Observations, brokers: Sequence[int]) -> Iterator[tuple
 
 
 CAUSES = (
-    cause.CauseRule("min-isr-impossible", _min_isr),
-    cause.CauseRule("leaderless", _leaderless),
-    cause.CauseRule("unclean-election", _unclean),
+    cause.CauseRule(
+        "min-isr-impossible",
+        _min_isr,
+        reads="DescribeConfigs, Metadata",
+        takes=("certain: above the number of replicas, or equal to it while one is away. Critical if writes stopped"),
+    ),
+    cause.CauseRule(
+        "leaderless",
+        _leaderless,
+        reads="Metadata; eligible leader replicas (3.7); the ends of the replicas' logs",
+        takes="certain",
+    ),
+    cause.CauseRule(
+        "unclean-election",
+        _unclean,
+        reads="Metadata and ListOffsets over time",
+        takes=("certain: the new leader was not in the ISR while all of the ISR were away, or the end of the log fell"),
+    ),
     cause.CauseRule(
         "replication-throttled",
         _throttles,
         lambda c: "" if _stale(c.last) else "no leftover replication throttle",
+        reads="DescribeConfigs, ListPartitionReassignments",
+        takes="certain: no reassignment uses the throttle",
     ),
-    cause.CauseRule("reassignment-stalled", lambda observations: _moves(observations, stalled=True)),
-    cause.CauseRule("reassignment-running", lambda observations: _moves(observations, stalled=False)),
+    cause.CauseRule(
+        "reassignment-stalled",
+        lambda observations: _moves(observations, stalled=True),
+        reads="ListPartitionReassignments, DescribeLogDirs",
+        takes=("certain: it waits for a broker that is down, or no bytes arrived for a minute; likely without bytes"),
+    ),
+    cause.CauseRule(
+        "reassignment-running",
+        lambda observations: _moves(observations, stalled=False),
+        reads="ListPartitionReassignments, DescribeLogDirs",
+        takes="information, with rate and time left",
+    ),
 )

@@ -489,10 +489,55 @@ def _no_date(timestamp: int) -> str:
 
 
 CAUSES = (
-    triage_cause.CauseRule("transaction-hanging", _hanging, _none_hangs),
-    triage_cause.CauseRule("transaction-undelivered", _undelivered),
-    triage_cause.CauseRule("transaction-open", _open),
-    triage_cause.CauseRule("records-deleted", _deleted),
-    triage_cause.CauseRule("future-records", _future),
-    triage_cause.CauseRule("timestamps-in-seconds", _in_seconds),
+    triage_cause.CauseRule(
+        "transaction-hanging",
+        _hanging,
+        _none_hangs,
+        reads="ListOffsets, DescribeProducers, ListTransactions, DescribeTransactions",
+        takes=(
+            "certain if it is older than a transaction may be, and no coordinator has it; likely "
+            "after two looks; possible if rights may hide transactional ids"
+        ),
+        since="3.0",
+    ),
+    triage_cause.CauseRule(
+        "transaction-undelivered",
+        _undelivered,
+        reads="ListOffsets, DescribeProducers, ListTransactions, DescribeTransactions",
+        takes=(
+            "certain a minute after its timeout; likely after two looks. Partitions wait for the "
+            "markers of a transaction that is decided"
+        ),
+        since="3.0",
+    ),
+    triage_cause.CauseRule(
+        "transaction-open",
+        _open,
+        reads="ListOffsets, DescribeProducers, ListTransactions, DescribeTransactions",
+        takes=("certain; likely if it can't be described. A warning if a group waits and the producer is idle"),
+        since="3.0",
+    ),
+    triage_cause.CauseRule(
+        "records-deleted",
+        _deleted,
+        reads="ListOffsets, DescribeConfigs",
+        takes=(
+            "certain: the first offset rose although the retention keeps the records, or right after "
+            "the retention was cut. No trouble if all groups had read them"
+        ),
+    ),
+    triage_cause.CauseRule(
+        "future-records",
+        _future,
+        reads="ListOffsets: highest timestamps, hourly",
+        takes="certain: an hour ahead of two clocks, in a topic that deletes by producers' times",
+        since="3.0",
+    ),
+    triage_cause.CauseRule(
+        "timestamps-in-seconds",
+        _in_seconds,
+        reads="ListOffsets: highest timestamps, hourly",
+        takes="certain: a timestamp before March 1973 in a topic that deletes by producers' times",
+        since="3.0",
+    ),
 )

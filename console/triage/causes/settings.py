@@ -349,10 +349,39 @@ def _said(acl: Acl) -> str:
     return f"{acl.permission.name.lower()} '{acl.principal}' {acl.operation.name} on {where}"
 
 
-QUOTAS = (cause.CauseRule("quota-exceeded", _limited, hides=_written_at_a_limit),)
+QUOTAS = (
+    cause.CauseRule(
+        "quota-exceeded",
+        _limited,
+        hides=_written_at_a_limit,
+        reads="DescribeClientQuotas, DescribeGroups, rates",
+        takes=(
+            "likely: more is written for a client than its quota allows it to read; possible: it "
+            "reads about as much as its quota, or users have quotas of their own"
+        ),
+    ),
+)
 """In front of the rules for the symptoms of a throttled group."""
 CAUSES = (
-    cause.CauseRule("acl-without-type", _untyped),
-    cause.CauseRule("config-odd", _odd),
-    cause.CauseRule("access-denied", _denied),
+    cause.CauseRule(
+        "acl-without-type",
+        _untyped,
+        reads="DescribeAcls",
+        takes=(
+            "certain: brokers before 3.9 take an ACL of `alice` for one of `User:alice`, and fail on "
+            "decisions that meet it"
+        ),
+    ),
+    cause.CauseRule(
+        "config-odd",
+        _odd,
+        reads="DescribeConfigs",
+        takes=("possible: one broker of three or more has a worse value than all others, and its replicas are behind"),
+    ),
+    cause.CauseRule(
+        "access-denied",
+        _denied,
+        reads="refusals to this console",
+        takes="information",
+    ),
 )

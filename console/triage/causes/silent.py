@@ -56,4 +56,11 @@ def _time(silence: Silence) -> str:
     return time_of_day(datetime.fromtimestamp(silence.grew_at, UTC))
 
 
-CAUSES = (cause.CauseRule(NAME, _stopped),)
+CAUSES = (
+    cause.CauseRule(
+        NAME,
+        _stopped,
+        reads="ListOffsets over time",
+        takes="information: no new record for longer than 3 times the longest pause before",
+    ),
+)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 from console.lint.rule import Rule
+from console.model.parts import Part
 from console.model.severity import Severity
 from console.triage import cause
 from console.triage.observations import Observations
@@ -46,4 +47,13 @@ def _claim(stands: Stands) -> cause.Claim:
     )
 
 
-CAUSES = tuple(cause.CauseRule(rule.name, _claims_of(rule)) for rule in STANDING)
+_READS = {Part.FEATURES: "ApiVersions of all brokers, each 30 s", Part.TOPICS: "Metadata"}
+
+
+def _rule(rule: Rule) -> cause.CauseRule:
+    reads = ", ".join(text for part, text in _READS.items() if part in rule.reads)
+    takes = f"{rule.certainty.value}: {rule.title}; the rule of `kac lint`"
+    return cause.CauseRule(rule.name, _claims_of(rule), reads=reads, takes=takes, since=rule.since or "2.8")
+
+
+CAUSES = tuple(map(_rule, STANDING))

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from console.model.cluster import LogDir
+from console.model.config import broker_resource, entry_in
 from console.model.disk_trend import SOON, DirSample, foreseen, growth, seconds_left
 from console.model.nodes import controller_at
-from console.model.numbers import first_few, time_of_day
+from console.model.numbers import first_few, long_number, time_of_day
 from console.model.parts import Part
 from console.model.quorum import controllers_addresses, known_voters, majority, voters_text
 from console.model.severity import Certainty, Severity
@@ -316,11 +317,16 @@ def _without_leader(poll: triage_symptoms.Poll) -> str:
     return "no leader of the metadata log"
 
 
+FETCH_TIMEOUT, USUAL_TIMEOUT = "controller.quorum.fetch.timeout.ms", 2_000
+"""The time after which a follower that fetches nothing elects another leader, and its default."""
+
+
 def _unstable(observations: Observations) -> Iterator[cause.Claim]:
     symptom = observations.seen.get((triage_symptoms.EPOCH_JUMPS, triage_symptoms.CLUSTER))
     if symptom is None:
         return
     first, last = observations.epochs[0], observations.epochs[-1]
+    short = _short_timeouts(observations.last.snapshot)
     yield cause.Claim(
         cause="quorum-unstable",
         subject=triage_symptoms.CLUSTER,
@@ -331,10 +337,33 @@ def _unstable(observations: Observations) -> Iterator[cause.Claim]:
         times=len(observations.epochs) - 1,
         evidence=(
             cause.Evidence(f"leader epoch {first[0]} at {time_of_day(first[1])}, {last[0]} now", "DescribeQuorum"),
+            *(
+                cause.Evidence(
+                    f"{FETCH_TIMEOUT} is {each:,} ms: a follower that hears nothing for so long elects another leader",
+                    "DescribeConfigs",
+                )
+                for each in short
+            ),
         ),
         predicted=cause.predict(triage_symptoms.EPOCH_JUMPS, triage_symptoms.VOTER_BEHIND),
-        next=(cause.Next("look at the controllers: garbage collection, disk, the network between them"),),
+        next=(
+            cause.Next(
+                f"give the controllers Kafka's default of {FETCH_TIMEOUT}, {USUAL_TIMEOUT:,} ms, and restart them"
+            )
+            if short
+            else cause.Next("look at the controllers: garbage collection, disk, the network between them"),
+        ),
     )
+
+
+def _short_timeouts(snapshot: Snapshot) -> list[int]:
+    """Return the timeouts of controllers that are shorter than Kafka's default, in milliseconds; of controllers that
+    are brokers: no other node's configs are read.
+    """
+    brokers = (broker_resource(each.id) for each in snapshot.cluster.brokers)
+    entries = (entry_in(snapshot.configs, each, FETCH_TIMEOUT) for each in brokers)
+    found = {long_number(each.value) for each in entries if each is not None}
+    return sorted(each for each in found if each is not None and each < USUAL_TIMEOUT)
 
 
 def _voter(observations: Observations) -> Iterator[cause.Claim]:
@@ -373,15 +402,49 @@ def _dirs_stand(observations: Observations) -> str:
 
 
 QUORUM = (
-    cause.CauseRule("quorum-lost", _lost, _quorum_stands),
-    cause.CauseRule("quorum-unstable", _unstable),
-    cause.CauseRule("voter-lagging", _voter),
+    cause.CauseRule(
+        "quorum-lost",
+        _lost,
+        _quorum_stands,
+        reads="DescribeQuorum; whether controllers answer",
+        takes="certain; likely if the quorum was never described",
+        since="3.3",
+    ),
+    cause.CauseRule(
+        "quorum-unstable",
+        _unstable,
+        reads="DescribeQuorum over time",
+        takes="certain: the leader changed again and again",
+        since="3.3",
+    ),
+    cause.CauseRule(
+        "voter-lagging",
+        _voter,
+        reads="DescribeQuorum; times by the active controller's clock",
+        takes="certain",
+        since="3.3",
+    ),
 )
 CAUSES = (
     cause.CauseRule(
-        "log-dir-failed", lambda observations: (*_failed(observations), *_offline(observations)), _dirs_stand
+        "log-dir-failed",
+        lambda observations: (*_failed(observations), *_offline(observations)),
+        _dirs_stand,
+        reads="DescribeLogDirs, Metadata",
+        takes="certain: the directory's error, or offline replicas on a broker that is up",
     ),
-    cause.CauseRule("disk-filling", _filling),
-    cause.CauseRule("cleaner-stopped", _cleaner),
+    cause.CauseRule(
+        "disk-filling",
+        _filling,
+        reads="DescribeLogDirs: usable bytes and their trend",
+        takes="certain below a tenth, likely by the trend. Directories of one file system count once",
+        since="3.3",
+    ),
+    cause.CauseRule(
+        "cleaner-stopped",
+        _cleaner,
+        reads="DescribeLogDirs",
+        takes=("likely: compacted replicas of one broker alone are 3 times, and two segments, larger than the others"),
+    ),
     *QUORUM,
 )

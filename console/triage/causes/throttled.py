@@ -87,4 +87,12 @@ def _unread(observations: Observations) -> Iterator[tuple[str, str]]:
         yield f"request log {path}: {why}", why.remedy
 
 
-CAUSES = (cause.CauseRule("quota-exceeded", _by_log, hides=_unread),)
+CAUSES = (
+    cause.CauseRule(
+        "quota-exceeded",
+        _by_log,
+        hides=_unread,
+        reads="brokers' request logs (`--request-log`)",
+        takes=("certain: a client was throttled three times within a minute, and in at least a tenth of its requests"),
+    ),
+)

@@ -65,4 +65,13 @@ def _steps(owner: str, renewable: list[DelegationToken], over: int) -> Iterator[
         yield cause.Next(text, edits=(MakeToken(owner),))
 
 
-CAUSES = (cause.CauseRule("token-expiring", _ending),)
+CAUSES = (
+    cause.CauseRule(
+        "token-expiring",
+        _ending,
+        reads="DescribeDelegationToken, each minute",
+        takes=(
+            "likely: the last day of a token, and at most its last quarter; no newer token of its owner lasts longer"
+        ),
+    ),
+)
