@@ -86,10 +86,11 @@ class Expected:
 class Policy:
     """A policy.
 
-    id, severity, what, why: for people. entity_type, names, clusters: the entities it applies to. attrs: its
-    attributes. acl: in place of attrs, a regular expression of ACLs. inherits: the broker's config that is in effect
-    without a value. default: Kafka's own default, if that config has no value either. expected_words: replaces the text
-    of `expected`. show_actual: whether the value may be shown.
+    id, severity, what, why: for people. rules: the rules of `kac lint` that judge the same values in a cluster as it is
+    now; for people also, as executors have no rules of lint. entity_type, names, clusters: the entities it applies to.
+    attrs: its attributes. acl: in place of attrs, a regular expression of ACLs. inherits: the broker's config that is
+    in effect without a value. default: Kafka's own default, if that config has no value either. expected_words:
+    replaces the text of `expected`. show_actual: whether the value may be shown.
     """
 
     id: str
@@ -106,6 +107,7 @@ class Policy:
     default: str | None = None
     expected_words: str | None = None
     show_actual: bool = True
+    rules: tuple[str, ...] = ()
 
     @property
     def counts_missing(self) -> bool:
@@ -218,7 +220,7 @@ def _rules(text: str, file: str, under: str) -> Iterable[Node]:
 
 
 def _policy(node: Node) -> Policy:
-    optional = (*ENTITY_TYPES, *_WHO, "attr", "grants", "inherits", "default", "expected", "show_actual")
+    optional = (*ENTITY_TYPES, *_WHO, "attr", "grants", "inherits", "default", "expected", "show_actual", "rule")
     fields = node.fields(("id", "severity", "what", "why", "expect"), optional)
     entity_type, names, clusters = _about(node, fields)
     if ("attr" in fields) == ("grants" in fields):
@@ -233,6 +235,7 @@ def _policy(node: Node) -> Policy:
         expected=_expected(fields["expect"]),
         clusters=clusters,
         acl=_grants(fields["grants"]) if "grants" in fields else None,
+        rules=fields["rule"].texts() if "rule" in fields else (),
         expected_words=fields["expected"].text() if "expected" in fields else None,
         **{name: read(fields[name]) for name, read in _PLAIN.items() if name in fields},
     )

@@ -55,6 +55,33 @@ def _colliding(seen: Seen) -> Iterator[Found]:
             yield Found(topic_resource(first), what, advice="name one of them otherwise, when it is made again")
 
 
+def _mirrored_into_itself(seen: Seen) -> Iterator[Found]:
+    topics = seen.topics
+    found: dict[str, list[str]] = {}
+    for name, topic in topics.items():
+        place = name.find(".")
+        while 0 < place <= len(name) // 2:
+            alias, copy, place = name[:place], name[place + 1 :], name.find(".", place + 1)
+            if not copy.startswith(f"{alias}."):
+                continue
+            own = copy[len(alias) + 1 :]
+            # A copy of a copy of a copy has the same first topic.
+            if own.startswith(f"{alias}.") or copy not in topics or own not in topics:
+                continue
+            # A mirror gives its copies the partitions of the topic; names alone may be alike by chance.
+            if len({len(each.partitions) for each in (topic, topics[copy], topics[own])}) == 1:
+                found.setdefault(alias, []).append(own)
+    for alias, names in sorted(found.items()):
+        first, *more = sorted(names)
+        others = f", and of {plural(len(more), 'topic')} more" if more else ""
+        what = f"{alias}.{first} and {alias}.{alias}.{first} are copies of it{others}: a mirror copies its own copies"
+        advice = (
+            f"stop the mirror whose source {alias} is this cluster itself, or exclude {alias}.* from it; delete its "
+            "copies then"
+        )
+        yield Found(topic_resource(first), what, advice=advice)
+
+
 RULES = (
     Rule(
         name="group-half-moved",
@@ -88,5 +115,16 @@ RULES = (
         find=_colliding,
         reads=(Part.TOPICS,),
         source="Topic.hasCollision",
+    ),
+    Rule(
+        name="mirror-loop",
+        severity=Severity.WARNING,
+        certainty=Certainty.LIKELY,
+        title="topics that a mirror copies into themselves: x, p.x and p.p.x",
+        why="With two aliases of one cluster MirrorMaker makes a copy of each copy, until names are too long",
+        find=_mirrored_into_itself,
+        reads=(Part.TOPICS,),
+        source="KIP-382",
+        stands=True,
     ),
 )

@@ -40,20 +40,21 @@ def _even_voters(seen: Seen) -> Iterator[Found]:
 
 
 def _level_behind(seen: Seen) -> Iterator[Found]:
-    features = seen.snapshot.features
-    if features is None or METADATA_VERSION not in features.finalized or _is_part(features):
+    features = seen.features
+    if features is None or METADATA_VERSION not in features.finalized or _is_mixed(features):
         return
     now, most = features.finalized[METADATA_VERSION], _supported(features, METADATA_VERSION)
     ours, theirs = _release(now), _release(most)
     # Within a release the levels differ only among releases that were never out.
     if ours and theirs and now < most and ours != theirs:
-        what = f"{METADATA_VERSION} is {_named(now)}, of {ours}, and all nodes support {_named(most)}, of {theirs}"
+        who = "all nodes" if any(node.controller for node in features.nodes) else "all brokers"
+        what = f"it is {_named(now)}, of {ours}, and {who} support {_named(most)}, of {theirs}"
         yield Found(FeatureTarget(METADATA_VERSION), what, edits=(SetFeature(METADATA_VERSION, most),))
 
 
 def _feature_behind(seen: Seen) -> Iterator[Found]:
-    features = seen.snapshot.features
-    if features is None or METADATA_VERSION not in features.finalized or _is_part(features):
+    features = seen.features
+    if features is None or METADATA_VERSION not in features.finalized or _is_mixed(features):
         return
     base = features.finalized[METADATA_VERSION]
     known = feature_levels()
@@ -69,8 +70,9 @@ def _feature_behind(seen: Seen) -> Iterator[Found]:
             yield Found(FeatureTarget(name), what, edits=(SetFeature(name, usual),))
 
 
-def _is_part(features: ClusterFeatures) -> bool:
-    return any(node.failure is not None for node in features.nodes) or not features.nodes
+def _is_mixed(features: ClusterFeatures) -> bool:
+    """Return whether nodes support different levels, as while an upgrade goes on."""
+    return len({node.supported.get(METADATA_VERSION) for node in features.nodes}) > 1
 
 
 def _supported(features: ClusterFeatures, name: str) -> int:
@@ -120,6 +122,7 @@ RULES = (
         reads=(Part.FEATURES,),
         since="3.3",
         source="upgrade",
+        stands=True,
     ),
     Rule(
         name="feature-behind",
@@ -131,5 +134,6 @@ RULES = (
         reads=(Part.FEATURES,),
         since="4.0",
         source="KIP-1022",
+        stands=True,
     ),
 )

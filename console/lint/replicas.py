@@ -15,6 +15,7 @@ from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.numbers import first_few, plural
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
+from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own
 from console.plan.edits import SetConfig
 from console.plan.topic_risks import ISR, UNCLEAN, isr_text
@@ -23,6 +24,8 @@ SPREAD = 3
 """Replicas of which one may be repaired while another one fails."""
 FEWEST_LEADERS = 20
 """Partitions a broker leads on average, below which an uneven spread is chance."""
+FEWEST_REPLICAS = 10
+"""Replicas that the other brokers have on average, below which a broker without one is chance."""
 UNEVEN = 1.5
 """Times the mean that a broker leads, from which on the spread is uneven."""
 _FACTORS = {
@@ -189,15 +192,29 @@ def _some_racks(seen: Seen) -> Iterator[Found]:
 
 
 def _empty_brokers(seen: Seen) -> Iterator[Found]:
-    holding = {r for topic in seen.topics.values() for partition in topic.partitions for r in partition.replicas}
-    partitions = sum(len(topic.partitions) for topic in seen.topics.values())
-    # Fewer partitions than brokers can't be on all of them.
-    if not holding or partitions < len(seen.brokers):
+    holding: set[int] = set()
+    partitions = replicas = 0
+    for topic in seen.topics.values():
+        partitions += len(topic.partitions)
+        for partition in topic.partitions:
+            replicas += len(partition.replicas)
+            holding.update(partition.replicas)
+    # What is moved away now is still there, and goes because somebody wants it to.
+    for move in seen.snapshot.reassignments:
+        holding.update(move.replicas)
+    # With few of them a broker may have none by chance.
+    if not holding or replicas < FEWEST_REPLICAS * len(holding) or partitions < len(seen.brokers):
         return
     for broker in seen.brokers:
-        if broker.id not in holding and not broker.fenced:
+        if broker.id not in holding and not broker.fenced and not is_cordoned(seen.snapshot, broker.id):
             what = f"it has no replica of the {partitions:,} partitions, and gets only new ones"
             yield Found(broker_resource(broker.id), what, command=("balance",))
+
+
+def is_cordoned(snapshot: Snapshot, broker: int) -> bool:
+    """Return whether a broker gets no replicas, as somebody closed its directories to new ones (KIP-1066)."""
+    dirs = snapshot.log_dirs.get(broker, ())
+    return bool(dirs) and all(each.cordoned for each in dirs)
 
 
 def _uneven_leaders(seen: Seen) -> Iterator[Found]:
@@ -352,6 +369,7 @@ RULES = (
         find=_empty_brokers,
         reads=_PLACED,
         source="basic_ops_cluster_expansion",
+        stands=True,
     ),
     Rule(
         name="leaders-uneven",

@@ -108,6 +108,8 @@ def unread(seen: Seen, rule: Rule) -> str:
             return f"{part.noun}: {whole.told}"
         if not _was_read(seen, part):
             return f"{part.noun} were not read"
+        if part is Part.FEATURES and (why := _node_unread(seen)):
+            return why
     for type_ in rule.configs_of:
         named = (
             map(topic_resource, snapshot.topics) if type_ == TOPIC else (broker_resource(b.id) for b in seen.brokers)
@@ -122,11 +124,20 @@ def unread(seen: Seen, rule: Rule) -> str:
 def _was_read(seen: Seen, part: Part) -> bool:
     if part is Part.CERTIFICATES:
         return seen.certificates is not None
+    if part is Part.FEATURES:
+        return seen.features is not None
     if part is Part.LAGS:
         # Groups are described one by one, with their members.
         groups = seen.snapshot.groups
         return not groups or any(group.members is not None for group in groups.values())
     return part in seen.snapshot.read_at
+
+
+def _node_unread(seen: Seen) -> str:
+    """Return why the levels of a node are not known; ``""`` if those of all nodes are."""
+    nodes = seen.features.nodes if seen.features is not None else ()
+    failed = next(((node.id, node.failure) for node in nodes if node.failure is not None), None)
+    return f"features of node {failed[0]}: {failed[1].told}" if failed is not None and failed[1] is not None else ""
 
 
 def partly(seen: Seen) -> Iterable[str]:

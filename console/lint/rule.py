@@ -13,7 +13,8 @@ from console.lint.acceptance import Acceptance
 from console.model import codes, config
 from console.model.certificates import Certificate
 from console.model.changes import OwnTarget, Target
-from console.model.cluster import Broker, Topic
+from console.model.cluster import Broker, ClusterFeatures, NodeFeatures, Topic
+from console.model.failure import Failure
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
@@ -22,6 +23,9 @@ from console.plan.edits import Edit
 
 NAMED = 3
 """Limit of entities that a line names; the rest is counted."""
+
+
+_UNREAD = Failure("UNKNOWN", "its versions were not read")
 
 
 class QuorumTarget(OwnTarget, frozen=True):
@@ -72,6 +76,8 @@ class Rule(Struct, frozen=True, kw_only=True):
     """The release of Kafka from which on it can find something; empty: any that kac knows."""
     source: str
     """Where Kafka says so: an anchor of its documentation (https://kafka.apache.org/documentation/#…), or a KIP."""
+    stands: bool = False
+    """Whether Now shows its findings as warnings: they are about the cluster or a broker as a whole, and sure."""
 
 
 class Seen(Struct, frozen=True, dict=True):
@@ -98,6 +104,28 @@ class Seen(Struct, frozen=True, dict=True):
         if not self.snapshot.reassignments:
             return dict(self.snapshot.topics)
         return dict(settled_topics(self.snapshot))
+
+    @cached_property
+    def features(self) -> ClusterFeatures | None:
+        """The levels of features: by the brokers' versions, if these were read later than the features themselves. Both
+        come from the same answers, but versions are without those of controllers. None if neither was read."""
+        known, at = self.snapshot.features, self.snapshot.read_at
+        if Part.VERSIONS not in at or (known is not None and at.get(Part.FEATURES, self.at) >= at[Part.VERSIONS]):
+            return known
+        versions = self.snapshot.versions
+        nodes = [
+            NodeFeatures(broker.id, supported=versions[broker.id].supported_features)
+            if broker.id in versions
+            else NodeFeatures(broker.id, failure=_UNREAD)
+            for broker in self.brokers
+        ]
+        nodes += [node for node in known.nodes if node.controller] if known is not None else []
+        finalized: dict[str, int] = {}
+        for version in versions.values():
+            # A broker learns of a new level a moment after the others.
+            for name, level in version.finalized_features.items():
+                finalized[name] = max(level, finalized.get(name, 0))
+        return ClusterFeatures(finalized, tuple(nodes))
 
     @cached_property
     def sets(self) -> Sequence[tuple[config.ConfigSet, list[Topic]]]:

@@ -91,6 +91,8 @@ def cause_rows(
     )
 
 
+LINT_ROW = "lint"
+"""The name of the row that counts what lint finds: no cause, and no trouble."""
 UNEXPLAINED = "unexplained"
 """Prefix of the name of a row for symptoms without a cause."""
 
@@ -288,16 +290,21 @@ def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int
 def _step_lines(claim: Claim, staging: Staging | None) -> Iterator[Line]:
     """Yield what the key of the fix does and whether that would be refused, the other steps, and where to look."""
     if staging is not None:
-        word = "F stages" if staging.is_change else "F opens"
-        yield [*_labelled(word, clean(staging.text, 200)), (f": {staging.command}", "strong")]
-        if staging.refused:
-            yield [(" " * LABEL, ""), ("refused: ", "failed"), (clean(staging.refused, 300), "")]
-        for risk in staging.risks:
-            yield [(" " * LABEL, ""), ("risk: ", "failed"), (clean(risk, 200), "")]
-        yield from (_labelled("Or", clean(each, 200)) for each in staging.others[:MOST_OTHERS])
+        yield from staging_lines(staging)
     outside = "; ".join(step.text for step in claim.next if not step.command and not step.edits)
     if outside:
         yield _labelled("Look at", clean(outside.removeprefix("look at "), 300))
+
+
+def staging_lines(staging: Staging) -> Iterator[Line]:
+    """Yield what the key of the fix does, whether that would be refused, its risks, and the other steps."""
+    word = "F stages" if staging.is_change else "F opens"
+    yield [*_labelled(word, clean(staging.text, 200)), (f": {staging.command}", "strong")]
+    if staging.refused:
+        yield [(" " * LABEL, ""), ("refused: ", "failed"), (clean(staging.refused, 300), "")]
+    for risk in staging.risks:
+        yield [(" " * LABEL, ""), ("risk: ", "failed"), (clean(risk, 200), "")]
+    yield from (_labelled("Or", clean(each, 200)) for each in staging.others[:MOST_OTHERS])
 
 
 def left_over(named: Named, verdict: Verdict) -> list[str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from console.admin.errors import AdminError
@@ -28,8 +29,11 @@ _BY_THEMSELVES = frozenset({Part.CLUSTER, Part.CONFIGS, Part.LAGS, Part.CERTIFIC
 _LARGE = frozenset({Part.QUOTAS, Part.ACLS, Part.LOG_DIRS})
 
 
-async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule]) -> Seen:
+async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule], old: timedelta | None = None) -> Seen:
     """Read all parts that rules need, but for those that the reader's snapshot has.
+
+    Args:
+        old: age from which on a part is read again; None: never.
 
     Raises:
         Refused: it is the wrong cluster.
@@ -38,7 +42,9 @@ async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule]) -> Seen:
     chosen = tuple(rules)
     needed = {part for rule in chosen for part in rule.reads}
     types = {type_ for rule in chosen for type_ in rule.configs_of}
-    if Part.CLUSTER not in reader.snapshot.read_at:
+    oldest = reader.clock.now() - old if old is not None else None
+    fresh = {part for part, at in reader.snapshot.read_at.items() if oldest is None or at > oldest}
+    if Part.CLUSTER not in fresh:
         await reader.read_cluster()
 
     async def read(part: Part) -> None:
@@ -48,7 +54,7 @@ async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule]) -> Seen:
             failed = [("", error.failure)]
             reader.learn(lambda known, _at: refresh.with_failures(known, part, failed))
 
-    parts = needed - _BY_THEMSELVES - reader.snapshot.read_at.keys()
+    parts = needed - _BY_THEMSELVES - fresh
     # Large answers come last, and would let the others wait until they are given up.
     for some in (parts - _LARGE, parts & _LARGE):
         await asyncio.gather(*map(read, sorted(some)))
@@ -57,14 +63,26 @@ async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule]) -> Seen:
         resources += await reader.list_resources((GROUP,))
     await reader.read_configs([each for each in resources if each not in reader.snapshot.configs])
     if Part.LAGS in needed:
-        # Only descriptions have the members of groups; their lag comes with them.
-        await reader.poll_groups([*reader.snapshot.groups])
+        # Only descriptions have the members of groups; their lag comes with them. Triage describes them again.
+        groups = reader.snapshot.groups.values()
+        await reader.poll_groups([each.name for each in groups if old is None or each.members is None])
     certificates = None
     if Part.CERTIFICATES in needed:
         certificates, silent = await _certificates(reader.client, reader.snapshot, reader.context)
         reader.learn(lambda known, _at: refresh.with_failures(known, Part.CERTIFICATES, silent))
-    context = reader.context
-    return Seen(reader.snapshot, reader.clock.now(), certificates, context.throttles, context.lint)
+    return seen_by(reader.snapshot, reader.clock.now(), reader.context, certificates)
+
+
+def seen_by(
+    snapshot: Snapshot, at: datetime, context: Context, certificates: tuple[Certificate, ...] | None = None
+) -> Seen:
+    """Return what rules judge, by what was read so far.
+
+    Args:
+        at: now, UTC.
+        certificates: None if they were not read.
+    """
+    return Seen(snapshot, at, certificates, context.throttles, context.lint)
 
 
 async def _certificates(

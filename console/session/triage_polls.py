@@ -97,6 +97,7 @@ class Poller(Scheduler):
         at_controllers = self._session.context.settings.controllers
         own: Mapping[Part, Callable[[], Awaitable[object]]] = {
             Part.SILENCE: self._ask_brokers,
+            Part.VERSIONS: self._read_versions,
             Part.LAGS: self._read_offsets,
             Part.REASSIGNMENTS: self._read_reassignments,
             Part.CONFIGS: self._read_roles if at_controllers else self._read_configs,
@@ -169,9 +170,9 @@ class Poller(Scheduler):
         silent, refusing, closing, denying = self._silence
         unread = tuple(part.name for part in self.parts if not self.was_read(part.name))
         snapshot = self._with_failures(self._session.snapshot)
-        facts = self._slow.facts
-        held, late = self._own.held, self.late()
-        return Poll(at, snapshot, silent, refusing, unread, facts, held, closing, late, denying, self._suffers)
+        facts, accepted = self._slow.facts, self._session.context.lint
+        held, late, own = self._own.held, self.late(), self._suffers
+        return Poll(at, snapshot, silent, refusing, unread, facts, held, closing, late, denying, own, accepted)
 
     async def rest(self) -> None:
         """Wait until the next poll is due: at once if brokers fell silent, or answer again."""
@@ -290,6 +291,13 @@ class Poller(Scheduler):
             trends = self._session.snapshot.lag_trends
             if all(name not in trends or trends[name].last.at >= began for name in below):
                 self._session.learn(starts)
+
+    async def _read_versions(self) -> None:
+        """Read the brokers' versions and the levels of features, if all brokers answer: the read would wait for one
+        that does not. The header of a screen reads them more often."""
+        age = read_ago(self._session.snapshot, Part.VERSIONS)
+        if not self._silence.brokers and (age is None or age >= (PACES[Part.VERSIONS].triage or 0.0)):
+            await self._session.read_whole(Part.VERSIONS)
 
     async def _read_reassignments(self) -> None:
         """Read the reassignments, and then the operations that they belong to."""

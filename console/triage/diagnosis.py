@@ -30,6 +30,7 @@ from console.triage.causes import (
     records,
     settings,
     silent,
+    standing,
     storage,
     throttled,
     tokens,
@@ -62,6 +63,7 @@ RULES: tuple[CauseRule, ...] = (
     *settings.CAUSES,
     *access.CAUSES,
     *tokens.CAUSES,
+    *standing.CAUSES,
 )
 """All causes. If two claims explain equally much, the one of the earlier rule is named."""
 

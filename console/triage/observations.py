@@ -15,6 +15,7 @@ from console.triage import symptoms
 from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
 from console.triage.remembered import remembered
+from console.triage.standing import Standing, standing_after
 
 KEPT = timedelta(minutes=30)
 """The period of the observations."""
@@ -61,6 +62,7 @@ class Observations(Struct, frozen=True):
     seen: the symptoms of the last poll. dirs: samples, the earliest first. epochs: of the quorum, with the time of the
     first poll. past: events between polls. copies: of running reassignments. racks: broker -> its rack in the last
     listing: before Kafka 4 brokers that are down are not listed. handed_over: broker -> its last orderly stop.
+    standing: what rules of lint find.
     """
 
     began: datetime
@@ -72,6 +74,7 @@ class Observations(Struct, frozen=True):
     past: Past = NOTHING
     copies: Mapping[Replica, Copy] = field(default_factory=dict)
     racks: Mapping[int, str] = field(default_factory=dict)
+    standing: Standing = Standing()
     handed_over: Mapping[int, HandedOver] = field(default_factory=dict)
 
     @property
@@ -174,6 +177,7 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
         epochs=_epochs(observations, poll),
         past=past_after(observations.past, observations.last, poll),
         copies=copies_after(observations.copies, observations.last.snapshot, poll.snapshot, poll.at),
+        standing=standing_after(observations.standing, observations.last, poll),
         handed_over=_handed_over(observations, poll),
         racks={**observations.racks, **{each.id: each.rack for each in poll.snapshot.cluster.brokers if each.rack}},
     )

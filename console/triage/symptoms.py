@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from console.lint.acceptance import Acceptance
 from console.model import quorum as model_quorum
 from console.model import transactions
 from console.model.cluster import Group, GroupLag, LogRange, Partition, Topic
@@ -141,6 +142,7 @@ class Poll(Struct, frozen=True):
     whose hosts refuse connections. unread: parts that were never read so far. facts: facts that are read occasionally.
     own_throttles: throttles of this host's operations. closing: silent brokers that close each new connection at once.
     late: parts whose last read is older than their interval allows. denying: silent brokers that refuse the login.
+    accepted: findings of lint that the context accepts.
     """
 
     at: datetime
@@ -154,6 +156,7 @@ class Poll(Struct, frozen=True):
     late: tuple[str, ...] = ()
     denying: frozenset[int] = frozenset()
     own: Own = Own()
+    accepted: tuple[Acceptance, ...] = ()
 
 
 def symptoms(poll: Poll) -> Iterator[Symptom]:

@@ -22,6 +22,7 @@ TOKENS = "tokens"
 MOVES = "moves"
 FIND = "find"
 OVERVIEW = "overview"
+LINT = "lint"
 VIEWS = {
     EVERYWHERE: ("Everywhere", ""),
     BROKERS: ("Brokers", BROKERS),
@@ -45,6 +46,7 @@ VIEWS = {
     QUORUM: ("The quorum", BROKERS),
     FEATURES: ("Features", BROKERS),
     NOW: ("What is wrong now", NOW),
+    LINT: ("What stands wrong before it hurts", NOW),
     EVENTS: ("What changed", EVENTS),
     FIND: ("What was found", ""),
 }
@@ -197,6 +199,7 @@ KEYS: tuple[Key, ...] = (
         DRIFT,
         USAGE,
         EVENTS,
+        LINT,
         rank=38,
     ),
     _row_key("events-of", "H", "events", "The events of what the cause is about", NOW, rank=38),
@@ -231,7 +234,8 @@ KEYS: tuple[Key, ...] = (
         RECORDS,
         rank=18,
     ),
-    _row_change("fix", "F", "fix", "Stage what mends it, or put the command into the bar", NOW, MOVES, rank=10),
+    _key("lint", "tab", "lint, causes", "What stands wrong before it hurts; the causes again", NOW, LINT, rank=36),
+    _row_change("fix", "F", "fix", "Stage what mends it, or put the command into the bar", NOW, LINT, MOVES, rank=10),
     _row_key("mute", "m", "mute 1 h", "Do not count the cause for an hour; once more ends that", NOW, rank=20),
     _key("effective", "f", "effective", "The effective quota of a user and a client", QUOTAS, rank=30),
     # Changes, all of them staged

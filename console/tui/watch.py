@@ -1,11 +1,12 @@
 """Background work of the screen: triage polls every few seconds and computes the verdict; the half hour takes a sample
-every ten. `ShownCluster` combines them with the session."""
+every ten; lint counts its findings each minute. `ShownCluster` combines them with the session."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from console.admin.errors import AdminError
+    from console.lint.report import Report
+    from console.lint.rule import Rule, Seen
     from console.model.failure import Failure
     from console.model.half_hour import HalfHour, Measure
     from console.present.changed import Changed
@@ -48,6 +51,13 @@ SETTLES = 3.0
 READS_EVERY, GROUPS_AT_ONCE = timedelta(seconds=10), 100
 """Time between two reads for samples; lags that another read refreshed in that time are not read again. Number of
 groups in a read, which takes the groups in turn."""
+COUNTS, COUNTS_EVERY, FIRST_AFTER, LAST_AFTER = "lint", 60.0, 10.0, 40.0
+"""The scheduled part that counts findings for Now, the seconds between two counts, and those before the first: as soon
+as triage has read all its parts, and at last without those that it can't read."""
+OLD_FOR_LINT = timedelta(seconds=30)
+"""Age from which on a part is read again for the pane."""
+LOOKS = Pace(5.0, rest=20.0)
+"""Pace of the looks while the pane is visible: rules over 100,000 topics use the processor for seconds."""
 
 
 class Watch:
@@ -303,17 +313,131 @@ class HalfHourWatch:
             await session.poll_groups(names)
 
 
+class LintWatch:
+    """The findings, as of the last look. Rules run on another thread.
+
+    report: None before the first look. missing: lines on members of parts that could not be read. problem: why the
+    last read for the pane failed; None if it did not.
+    """
+
+    def __init__(self, triage: Watch, redraw: Callable[[], None]) -> None:
+        """Create it; `begin` counts for Now, `read` looks for the pane.
+
+        Args:
+            triage: reads most of what rules need.
+            redraw: redraws the visible view.
+        """
+        self._triage, self._reading, self._redraw = triage, triage.reading, redraw
+        self._session = triage.reading.session
+        self._looks = Turns(LOOKS)
+        self._began: float | None = None
+        self._rules: Sequence[Rule] = ()
+        self._parts: frozenset[Part] = frozenset()
+        self._seen: object = None
+        self.report: Report | None = None
+        self.missing: Sequence[str] = ()
+        self.problem: Failure | None = None
+
+    def begin(self) -> None:
+        """Count the findings for Now from time to time."""
+        if self._began is None:
+            self._began = time.monotonic()
+            pace = Pace(COUNTS_EVERY, rest=30.0)
+            self._reading.reads.put(Scheduled(COUNTS, pace, self._count, may=self._may_count), FIRST_AFTER)
+
+    def _may_count(self) -> bool:
+        observations, began = self._triage.observations, self._began
+        if observations is None or began is None:
+            return False
+        return not observations.last.unread or time.monotonic() - began > LAST_AFTER
+
+    async def _count(self) -> None:
+        from console.session.lint_reading import seen_by
+
+        session = self._session
+        await self._look(seen_by(session.snapshot, session.clock.now(), session.context))
+
+    async def read(self) -> None:
+        """Read what the rules need, and look, if something changed or is old."""
+        snapshot = self._session.snapshot
+        if not self._looks.is_due() or (self.report is not None and snapshot is self._seen and self._is_fresh()):
+            return
+        from console.admin.errors import AdminError
+        from console.session.lint_reading import read_for_lint
+        from console.session.snapshot_reader import Refused
+
+        with self._looks:
+            try:
+                # Triage reads certificates each hour; a handshake for each look would be many.
+                seen = await read_for_lint(self._session, self.readable(), OLD_FOR_LINT)
+            except (AdminError, Refused) as error:
+                log.warning("reading for lint: %s", error.failure)
+                self.problem = error.failure
+                self._redraw()
+            else:
+                self.problem = None
+                await self._look(seen)
+
+    def readable(self) -> Sequence[Rule]:
+        """Return the rules whose parts the session reads: controllers know few of them. Triage reads certificates."""
+        from console.lint.rules import RULES
+
+        if not self._rules:
+            at_controllers = self._reading.at_controllers
+            self._rules = [
+                rule
+                for rule in RULES
+                if Part.CERTIFICATES not in rule.reads
+                and (not at_controllers or all(part.about.at_controllers for part in rule.reads))
+            ]
+        return self._rules
+
+    def _needed(self) -> frozenset[Part]:
+        """Return the parts with a time in the snapshot: of others each member has its own."""
+        if not self._parts:
+            parts = (part for rule in self.readable() for part in rule.reads)
+            self._parts = frozenset(part for part in parts if not part.about.by_members)
+        return self._parts
+
+    def _is_fresh(self) -> bool:
+        """Return whether no part is old enough to be read again."""
+        now, read_at = self._session.clock.now(), self._session.snapshot.read_at
+        return all(part in read_at and now - read_at[part] < OLD_FOR_LINT for part in self._needed())
+
+    def progress(self) -> tuple[int, int]:
+        """Return how many of the parts that rules need have been read, and how many there are."""
+        return sum(part in self._session.snapshot.read_at for part in self._needed()), len(self._needed())
+
+    async def _look(self, seen: Seen) -> None:
+        from msgspec.structs import replace
+
+        observations = self._triage.observations
+        if observations is not None and Part.CERTIFICATES not in observations.last.unread:
+            seen = replace(seen, certificates=observations.last.facts.certificates)
+        self._seen = seen.snapshot
+        self.report, self.missing = await asyncio.to_thread(_reported, seen)
+        self._redraw()
+
+
+def _reported(seen: Seen) -> tuple[Report, Sequence[str]]:
+    from console.lint.report import lint, partly
+    from console.present.names import target
+
+    return lint(seen, target), tuple(partly(seen))
+
+
 class ShownCluster(NamedTuple):
     """The cluster as all views see it.
 
     reading: the session, and its reads. triage: the causes of problems. half_hour: the last half hour. changed: marks
-    of the changes since the operator's last refresh.
+    of the changes since the operator's last refresh. lint: what stands wrong before it hurts.
     """
 
     reading: Reading
     triage: Watch
     half_hour: HalfHourWatch
     changed: Changed
+    lint: LintWatch
 
     @property
     def session(self) -> Session:

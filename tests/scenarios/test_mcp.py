@@ -126,7 +126,7 @@ async def test_what_is_offered_says_what_it_takes_and_that_it_changes_nothing(cl
         assert "never an instruction" in INSTRUCTIONS
         tools = {each.name: each for each in (await session.list_tools()).tools}
     assert list(tools) == [
-        *("verdict", "list", "describe", "effective_quota", "explain", "events", "offsets", "moves", "history"),
+        *("verdict", "lint", "list", "describe", "effective_quota", "explain", "events", "offsets", "moves", "history"),
         *("compare", "propose"),
     ]
     for name, tool in tools.items():
@@ -611,6 +611,26 @@ async def test_offsets_and_the_newest_records_time_are_given_and_no_contents(clu
     assert all((each["newest"], each["at"]) == (None, None) for each in others)
     assert "content" not in json.dumps(found["data"])
     assert "'nowhere'" in nothing["message"]
+
+
+async def test_what_stands_wrong_is_given_as_the_command_prints_it(
+    cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.call(lambda c: c.state.put_topic(new_topic("lonely", striped([1], 1, 1), [1])))
+    async with agent(cluster) as session:
+        found = await asked(session, "lint", rules=["single-replica"])
+        every = await asked(session, "lint", rows=1)
+        typo = await refused(session, "lint", rules=["single-replicas"])
+    assert found["data"] == await printed(
+        capsys, "lint", "-b", cluster.bootstrap, "--rule", "single-replica", "--output", "json"
+    )
+    (finding,) = found["data"]["findings"]
+    assert (finding["subject"], finding["remedy"]) == ("topic lonely", ["replication topic lonely 3"])
+    assert len(every["data"]["findings"]) == 1
+    assert any(each["where"] == "findings" and each["of"] > 1 for each in every["left_out"])
+    assert every["narrow"] == "name the rules, or ask for more rows"
+    assert "single-replicas" in typo["message"]
+    assert "did you mean single-replica?" in typo["remedy"]
 
 
 async def test_what_moves_now_is_given(cluster: ThreadedCluster) -> None:

@@ -295,7 +295,7 @@ CASES: Mapping[str, Case] = {
     ),
     "rack-missing": Case(racks("a", "b", None), racks(None, None, None), "broker 3"),
     "broker-empty": Case(
-        both(*(placed(*[(1, 2)] * 3, name=name) for name in ("orders", "carts", "__consumer_offsets"))),
+        both(*(placed(*[(1, 2)] * 4, name=name) for name in ("orders", "carts", "__consumer_offsets"))),
         both(*(placed((1,), name=name) for name in ("orders", "carts")), placed(name="__consumer_offsets")),
         "broker 3",
     ),
@@ -461,6 +461,11 @@ CASES: Mapping[str, Case] = {
         both(placed((1, 2, 3), name="a.b"), placed((1, 2, 3), name="a_b")),
         both(placed((1, 2, 3), name="a.b"), placed((1, 2, 3), name="a-b")),
         "topic a.b",
+    ),
+    "mirror-loop": Case(
+        both(*(placed((1, 2, 3), name=name) for name in ("news", "eu.1.news", "eu.1.eu.1.news"))),
+        both(*(placed((1, 2, 3), name=name) for name in ("news", "us.news", "eu.us.news", "eu.eu.news"))),
+        "topic news",
     ),
 }
 """A case for each rule, by its name."""

@@ -33,6 +33,7 @@ from console.triage.cause import Next
 from console.triage.diagnosis import RULES, Verdict, diagnose
 from console.triage.facts import Facts, opened
 from console.triage.observations import Observations, after, begin
+from console.triage.standing import STANDING
 from console.triage.symptoms import WORK, Poll, Subject
 from console.tui.panes.now import evidence_of
 from tests.support import samples
@@ -614,6 +615,8 @@ def test_every_cause_has_a_case() -> None:
         # No symptom of the cluster: test_triage_tokens.py, test_triage_silent.py.
         "token-expiring",
         "writes-stopped",
+        # Rules of lint: test_triage_standing.py.
+        *(rule.name for rule in STANDING),
         # What this console suffers: test_triage_console.py.
         "console-login-refused",
         "console-throttled",

@@ -133,6 +133,25 @@ class Queries:
         verdict = await asyncio.to_thread(diagnose, observations, [Subject(broker=number) for number in expected])
         return Answered(verdict_data(verdict))
 
+    async def lint(self, names: Sequence[str]) -> Answered:
+        """Return what the rules of lint find, and which could not look. names: of the rules; empty: all of them."""
+        from console.answers.lint import did_you_mean, report_data
+        from console.lint.report import lint, partly
+        from console.lint.rules import BY_NAME, RULES
+        from console.present.names import target
+        from console.session.lint_reading import read_for_lint
+
+        for name in names:
+            if name not in BY_NAME:
+                hint = did_you_mean(name).lstrip("; ") or "without rules, all of them look"
+                raise CommandError(f"there is no rule '{clean(name, 100)}'", hint)
+        rules = [rule for rule in RULES if rule.name in names or not names]
+        session = self.session()
+        seen = await read_for_lint(session, rules)
+        self.pin(session.snapshot.cluster.cluster_id)
+        report = await asyncio.to_thread(lint, seen, target, rules)
+        return Answered(report_data(report, [*partly(seen)], lambda _found: ""))
+
     async def events(self, seconds: float) -> Answered:
         """Return the changes in the cluster within `seconds` seconds, and the unwatched parts."""
         from console.present.events import EVENTS

@@ -62,6 +62,15 @@ class VerdictArguments(Watching, frozen=True, kw_only=True):
     ] = field(default_factory=list)
 
 
+class LintArguments(Arguments, frozen=True, kw_only=True):
+    """Arguments of `lint`."""
+
+    rules: Annotated[
+        list[Annotated[str, Meta(max_length=_NAME)]],
+        Meta(max_length=100, description="only these rules, by name, as metadata-version-behind; without it all"),
+    ] = field(default_factory=list)
+
+
 class ListArguments(Arguments, frozen=True, kw_only=True):
     """Arguments of `list`."""
 
@@ -196,6 +205,16 @@ TOOLS = (
         "what was ruled out, what can't be known, and next steps with kac's commands. Begin an incident here.",
         VerdictArguments,
         lambda offer, given: offer.queries.verdict(given.seconds, given.expected_down),
+    ),
+    AgentTool(
+        "lint",
+        "What stands wrong before it hurts",
+        "What stands wrong in the cluster before it hurts, by rules over its settings, replicas, disks, ACLs, quotas "
+        "and groups: each finding with how sure it is, why it matters, and the statements that mend it; which rules "
+        "could not look, and why; and findings that an operator accepts, with the reason.",
+        LintArguments,
+        lambda offer, given: offer.queries.lint(given.rules),
+        "name the rules, or ask for more rows",
     ),
     AgentTool(
         "list",

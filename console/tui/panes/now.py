@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Hashable, Sequence
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -21,15 +21,15 @@ from console.present.failures import wrapped
 from console.present.text import Line, clean
 from console.tui import keymap
 from console.tui.panes.details import DetailsView, OverHalfHour
-from console.tui.places import Place, pane_named
+from console.tui.places import Place, pane_named, view_place
 from console.tui.reading import start
 from console.tui.text_lines import TextLines
 from console.tui.tools import Tools
 from widgets.line_view import LineView
 
 if TYPE_CHECKING:
-    from console.triage.cause import Next
     from console.triage.symptoms import Subject
+    from console.tui.next_steps import NextSteps
 
 
 UNREAD = 2.0
@@ -46,12 +46,18 @@ class NowView(DetailsView[present_triage.CauseRow]):
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
-        self._execute = tools.execute
+        self._tools = tools
         self._left = OverHalfHour(self.table, tools.cluster.half_hour, tools.navigator)
-        self._staging: tuple[tuple[object, object, object], present_triage.Staging | None] = ((None,) * 3, None)
         self._fell_from = ""
         self._worst: Hashable | None = None
         self._came_at = -inf
+
+    @cached_property
+    def _steps(self) -> NextSteps:
+        """The key of the fix, created once there is a cause."""
+        from console.tui.next_steps import NextSteps
+
+        return NextSteps(self._tools)
 
     def compose(self) -> ComposeResult:
         """Yield breadcrumbs, the table above the last half hour, and details; in a demo also the tour."""
@@ -115,7 +121,8 @@ class NowView(DetailsView[present_triage.CauseRow]):
         if verdict is None or observations is None:
             return (self.snapshot.cluster, self.snapshot.topics)
         parts = verdict.causes, verdict.unexplained, verdict.ruled_out, verdict.unknowable, verdict.unread
-        return (*parts, observations.last.unread, watch.muted, watch.lost, self.plan, *self._left.inputs())
+        last, lint = observations.last, self.cluster.lint.report
+        return (*parts, last.unread, watch.muted, watch.lost, self.plan, lint, *self._left.inputs())
 
     def known(self) -> bool:
         """Return whether triage has reached a verdict."""
@@ -131,6 +138,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         """
         self.cluster.half_hour.begin()
         self.cluster.triage.begin()
+        self.cluster.lint.begin()
         if self.known():
             await self.session.read_cluster()
         await self.cluster.triage.first()
@@ -138,7 +146,19 @@ class NowView(DetailsView[present_triage.CauseRow]):
     def rows(self) -> Sequence[present_triage.CauseRow]:
         """Return the causes, muted ones last."""
         watch = self.cluster.triage
-        return present_triage.cause_rows(watch.verdict, watch.muted, watch.seen) if watch.verdict is not None else ()
+        if watch.verdict is None:
+            return ()
+        found = present_triage.cause_rows(watch.verdict, watch.muted, watch.seen)
+        return found if (row := self._lint_row()) is None else [*found, row]
+
+    def _lint_row(self) -> present_triage.CauseRow | None:
+        """Return the row that counts what lint finds; None before its first look, or if it finds nothing."""
+        report = self.cluster.lint.report
+        if report is None or not report.open:
+            return None
+        from console.answers.lint_rows import now_row
+
+        return now_row(report, self.cluster.triage.muted)
 
     def key(self, row: present_triage.CauseRow) -> Hashable:
         """Return the cause and its subject."""
@@ -182,20 +202,15 @@ class NowView(DetailsView[present_triage.CauseRow]):
         """Return the evidence, the symptoms that the cause explains, and the next steps."""
         verdict = self.cluster.triage.verdict
         width = max(20, self.below.size.width - 2)
-        staging = self._staging_of(row) if not self._fell_from else None
-        return present_triage.details(row, verdict, staging, width) if verdict is not None else [[("", "")]]
-
-    def _staging_of(self, row: present_triage.CauseRow) -> present_triage.Staging | None:
-        """Return what the fix would stage, judged again once the cluster or the plan changed: it may have an edit for
-        each partition."""
-        steps, snapshot, plan = row.claim.next, self.snapshot, self.plan
-        known = (steps, snapshot, plan)
-        if any(one is not other for one, other in zip(self._staging[0], known, strict=True)):
-            from console.session.staged_steps import staging_of
-
-            read_only = self.session.context.read_only
-            self._staging = (known, staging_of(steps, snapshot, plan, read_only=read_only))
-        return self._staging[1]
+        staging = self._steps.staging(row.claim.next) if not self._fell_from else None
+        if verdict is None:
+            return [[("", "")]]
+        lines = present_triage.details(row, verdict, staging, width)
+        observations = self.cluster.triage.observations
+        if row.claim.cause != present_triage.LINT_ROW or not verdict.is_calm or observations is None:
+            return lines
+        # Without a cause the table says what was looked at; the row of lint stands in that place.
+        return [*lines, *([(text, "")] for text in present_triage.healthy_text(observations).split("\n"))]
 
     def target(self) -> ConfigResource | None:
         """Return the topic of the cause; None for another subject."""
@@ -253,31 +268,10 @@ class NowView(DetailsView[present_triage.CauseRow]):
         row = self._chosen()
         if row is None:
             return
-        from console.session.staged_steps import first_step
-
-        step = first_step(row.claim.next)
-        if step is None:
-            where = "; ".join(each.text for each in row.claim.next)
-            self._message.say(f"nothing to stage, what mends it is outside of Kafka: {where}", "muted")
-        elif step.edits:
-            self._editing.stage(step.edits)
+        if row.claim.cause == present_triage.LINT_ROW:
+            self._message.say("Enter lists them: F mends the one under the cursor there", "muted")
         else:
-            start(self.app, partial(self._carry_out, step), group="command", name="command")
-
-    async def _carry_out(self, step: Next) -> None:
-        """Stage the edits of a command. If it only shows something or can't be parsed, begin it in the command bar."""
-        from console.language.errors import LanguageError
-        from console.language.grammar import parse
-        from console.language.statements import EditStatement, Where
-
-        try:
-            statements = parse(step.command, Where.BAR)
-        except LanguageError:
-            statements = ()
-        if not statements or not all(isinstance(each, EditStatement) for each in statements):
-            self._editing.begin(step.command)
-        elif (error := await self._execute(statements)) is not None:
-            self._message.say(str(error), "failed")
+            self._steps.take(row.claim.next, self.app)
 
     async def enter(self, row: present_triage.CauseRow) -> None:
         """Show the evidence."""
@@ -304,6 +298,8 @@ def is_about(one: Subject, other: Subject) -> bool:
 
 def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
     """Return the place of a cause's evidence, and the key of its row there; None for the top."""
+    if cause == present_triage.LINT_ROW:
+        return view_place(keymap.LINT), None
     if cause == "access-changed":
         return pane_named(keymap.ACLS), None
     if subject.group is not None:
@@ -319,6 +315,8 @@ def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
     if cause in _OF_GROUPS:
         return pane_named(keymap.GROUPS), None
     brokers = pane_named(keymap.BROKERS)
+    if cause in _OF_FEATURES:
+        return brokers._replace(view=keymap.FEATURES), (subject.entity or "").removeprefix("feature ")
     if cause in _OF_QUORUM:
         return brokers._replace(view=keymap.QUORUM), None
     return brokers, str(subject.broker) if subject.broker is not None else None
@@ -344,6 +342,8 @@ _OF_GROUPS = frozenset(
     }
 )
 """Causes whose evidence is the groups pane if the subject does not name one group."""
+_OF_FEATURES = frozenset({"feature-behind", "metadata-version-behind"})
+"""Causes whose evidence is a feature's level."""
 _OF_QUORUM = frozenset(
     {
         "broker-stopped",

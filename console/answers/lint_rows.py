@@ -1,0 +1,214 @@
+"""The findings of lint as rows of a pane, and as one row among the causes of Now. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from console.answers.lint import in_vain, mended_by, remedy
+from console.lint.report import Finding, Report
+from console.lint.rule import Rule
+from console.model.changes import Target
+from console.model.severity import Certainty, Severity
+from console.present import triage as present_triage
+from console.present.columns import SHOWN, Column, Columns
+from console.present.names import plural, target
+from console.present.text import Cell, Line, clean
+from console.triage.cause import Claim, Evidence, Next
+from console.triage.diagnosis import Named
+from console.triage.symptoms import CLUSTER
+from widgets.row_source import Column as ScreenColumn
+
+_KAFKA = "kafka.apache.org/documentation/#"
+MOST_BLIND = 3
+"""Limit of reasons for which rules could not look, in the details of a finding."""
+
+
+class LintRow(NamedTuple):
+    """A finding. number: among those of its rule on one subject and key, as a broker may have several directories."""
+
+    finding: Finding
+    number: int = 0
+
+    @property
+    def key(self) -> tuple[str, Target, str, int]:
+        """The same after each look."""
+        found = self.finding.found
+        return self.finding.rule.name, found.subject, found.key, self.number
+
+    @property
+    def accepted(self) -> bool:
+        """Whether an operator accepts it."""
+        return self.finding.accepted is not None
+
+    @property
+    def next(self) -> tuple[Next, ...]:
+        """What mends it, as a step that a key stages."""
+        found = self.finding.found
+        command = remedy(found)[0] if found.command else ""
+        text = found.advice if found.advice and not (found.edits or command) else "mend it"
+        return (Next(text, command, found.edits),)
+
+
+def lint_rows(report: Report) -> list[LintRow]:
+    """Return the findings, the worst first, and below them the accepted ones."""
+    counts: Counter[tuple[str, Target, str]] = Counter()
+    rows: list[LintRow] = []
+    for each in report.findings:
+        place = each.rule.name, each.found.subject, each.found.key
+        rows.append(LintRow(each, counts[place]))
+        counts[place] += 1
+    return sorted(rows, key=lambda row: row.accepted)
+
+
+def _colour(row: LintRow, otherwise: str = "") -> str:
+    return "muted" if row.accepted or row.finding.rule.certainty is Certainty.POSSIBLE else otherwise
+
+
+def _severity(row: LintRow) -> Cell:
+    if row.accepted:
+        return "  ok", "muted"
+    severity = row.finding.rule.severity
+    sign = "! " if severity in (Severity.CRITICAL, Severity.HIGH) else "  "
+    meaning = {Severity.CRITICAL: "danger", Severity.HIGH: "failed", Severity.WARNING: "pending"}.get(severity, "muted")
+    return f"{sign}{present_triage.WORDS[severity]}", _colour(row, meaning)
+
+
+LINT: Columns[LintRow] = Columns(
+    Column(
+        "severity",
+        SHOWN,
+        title="",
+        cell=_severity,
+        layout=ScreenColumn("severity", "  Sev", width=6, priority=95),
+    ),
+    Column(
+        "sure",
+        SHOWN,
+        cell=lambda row: (row.finding.rule.certainty.value, _colour(row)),
+        layout=ScreenColumn("sure", "Sure", width=8, priority=60),
+    ),
+    Column(
+        "subject",
+        SHOWN,
+        cell=lambda row: (clean(target(row.finding.found.subject), 200), _colour(row, "strong")),
+        layout=ScreenColumn("subject", "Subject", min_width=20, max_width=34, priority=98),
+    ),
+    Column(
+        "what",
+        SHOWN,
+        cell=lambda row: (clean(row.finding.found.what, 300), _colour(row)),
+        layout=ScreenColumn("what", "What", flex=3, min_width=24, priority=100),
+    ),
+    Column(
+        "remedy",
+        SHOWN,
+        cell=lambda row: (clean(_answer(row.finding), 300), _colour(row)),
+        layout=ScreenColumn("remedy", "To mend it", flex=2, min_width=30, priority=50),
+    ),
+)
+
+
+def _answer(finding: Finding) -> str:
+    by = finding.accepted
+    return mended_by(finding.found) if by is None else f"accepted: {by.reason}"
+
+
+def lint_details(row: LintRow, report: Report, staging: present_triage.Staging | None) -> list[Line]:
+    """Return the details of a finding, its title first.
+
+    Args:
+        report: names the rules that could not look.
+        staging: what its key would stage; None without a step.
+    """
+    rule, found, by = row.finding
+    lines: list[Line] = [[(f"{rule.name}: {rule.title}", "")], [(clean(found.what, 400), "")]]
+    if by is not None:
+        lines.append(_labelled("Accepted", f"{by.reason}{f' ({by.place})' if by.place else ''}"))
+    if staging is not None:
+        lines += present_triage.staging_lines(staging)
+    if found.advice:
+        lines.append(_labelled("Or" if staging is not None else "To mend it", found.advice))
+    lines.append(_labelled("Why", rule.why))
+    lines.append(_labelled("Source", source_text(rule)))
+    return [*lines, *_blind_lines(report)]
+
+
+def source_text(rule: Rule) -> str:
+    """Return where Kafka says so, with the release from which a rule can find something."""
+    # An anchor of the documentation; else a KIP, or a name in Kafka's source.
+    is_anchor = not rule.source.startswith("KIP-") and not rule.source[0].isupper()
+    return f"{_KAFKA if is_anchor else ''}{rule.source}{f'; from Kafka {rule.since} on' if rule.since else ''}"
+
+
+def _blind_lines(report: Report) -> Iterator[Line]:
+    for each in report.blind[:MOST_BLIND]:
+        yield _labelled("No look by", f"{', '.join(each.rules)}: {each.why}")
+    if more := report.blind[MOST_BLIND:]:
+        yield _labelled("", f"and {plural(sum(len(each.rules) for each in more), 'rule')} more")
+
+
+def _labelled(label: str, text: str) -> Line:
+    return [(f"{label:<{present_triage.LABEL}}", "muted"), (clean(text, 600), "")]
+
+
+def lint_counts(report: Report) -> Line:
+    """Return the number of findings by severity, of the accepted ones, and of the rules that looked."""
+    line: Line = []
+    for severity, count in _by_severity(report):
+        meaning = {Severity.CRITICAL: "danger", Severity.HIGH: "failed", Severity.WARNING: "pending"}
+        line.append((f"{count:,} {severity.value}  ", meaning.get(severity, "muted")))
+    if accepted := len(report.findings) - len(report.open):
+        line.append((f"{accepted:,} accepted  ", "muted"))
+    blind = sum(len(each.rules) for each in report.blind)
+    return [
+        *line,
+        (f"{len(report.rules) - blind} of {len(report.rules)} rules looked", "pending" if blind else "muted"),
+    ]
+
+
+def _by_severity(report: Report) -> list[tuple[Severity, int]]:
+    counts = Counter(each.rule.severity for each in report.open)
+    return [(severity, counts[severity]) for severity in Severity if counts[severity]]
+
+
+def nothing_found(report: Report, missing: Sequence[str]) -> str:
+    """Return the text of a pane without findings: how many rules looked, and which could not.
+
+    Args:
+        missing: lines on members that were not read (`report.partly`).
+    """
+    blind = [f"{', '.join(each.rules)} ({each.why})" for each in report.blind]
+    looked = len(report.rules) - sum(len(each.rules) for each in report.blind)
+    lines = [f"{plural(looked, 'rule')} looked, none found anything"]
+    if blind:
+        lines.append(f"{len(report.rules) - looked} could not look: {'; '.join(blind)}")
+    return "\n".join([*lines, *missing, *map(in_vain, report.unused)])
+
+
+def now_row(report: Report, muted: Mapping[str, datetime]) -> present_triage.CauseRow | None:
+    """Return the row of Now that counts the findings; None without findings that count.
+
+    Args:
+        muted: cause id -> the end of its mute.
+    """
+    counts = _by_severity(report)
+    if not counts:
+        return None
+    info = f"{plural(len(report.open), 'finding')}"
+    serious = ", ".join(f"{count:,} {severity.value}" for severity, count in counts if severity is not Severity.INFO)
+    rules = Counter(each.rule.name for each in report.open)
+    some = ", ".join(f"{name} ({count:,})" if count > 1 else name for name, count in rules.items())
+    blind = sum(len(each.rules) for each in report.blind)
+    unseen = f"; {plural(blind, 'rule')} could not look" if blind else ""
+    claim = Claim(
+        cause=present_triage.LINT_ROW,
+        subject=CLUSTER,
+        severity=Severity.INFO,
+        certainty=Certainty.CERTAIN,
+        title=f"lint: {info}, {serious}" if serious else f"lint: {info}",
+        evidence=(Evidence(f"{some}{unseen}", "kac lint"),),
+    )
+    return present_triage.CauseRow(Named(claim, {}), muted.get(present_triage.cause_id(claim)))

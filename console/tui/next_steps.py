@@ -1,0 +1,71 @@
+"""Stages the next step of a cause or of a finding: its edits, or those of its command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from console.tui.reading import start
+from console.tui.tools import Tools
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+    from console.present.triage import Staging
+    from console.triage.cause import Next
+
+
+class NextSteps:
+    """The key that mends what is under the cursor."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._cluster = tools.cluster
+        self._staging: tuple[tuple[object, object, object], Staging | None] = ((None,) * 3, None)
+        self._editing, self._message, self._execute = tools.editing, tools.message, tools.execute
+
+    def staging(self, steps: Sequence[Next]) -> Staging | None:
+        """Return what the key would stage, judged again once the cluster or the plan changed: it may have an edit for
+        each partition. None without a step that does something."""
+        session = self._cluster.session
+        known = (steps, session.snapshot, session.plan)
+        was = self._staging[0]
+        if was[0] != steps or was[1] is not session.snapshot or was[2] is not session.plan:
+            from console.session.staged_steps import staging_of
+
+            read_only = session.context.read_only
+            found = staging_of(steps, session.snapshot, session.plan, read_only=read_only)
+            self._staging = (known, found)
+        return self._staging[1]
+
+    def take(self, steps: Sequence[Next], app: App[object]) -> None:
+        """Stage the first step with edits or a command; say what the steps are if none has either.
+
+        Args:
+            app: runs the command.
+        """
+        from console.session.staged_steps import first_step
+
+        step = first_step(steps)
+        if step is None:
+            where = "; ".join(each.text for each in steps)
+            self._message.say(f"nothing to stage, what mends it is outside of Kafka: {where}", "muted")
+        elif step.edits:
+            self._editing.stage(step.edits)
+        else:
+            start(app, partial(self._carry_out, step), group="command", name="command")
+
+    async def _carry_out(self, step: Next) -> None:
+        """Stage the edits of a command. If it only shows something or can't be parsed, begin it in the command bar."""
+        from console.language.errors import LanguageError
+        from console.language.grammar import parse
+        from console.language.statements import EditStatement, Where
+
+        try:
+            statements = parse(step.command, Where.BAR)
+        except LanguageError:
+            statements = ()
+        if not statements or not all(isinstance(each, EditStatement) for each in statements):
+            self._editing.begin(step.command)
+        elif (error := await self._execute(statements)) is not None:
+            self._message.say(str(error), "failed")
