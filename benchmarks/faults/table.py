@@ -1,4 +1,4 @@
-"""The laboratory's table in docs/triage-measured.md, made of the kept results: ``python -m benchmarks.faults.table``."""
+"""The laboratory's table in docs/triage-measured.md, of the kept results: ``python -m benchmarks.faults.table``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Generates the pages from the parsers and the registry of verbs.
 
 ``python -m console.cli.manual.pages commands > docs/commands.md``, and ``… man > docs/kac.1``,
-``… tables > docs/lake-tables.md``, ``… lint > docs/lint.md``, ``… causes > docs/causes.md``.
+``… tables > docs/lake-tables.md``, ``… lint > docs/lint.md``,
+``… causes > docs/causes.md``.
 """
 
 from __future__ import annotations
