@@ -199,7 +199,7 @@ def _empty_brokers(seen: Seen) -> Iterator[Found]:
         for partition in topic.partitions:
             replicas += len(partition.replicas)
             holding.update(partition.replicas)
-    # What is moved away now is still there, and goes because somebody wants it to.
+    # What is moved away now is still there, and an operator wants it to go.
     for move in seen.snapshot.reassignments:
         holding.update(move.replicas)
     # With few of them a broker may have none by chance.
@@ -212,7 +212,7 @@ def _empty_brokers(seen: Seen) -> Iterator[Found]:
 
 
 def is_cordoned(snapshot: Snapshot, broker: int) -> bool:
-    """Return whether a broker gets no replicas, as somebody closed its directories to new ones (KIP-1066)."""
+    """Return whether a broker gets no replicas, as its directories are closed to new ones (KIP-1066)."""
     dirs = snapshot.log_dirs.get(broker, ())
     return bool(dirs) and all(each.cordoned for each in dirs)
 

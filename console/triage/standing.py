@@ -35,7 +35,7 @@ Key = tuple[str, str]
 
 class Stands(NamedTuple):
     """A finding of the last poll. since: the first poll with it, UTC; None if the rule's first look found it. is_meant:
-    somebody made it so while it was watched, as by moving all replicas away from a broker.
+    a user made it so while it was watched, as by moving all replicas away from a broker.
     """
 
     rule: Rule

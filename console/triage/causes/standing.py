@@ -1,4 +1,4 @@
-"""Causes that rules of lint find: a state that hurts nobody yet, and that nobody mends by waiting."""
+"""Causes that rules of lint find: states that hurt no client yet, and that do not end by themselves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from console.triage.observations import Observations
 from console.triage.standing import STANDING, Stands
 
 NEW = timedelta(minutes=5)
-"""Time for which a finding that began while it was watched is still somebody's work: an upgrade that ended a moment
+"""Time for which a finding that began while it was watched is still work under way: an upgrade that ended a moment
 ago, or a broker that was just added."""
 
 
