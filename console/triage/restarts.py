@@ -38,7 +38,7 @@ class Restart(Struct, frozen=True):
 @remembered
 def restarting(observations: Observations) -> Mapping[int, Restart]:
     """Return broker -> its restart, for brokers that leave, are away or catch up. A broker whose process comes and goes
-    is none of them.
+    does not restart.
     """
     behind: dict[int, datetime] = {}  # broker -> since when the first of its replicas is out of sync
     for each in observations.of(symptoms.UNDER_REPLICATED):

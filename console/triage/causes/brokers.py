@@ -154,7 +154,7 @@ def _restarts(observations: Observations) -> Iterator[cause.Claim]:
             ),
             predicted=_follows(broker),
             next=cause.given(
-                None if back else cause.Next(f"start it again if nobody does: {_address(observations, broker)}"),
+                None if back else cause.Next(f"start it again if no one else does: {_address(observations, broker)}"),
                 cause.Next(f"if it does not come back (outside the console: kac moves drain {broker})")
                 if _is_late(observations, restart)
                 else None,

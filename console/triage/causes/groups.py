@@ -90,8 +90,8 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
             predicted=cause.predict(symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, group=group.name),
             next=(
                 cause.Next(
-                    "start its consumers; if they run, look at their logs: no API tells which clients brokers refuse, "
-                    "or which give up"
+                    "start its consumers; if they run, look at their logs: no API names clients that brokers refuse, or "
+                    "that give up"
                 ),
             ),
             fold=("has no member, and records wait", "have no member, and records wait"),
@@ -212,7 +212,7 @@ def _member_stands(
         next=(
             cause.Next(
                 f"look at the log and the metrics of {who}: it paused its partitions, or its application works without "
-                "an end; no API tells which. A restart gives them to a member that reads"
+                "an end; no API says which. A restart gives them to a member that reads"
             ),
         ),
     )

@@ -1,4 +1,4 @@
-"""Topics whose producers stopped without a change that explains it: no API tells why, so this says where to look."""
+"""Topics whose producers stopped without a change that explains it: no API has the reason, only a place to look."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FEW = 3
 """Limit of topics with rows of their own; more are one row."""
 _LOOK = (
     "look at the producers' logs: brokers close the connection of a client whose version, user or records they refuse, "
-    "and no API tells which client that was; the brokers' request logs do"
+    "and no API names that client; the brokers' request logs do"
 )
 
 
