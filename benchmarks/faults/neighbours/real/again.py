@@ -1,7 +1,7 @@
 """Make all neighbours on real brokers again, and keep what was named:
 ``python -m benchmarks.faults.neighbours.real.again VERSION [NAME …]``, VERSION as 4.4.0; then
-``python -m benchmarks.faults.table`` writes it into docs/triage-measured.md. An hour for each version; it needs Java and
-root."""
+``python -m benchmarks.faults.table`` writes it into docs/triage-measured.md. An hour for each version; it needs
+Java and root."""
 
 from __future__ import annotations
 
