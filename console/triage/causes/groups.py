@@ -90,8 +90,8 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
             predicted=cause.predict(symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, group=group.name),
             next=(
                 cause.Next(
-                    "start its consumers; if they run, look at their logs: no API names clients that brokers refuse, or "
-                    "that give up"
+                    "start its consumers; if they run, look at their logs: no API names clients that brokers refuse, "
+                    "or that give up"
                 ),
             ),
             fold=("has no member, and records wait", "have no member, and records wait"),
