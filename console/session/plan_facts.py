@@ -153,12 +153,12 @@ async def _batches(client: Client, snapshot: Snapshot, topics: Iterable[str]) ->
 
 async def _groups(client: Client) -> Mapping[str, Group]:
     """Return all groups, the first `READ_GROUPS` by name with their members; none if brokers refuse to list them."""
-    from console.admin.errors import BrokerError
+    from console.admin.errors import BrokerError, Unsupported
     from console.admin.groups import describe_groups, list_groups
 
     try:
         listed = (await client.run(list_groups)).groups
-    except BrokerError:
+    except (BrokerError, Unsupported):  # controllers know no groups
         return {}
     some = sorted(listed)[: risk_rules.READ_GROUPS]
     described = await client.run(describe_groups, some, {name: listed[name].type for name in some})

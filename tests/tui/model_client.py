@@ -173,6 +173,9 @@ class ModelClient:
         many = len(self.groups)
         return {topic: TopicReaders({}, many, many) for topic in topics}
 
+    def _newest_batches(self, _led: Mapping[int, object]) -> dict[str, object]:
+        return {}
+
     def _newest_records(self, _led: Mapping[int, object]) -> dict[tuple[str, int], object]:
         return {}
 

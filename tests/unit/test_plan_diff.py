@@ -246,7 +246,10 @@ def test_predictions_of_what_was_not_read() -> None:
     new = stage(EMPTY, [do.CreateTopic(changes.NewTopic("new", 2, configs={"flush.ms": "5"}))], snapshot).plan
     without_topics = replace(snapshot, configs={r: c for r, c in snapshot.configs.items() if r not in (T1, T2)})
     predicted = predict(without_topics, new)
-    assert NEW not in predicted.configs
+    flush = predicted.configs[NEW].get("flush.ms")
+    assert flush is not None
+    assert flush.value == "5"
+    assert NEW not in predict(replace(snapshot, configs={}), new).configs
     assert len(predicted.topics["new"].partitions) == 2
     unset = stage(EMPTY, [do.UnsetConfig(T1, "retention.ms")], snapshot).plan
     alone = replace(snapshot, configs={T1: snapshot.configs[T1]})
