@@ -41,10 +41,11 @@ async def read_for_risks(session: Session, staged: Iterable[Staged]) -> risk_rul
     if known is not None and known.staged == edits and time.monotonic() - known.at < GOOD_FOR:
         return known.facts
     needs = risk_needs(edits)
+    at_controllers = session.context.settings.controllers  # these know no topics and no groups
     sizes: Mapping[str, int] = {}
     if needs != risk_rules.NOTHING:
         first = [session.read_cluster()]
-        if needs.every_topic or needs.topics:
+        if not at_controllers and (needs.every_topic or needs.topics):
             first.append(session.read_topics(None if needs.every_topic else sorted(needs.topics)))
         if needs.acls:
             first.append(session.read_acls())
@@ -61,7 +62,7 @@ async def read_for_risks(session: Session, staged: Iterable[Staged]) -> risk_rul
         readers=await _readers(client, needs.readers_of),
         ages=await _ages(client, session.snapshot, needs.newest_of, session.clock.now()),
         batches=await _batches(client, session.snapshot, needs.batches_of),
-        groups=await _groups(client) if needs.groups else {},
+        groups=await _groups(client) if needs.groups and not at_controllers else {},
     )
     session.risk_reading = RiskReading(edits, facts, time.monotonic())
     return facts
@@ -153,12 +154,12 @@ async def _batches(client: Client, snapshot: Snapshot, topics: Iterable[str]) ->
 
 async def _groups(client: Client) -> Mapping[str, Group]:
     """Return all groups, the first `READ_GROUPS` by name with their members; none if brokers refuse to list them."""
-    from console.admin.errors import BrokerError, Unsupported
+    from console.admin.errors import BrokerError
     from console.admin.groups import describe_groups, list_groups
 
     try:
         listed = (await client.run(list_groups)).groups
-    except (BrokerError, Unsupported):  # controllers know no groups
+    except BrokerError:
         return {}
     some = sorted(listed)[: risk_rules.READ_GROUPS]
     described = await client.run(describe_groups, some, {name: listed[name].type for name in some})
