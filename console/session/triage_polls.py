@@ -261,7 +261,9 @@ class Poller(Scheduler):
         # Requests to a silent broker would hold their parts until they time out; new ones go to brokers that answer.
         if fell_silent or was_lost:
             for name, task in self._tasks.items():
-                if name != Part.SILENCE:
+                # The configs of many resources are not read again for a broker: `follow` reads those of its symptoms.
+                is_rare = name == Part.CONFIGS and task.done() and time.monotonic() < self._all_configs_due
+                if name != Part.SILENCE and not is_rare:
                     task.cancel()
                     self.hurry(name)
 
