@@ -12,7 +12,10 @@ HALVES = {kept.record_of(each.slug, each.half, each.version).name: each for each
 SCORES = {(each.slug, each.version): each for each in kept.scores()}
 MOST_EACH, MOST_ON_AVERAGE = 400 << 10, 150 << 10
 
-pytestmark = pytest.mark.skipif(not HALVES, reason="no night was recorded: python -m benchmarks.nights")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not HALVES, reason="no night was recorded: python -m benchmarks.nights"),
+]
 
 
 def test_records_are_small_and_known() -> None:
