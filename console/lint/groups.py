@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from console.lint.rule import NAMED, Found, Rule, Seen
 from console.model.changes import GroupTarget
@@ -125,6 +126,6 @@ RULES = (
         find=_mirrored_into_itself,
         reads=(Part.TOPICS,),
         source="KIP-382",
-        stands=True,
+        stands_after=timedelta(0),
     ),
 )

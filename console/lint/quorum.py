@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from console.lint.rule import QUORUM, Found, Rule, Seen
+from console.lint.rule import QUORUM, SETTLED, Found, Rule, Seen
 from console.model.changes import FeatureTarget
 from console.model.cluster import ClusterFeatures
 from console.model.feature_levels import KRAFT_VERSION, METADATA_VERSION, feature_levels, level_name, missing_needs
@@ -122,7 +122,7 @@ RULES = (
         reads=(Part.FEATURES,),
         since="3.3",
         source="upgrade",
-        stands=True,
+        stands_after=SETTLED,
     ),
     Rule(
         name="feature-behind",
@@ -134,6 +134,6 @@ RULES = (
         reads=(Part.FEATURES,),
         since="4.0",
         source="KIP-1022",
-        stands=True,
+        stands_after=SETTLED,
     ),
 )

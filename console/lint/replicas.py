@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from console.lint.places import Place, broker_values, on_brokers, places, whose
-from console.lint.rule import NAMED, Found, Rule, Seen
+from console.lint.rule import NAMED, SETTLED, Found, Rule, Seen
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.cluster import Topic
 from console.model.codes import BROKER, TOPIC
@@ -369,7 +369,7 @@ RULES = (
         find=_empty_brokers,
         reads=_PLACED,
         source="basic_ops_cluster_expansion",
-        stands=True,
+        stands_after=SETTLED,
     ),
     Rule(
         name="leaders-uneven",

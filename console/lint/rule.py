@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import NamedTuple
 
@@ -21,6 +21,8 @@ from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot, replica_sizes, settled_topics
 from console.plan.edits import Edit
 
+SETTLED = timedelta(minutes=5)
+"""The time in which an upgrade ends, and a broker that was added gets replicas."""
 NAMED = 3
 """Limit of entities that a line names; the rest is counted."""
 
@@ -76,8 +78,9 @@ class Rule(Struct, frozen=True, kw_only=True):
     """The release of Kafka from which on it can find something; empty: any that kac knows."""
     source: str
     """Where Kafka says so: an anchor of its documentation (https://kafka.apache.org/documentation/#…), or a KIP."""
-    stands: bool = False
-    """Whether Now shows its findings as warnings: they are about the cluster or a broker as a whole, and sure."""
+    stands_after: timedelta | None = None
+    """The time after which a finding that began while kac watched is a warning in Now: before that it is somebody's
+    work. None: Now only counts it. For rules about the cluster or a broker as a whole, that are sure."""
 
 
 class Seen(Struct, frozen=True, dict=True):

@@ -25,7 +25,7 @@ from console.triage.symptoms import Subject
 if TYPE_CHECKING:
     from console.triage.symptoms import Poll
 
-STANDING = tuple(rule for rule in RULES if rule.stands)
+STANDING = tuple(rule for rule in RULES if rule.stands_after is not None)
 """The rules whose findings are causes of a verdict."""
 _NO_TIME = datetime.fromtimestamp(0, UTC)
 

@@ -8,11 +8,11 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from console.lint.acceptance import Acceptance
+from console.lint.rule import SETTLED
 from console.model import cluster
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.edits import SetFeature
-from console.triage.causes.standing import NEW
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.observations import after, begin
 from console.triage.standing import STANDING
@@ -59,7 +59,7 @@ def standing(verdict: Verdict) -> set[tuple[str, Subject]]:
     return {each for each in named(verdict) if each[0] in NAMES}
 
 
-LONG = 1 + NEW // TICK
+LONG = 1 + SETTLED // TICK
 METADATA = Subject(entity="feature metadata.version")
 
 

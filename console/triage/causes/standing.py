@@ -21,7 +21,7 @@ def _claims_of(rule: Rule) -> Callable[[Observations], Iterator[cause.Claim]]:
     def claims(observations: Observations) -> Iterator[cause.Claim]:
         poll = observations.last
         for each in observations.standing.findings.values():
-            is_new = each.since is not None and poll.at - each.since < NEW
+            is_new = each.since is not None and poll.at - each.since < (rule.stands_after or timedelta(0))
             accepted = any(one.fits(rule.name, each.place.name) for one in poll.accepted)
             if each.rule is rule and not (is_new or each.is_meant or accepted):
                 yield _claim(each)
