@@ -4,7 +4,7 @@
 night and its twin on three brokers while the console watches, and keeps what it wrote, a flight record and the scores
 in `tests/nights`. Without ``--only`` it goes on with those that were not made yet. ``--make-only`` makes them without
 the console. ``--again`` judges the records by the code of now, without brokers; its exit code is 1 if a night scores
-less than was kept, and ``--keep`` keeps the new scores. ``--table`` prints what is kept as Markdown.
+less than was kept, and ``--keep`` keeps the new scores. ``--table`` writes what is kept into docs/triage-measured.md.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def arguments() -> argparse.ArgumentParser:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--make-only", action="store_true", help="make them without the console: does the script work?")
     what.add_argument("--again", action="store_true", help="judge the records by the code of now, without brokers")
-    what.add_argument("--table", action="store_true", help="print what is kept as Markdown")
+    what.add_argument("--table", action="store_true", help="write what is kept into its page")
     parser.add_argument("--keep", action="store_true", help="with --again: keep the new scores")
     return parser
 
@@ -148,7 +148,8 @@ def main() -> int:
     except LookupError as error:
         parser.error(str(error))
     if options.table:
-        print(table.markdown(nights, kept.judged(nights, kept.halves())))
+        page = table.PAGE.read_text("utf-8")
+        table.PAGE.write_text(table.written(page, nights, kept.scores(), kept.judged(nights, kept.halves())), "utf-8")
         return 0
     # Ended politely or not, the brokers and clients end.
     for number in (signal.SIGINT, signal.SIGTERM):

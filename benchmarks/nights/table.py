@@ -1,11 +1,16 @@
-"""Scores of nights as lines and as a table."""
+"""Scores of nights as lines, and as a table in docs/triage-measured.md."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from benchmarks.nights.night import Night
 from benchmarks.nights.score import FIRST_ROW, NAMED, TWINS, Average, Score, average
+
+PAGE = Path(__file__).parents[2] / "docs" / "triage-measured.md"
+BEGIN, END = "<!-- nights: made by python -m benchmarks.nights --table -->", "<!-- end of nights -->"
 
 
 def line(score: Score) -> str:
@@ -28,15 +33,28 @@ def summary(figures: Average) -> str:
     )
 
 
-def markdown(nights: Mapping[str, Night], scores: Sequence[Score]) -> str:
-    """All scores as a table, the averages of each version below it."""
+def written(page: str, nights: Mapping[str, Night], scores: Sequence[Score], live: Sequence[Score]) -> str:
+    """The page with the table between its marks.
+
+    Args:
+        scores: of the records, judged by the present rules.
+        live: of what the console wrote while it watched.
+    """
+    block = f"{BEGIN}\n{_section(nights, scores, live)}\n{END}"
+    return re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: block, page, flags=re.DOTALL)
+
+
+def _section(nights: Mapping[str, Night], scores: Sequence[Score], live: Sequence[Score]) -> str:
     lines = [
         "| night | version | named | step | twin | first row | said wrongly |",
         "|---|---|---|---|---|---|---|",
         *(f"| {' | '.join(_cells(nights[each.slug], each))} |" for each in scores),
+        "",
     ]
     for version in sorted({each.version for each in scores}):
-        lines += ["", f"{version}: {summary(average([each for each in scores if each.version == version]))}."]
+        now, then = (average([each for each in some if each.version == version]) for some in (scores, live))
+        lines += [f"- Records of {version}, judged by the present rules: {summary(now)}."]
+        lines += [f"- While they were made on {version}, by the rules of then: {summary(then)}."]
     return "\n".join(lines)
 
 

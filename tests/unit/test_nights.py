@@ -24,7 +24,7 @@ from benchmarks.nights.kept import again, judged
 from benchmarks.nights.night import Begin, Night, Words
 from benchmarks.nights.said import NIGHT, TWIN, Half, Line, Proposal, Row, Said
 from benchmarks.nights.score import average, first_row, judge, named, silence, step, worse
-from benchmarks.nights.table import line, markdown
+from benchmarks.nights.table import BEGIN, END, line, written
 from console.admin.errors import Disconnected
 from console.model.failure import Failure
 from console.model.severity import Certainty, Severity
@@ -228,7 +228,11 @@ def test_halves_are_paired_by_version_and_what_was_not_made_has_no_points() -> N
         ("other", None, None, 2),
     ]
     assert asdict(average(found))["named"] == 2.0
-    assert "[deleted](https://example.org/report)" in markdown({"deleted": a_night(), "other": a_night()}, found)
+    page = written(f"before {BEGIN}\nold\n{END} after", {"deleted": a_night(), "other": a_night()}, found, found)
+    assert "| [deleted](https://example.org/report) | 4.3.0 | 2 | 2 | 2 |" in page
+    assert page.startswith("before ")
+    assert page.endswith(" after")
+    assert "old" not in page
 
 
 def test_less_than_before_is_named() -> None:

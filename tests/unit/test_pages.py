@@ -14,6 +14,8 @@ import pytest
 import yaml
 
 from benchmarks.faults import table as faults
+from benchmarks.nights import catalogue, kept
+from benchmarks.nights import table as nights
 from console.admin.connections import sasl_login
 from console.cli.main import COMMANDS, command_parser
 from console.cli.manual import lake_tables, lint_rules, triage_causes
@@ -62,7 +64,15 @@ MADE: dict[str, tuple[Callable[[str], str], str]] = {
         lambda text: text.replace(versions.in_page(text), versions.table(versions.kept())),
         "python -m tests.support.versions (or with the releases that changed)",
     ),
-    f"docs/{faults.PAGE.name}": (lambda text: faults.written(text, faults.kept()), "python -m benchmarks.faults.table"),
+    f"docs/{faults.PAGE.name}": (
+        lambda text: nights.written(
+            faults.written(text, faults.kept()),
+            catalogue.nights(),
+            kept.scores(),
+            kept.judged(catalogue.nights(), kept.halves()),
+        ),
+        "python -m benchmarks.faults.table; python -m benchmarks.nights --table",
+    ),
 }
 """Page -> what it is to be, of what it is, and what makes it."""
 
