@@ -61,6 +61,7 @@ async def watched_while(it: Watching, work: Callable[[], Awaitable[None]]) -> li
     return verdicts
 
 
+@pytest.mark.long  # polls that a busy machine holds up for seconds can't tell a restart from a failure
 @pytest.mark.takes(110)
 async def test_a_rolling_restart_is_no_trouble() -> None:
     """Each broker in turn, and the next one when its replicas are in sync: as an operator, or a tool, does it."""
