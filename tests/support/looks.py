@@ -45,6 +45,7 @@ ARGUMENTS = (
     ("leftovers",),
     ("doctor",),
     ("triage",),
+    ("lint",),
 )
 """Commands of their own, to which the cluster's address is added."""
 CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -57,6 +58,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("describe", {"entity": "broker 1", "rows": 1000}),
     ("effective_quota", {"user": ABSENT, "client": ABSENT}),
     ("explain", {"principal": f"User:{ABSENT}", "operations": "ALL", "resource": f"group {ABSENT}"}),
+    ("lint", {}),
     ("events", {"seconds": 1}),
     ("history", {}),
     ("compare", {"left": f"group {ABSENT}", "right": f"topic {ABSENT}"}),
