@@ -130,7 +130,7 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
     ),
     "now-fix": (
         "escape", "colon", "text:discard topic checkout.payments", "enter", "see:taken out of the plan", "full_stop",
-        "see:1 group without members", "G", "up", "see:F stages", "F", "see:staged: 8 edits",
+        "see:1 group without members", "see:lint: ", "G", "up", "up", "see:F stages", "F", "see:staged: 8 edits",
     ),
     "now-plan": ("7", "see:8 edits on 4 entities"),
     "now-green": ("A", "see:y checks the plan", "y", "see:applied", "full_stop", "see:2 troubles"),
