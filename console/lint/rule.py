@@ -79,7 +79,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     source: str
     """Where Kafka says so: an anchor of its documentation (https://kafka.apache.org/documentation/#…), or a KIP."""
     stands_after: timedelta | None = None
-    """The time after which a finding that began while kac watched is a warning in Now: before that it is somebody's
+    """The time after which a finding that began while kac watched is a warning in Now: before that it is an operator's
     work. None: Now only counts it. For rules about the cluster or a broker as a whole, that are sure."""
 
 

@@ -53,7 +53,7 @@ async def _twin(field: Field) -> AsyncIterator[Begin]:
 
 
 NIGHT = Night(
-    name="partitions nobody noticed",
+    name="partitions not noticed",
     source="https://github.com/IBM/sarama/issues/1739",
     story=(
         "A topic was given more partitions during the evening's peak. Producers wrote to them at once, but the group "
