@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -71,6 +71,7 @@ def _rests(trend: LagTrend) -> bool:
 
 
 def _stopped(observations: Observations) -> Iterator[cause.Claim]:
+    absences = list(observations.absences())
     for group, _, _, trend in sorted_readings(symptoms.readings(observations.last.snapshot)).vacant:
         # A simple consumer commits without being a member, so a group without members may be at work.
         if trend is None or not symptoms.grows(trend) or not _rests(trend):
@@ -85,7 +86,7 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
             evidence=cause.given(
                 cause.Evidence(f"the group is {group.state}", "ListGroups"),
                 _lag(trend),
-                _broker_away(observations, trend),
+                _broker_away(absences, trend),
             ),
             predicted=cause.predict(symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, group=group.name),
             next=(
@@ -99,11 +100,13 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
         )
 
 
-def _broker_away(observations: Observations, trend: LagTrend) -> cause.Evidence | None:
-    """Return the absence of a broker right before the last commit of a group without members."""
+def _broker_away(absences: Sequence[tuple[int, Interval]], trend: LagTrend) -> cause.Evidence | None:
+    """Return the absence of a broker right before the last commit of a group without members. absences: as in
+    `Observations`.
+    """
     moved = [each.moved for each in trend.standing.values() if each.moved is not None]
     last = datetime.fromtimestamp(max(moved), UTC) if moved else None
-    for broker, interval in observations.absences():
+    for broker, interval in absences:
         if last is not None and abs(interval.began - last) <= NEAR:
             until = f" until {time_of_day(interval.ended)}" if interval.ended is not None else ""
             return cause.Evidence(
@@ -127,15 +130,23 @@ def _stuck(observations: Observations) -> Iterator[cause.Claim]:
         beside = any(place not in trend.stuck for place in _moving(trend))
         if beside:
             # One record blocks one partition: a member that stands in all of its partitions is blocked by itself.
-            for member in {rows[place].member for place in stuck if rows[place].member}:
-                mine = [place for place, row in rows.items() if row.member == member]
-                if len(mine) > 1 and all(place in stuck for place in mine):
-                    yield _member_stands(observations, group, trend, [rows[place] for place in mine])
-                    stuck = [place for place in stuck if place not in mine]
+            whole = _of_whole_members(rows, frozenset(stuck))
+            yield from (_member_stands(observations, group, trend, mine) for mine in whole)
+            named = {(row.topic, row.partition) for mine in whole for row in mine}
+            stuck = [place for place in stuck if place not in named]
         # Several stuck partitions at once suggest the consumers or the coordinator rather than a record.
         one = beside or len(stuck) == 1
         claims = [_stuck_at(observations, group, trend, rows[place], beside=beside, one=one) for place in stuck]
         yield from claims if one else (one_of(claims),)
+
+
+def _of_whole_members(rows: Mapping[Place, PartitionLag], stuck: frozenset[Place]) -> list[list[PartitionLag]]:
+    """Return the partitions of each member that has several, and all of them stuck."""
+    held: dict[str, list[PartitionLag]] = {}
+    for row in rows.values():
+        if row.member:
+            held.setdefault(row.member, []).append(row)
+    return [mine for mine in held.values() if len(mine) > 1 and all((r.topic, r.partition) in stuck for r in mine)]
 
 
 def _stuck_at(
