@@ -10,18 +10,17 @@ from console.model.broker_keys import UpdateMode, update_mode
 from console.model.broker_matrix import BrokerRow, broker_matrix
 from console.model.certificates import client_protocols
 from console.model.codes import BROKER
-from console.model.config import ConfigEntry, ConfigSet, broker_resource, is_override
-from console.model.numbers import first_few, long_number
+from console.model.config import ConfigEntry, broker_resource, is_override, number_in, text_in
+from console.model.numbers import first_few
 from console.model.parts import Part
 from console.model.releases import proven_release
 from console.model.severity import Certainty, Severity
 from console.plan.amounts import byte_count, duration
 from console.plan.edits import SetConfig
+from console.plan.limit_risks import FETCH_WAIT, LAG_TIME, is_lag_time_short
 from console.plan.stale_throttles import stale_throttles
 
-AUTO_CREATE, LAG_TIME, FETCH_WAIT = "auto.create.topics.enable", "replica.lag.time.max.ms", "replica.fetch.wait.max.ms"
-FETCHES = 5
-"""Fetches that a replica may miss before it leaves the ISR, at least."""
+AUTO_CREATE = "auto.create.topics.enable"
 LEAST_BYTES, TIMES = 10 << 30, 4
 """A directory is out of proportion from this size on, and with this many times the bytes of another."""
 _LONGEST_VALUE = 60
@@ -82,8 +81,8 @@ def _unverified(seen: Seen) -> Iterator[Found]:
 
 def _short_lag_time(seen: Seen) -> Iterator[Found]:
     for broker, configs in sorted(seen.of_brokers.items()):
-        lag, wait = _number(configs, LAG_TIME), _number(configs, FETCH_WAIT)
-        if lag is not None and wait is not None and lag < FETCHES * wait:
+        lag, wait = number_in(configs, LAG_TIME), number_in(configs, FETCH_WAIT)
+        if lag is not None and wait is not None and is_lag_time_short(lag, wait):
             what = f"{LAG_TIME} is {duration(lag)}, and a fetch may wait for {duration(wait)} ({FETCH_WAIT})"
             advice = f"set {LAG_TIME}=30000 in its file"
             yield Found(broker_resource(broker), what, LAG_TIME, advice=advice)
@@ -91,20 +90,11 @@ def _short_lag_time(seen: Seen) -> Iterator[Found]:
 
 def _in_tmp(seen: Seen) -> Iterator[Found]:
     for broker, configs in sorted(seen.of_brokers.items()):
-        key = next((each for each in ("log.dirs", "log.dir") if _text(configs, each)), "")
-        wrong = [each for each in _text(configs, key).split(",") if each.strip().startswith("/tmp/")]  # noqa: S108 a path of brokers
+        key = next((each for each in ("log.dirs", "log.dir") if text_in(configs, each)), "")
+        wrong = [each for each in text_in(configs, key).split(",") if each.strip().startswith("/tmp/")]  # noqa: S108 a path of brokers
         if wrong:
             what = f"{key} is under {wrong[0].strip()}, which hosts empty when they start, and cleaners do in between"
             yield Found(broker_resource(broker), what, key, advice=f"move {key} to a disk of its own in its file")
-
-
-def _number(configs: ConfigSet, key: str) -> int | None:
-    return long_number(_text(configs, key))
-
-
-def _text(configs: ConfigSet, key: str) -> str:
-    entry = configs.get(key)
-    return (entry.value or "") if entry is not None else ""
 
 
 # -- listeners ---------------------------------------------------------------------------------------------------------

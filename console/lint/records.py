@@ -10,10 +10,10 @@ from operator import le, lt
 
 from console.lint.places import Place, places
 from console.lint.rule import Found, Rule, Seen
+from console.model import config
 from console.model.broker_keys import TOPIC_SYNONYMS, UpdateMode, update_mode
 from console.model.cluster import Topic
 from console.model.codes import BROKER, TOPIC
-from console.model.config import ConfigSet, entry_in, is_override, topic_resource
 from console.model.numbers import LONG_MAX, long_number
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
@@ -31,12 +31,7 @@ REQUEST = "socket.request.max.bytes"
 _RAISE = "set it higher where it is set"
 
 
-def _number(configs: ConfigSet, key: str) -> int | None:
-    entry = configs.get(key)
-    return long_number(entry.value) if entry is not None else None
-
-
-def _policy(configs: ConfigSet) -> frozenset[str]:
+def _policy(configs: config.ConfigSet) -> frozenset[str]:
     """Return the items of a cleanup.policy; empty if it is unknown."""
     entry = configs.get(topic_risks.POLICY)
     return frozenset(items_of(entry.value)) if entry is not None and entry.value else frozenset()
@@ -50,7 +45,7 @@ def _of_users(topics: list[Topic]) -> list[Topic]:
 def _where(
     seen: Seen,
     key: str,
-    is_wrong: Callable[[ConfigSet], bool],
+    is_wrong: Callable[[config.ConfigSet], bool],
     of: Callable[[Topic], bool] = lambda _topic: True,
 ) -> Iterator[Place]:
     """Yield the entities that give a key to topics with wrong configs.
@@ -78,7 +73,7 @@ def _back(seen: Seen, place: Place, key: str, is_fine: Callable[[int], bool]) ->
         key: the topics' key.
         is_fine: judges a number.
     """
-    topic = topic_resource(place.topics[0].name)
+    topic = config.topic_resource(place.topics[0].name)
     inherited = long_number(seen.inheritance.without_override(topic, key).value)
     if place.is_topic and inherited is not None and is_fine(inherited):
         return (UnsetConfig(topic, key),)
@@ -90,19 +85,19 @@ def _back(seen: Seen, place: Place, key: str, is_fine: Callable[[int], bool]) ->
 
 
 def _late_by_time(seen: Seen) -> Iterator[Found]:
-    def is_late(configs: ConfigSet) -> bool:
-        limit, segment = topic_risks.kept(configs), _number(configs, SEGMENT_MS)
+    def is_late(configs: config.ConfigSet) -> bool:
+        limit, segment = topic_risks.kept(configs), config.number_in(configs, SEGMENT_MS)
         return limit.deletes and segment is not None and topic_risks.TINY_MS <= limit.ms < segment
 
     def fills_no_segment(topic: Topic) -> bool:
         # A log that reaches segment.bytes begins segments by its size, and each is deleted in its time.
-        segment = _number(seen.snapshot.configs[topic_resource(topic.name)], SEGMENT_BYTES)
+        segment = config.number_in(seen.snapshot.configs[config.topic_resource(topic.name)], SEGMENT_BYTES)
         held = seen.largest.get(topic.name, 0)
         return segment is not None and 0 < held < segment
 
     for place in _where(seen, topic_risks.BY_TIME, is_late, fills_no_segment):
-        configs = seen.snapshot.configs[topic_resource(place.topics[0].name)]
-        limit, segment = topic_risks.kept(configs).ms, _number(configs, SEGMENT_MS) or 0
+        configs = seen.snapshot.configs[config.topic_resource(place.topics[0].name)]
+        limit, segment = topic_risks.kept(configs).ms, config.number_in(configs, SEGMENT_MS) or 0
         # Several topics may have segments of their own behind one retention: no single edit mends these.
         alike = place.is_topic or all(_inherits(seen, topic, SEGMENT_MS) for topic in place.topics)
         key = SEGMENT_MS if place.is_topic else TOPIC_SYNONYMS[SEGMENT_MS][0].name
@@ -116,18 +111,18 @@ def _late_by_time(seen: Seen) -> Iterator[Found]:
 
 
 def _inherits(seen: Seen, topic: Topic, key: str) -> bool:
-    entry = entry_in(seen.snapshot.configs, topic_resource(topic.name), key)
-    return entry is not None and not is_override(entry, topic_resource(topic.name))
+    entry = config.entry_in(seen.snapshot.configs, config.topic_resource(topic.name), key)
+    return entry is not None and not config.is_override(entry, config.topic_resource(topic.name))
 
 
 def _late_by_size(seen: Seen) -> Iterator[Found]:
-    def is_late(configs: ConfigSet) -> bool:
-        limit, segment = topic_risks.kept(configs), _number(configs, SEGMENT_BYTES)
+    def is_late(configs: config.ConfigSet) -> bool:
+        limit, segment = topic_risks.kept(configs), config.number_in(configs, SEGMENT_BYTES)
         return limit.deletes and segment is not None and 0 < limit.size < segment
 
     for place in _where(seen, topic_risks.BY_SIZE, is_late):
-        configs = seen.snapshot.configs[topic_resource(place.topics[0].name)]
-        limit, segment = topic_risks.kept(configs).size, _number(configs, SEGMENT_BYTES) or 0
+        configs = seen.snapshot.configs[config.topic_resource(place.topics[0].name)]
+        limit, segment = topic_risks.kept(configs).size, config.number_in(configs, SEGMENT_BYTES) or 0
         alike = place.is_topic or all(_inherits(seen, topic, SEGMENT_BYTES) for topic in place.topics)
         key = SEGMENT_BYTES if place.is_topic else TOPIC_SYNONYMS[SEGMENT_BYTES][0].name
         # Brokers refuse segments of less than 1 MiB since 4.0.
@@ -140,12 +135,12 @@ def _late_by_size(seen: Seen) -> Iterator[Found]:
 
 
 def _tiny(seen: Seen) -> Iterator[Found]:
-    def is_tiny(configs: ConfigSet) -> bool:
+    def is_tiny(configs: config.ConfigSet) -> bool:
         limit = topic_risks.kept(configs)
         return limit.deletes and limit.ms < topic_risks.TINY_MS
 
     for place in _where(seen, topic_risks.BY_TIME, is_tiny):
-        limit = topic_risks.kept(seen.snapshot.configs[topic_resource(place.topics[0].name)]).ms
+        limit = topic_risks.kept(seen.snapshot.configs[config.topic_resource(place.topics[0].name)]).ms
         what = f"records are deleted after {duration(limit)} ({topic_risks.BY_TIME}), at each look of the brokers"
         edits = _back(seen, place, topic_risks.BY_TIME, lambda ms: ms < 0 or ms >= topic_risks.TINY_MS)
         yield Found(place.resource, what + place.origin, place.key, edits, advice=_RAISE)
@@ -155,13 +150,13 @@ def _tiny(seen: Seen) -> Iterator[Found]:
 
 
 def _never_compacted(seen: Seen) -> Iterator[Found]:
-    def never(configs: ConfigSet) -> bool:
+    def never(configs: config.ConfigSet) -> bool:
         entry = configs.get(DIRTY)
         try:
             ratio = float(entry.value) if entry is not None and entry.value is not None else 0.0
         except ValueError:
             return False
-        unlimited = _number(configs, "max.compaction.lag.ms")
+        unlimited = config.number_in(configs, "max.compaction.lag.ms")
         return COMPACT in _policy(configs) and ratio >= 1 and (unlimited is None or unlimited >= LONG_MAX)
 
     for place in _where(seen, DIRTY, never):
@@ -171,12 +166,12 @@ def _never_compacted(seen: Seen) -> Iterator[Found]:
 
 
 def _compacted_too_late(seen: Seen) -> Iterator[Found]:
-    def too_late(configs: ConfigSet) -> bool:
-        limit, lag = topic_risks.kept(configs), _number(configs, MIN_LAG)
+    def too_late(configs: config.ConfigSet) -> bool:
+        limit, lag = topic_risks.kept(configs), config.number_in(configs, MIN_LAG)
         return limit.deletes and COMPACT in _policy(configs) and lag is not None and 0 < limit.ms <= lag
 
     for place in _where(seen, MIN_LAG, too_late):
-        limit = topic_risks.kept(seen.snapshot.configs[topic_resource(place.topics[0].name)]).ms
+        limit = topic_risks.kept(seen.snapshot.configs[config.topic_resource(place.topics[0].name)]).ms
         lag = long_number(place.value) or 0
         what = (
             f"records are deleted after {duration(limit)} ({topic_risks.BY_TIME}), before they may be compacted "
@@ -192,7 +187,7 @@ def _compacted_too_late(seen: Seen) -> Iterator[Found]:
 def _tiny_segments(seen: Seen) -> Iterator[Found]:
     for key, least in ((SEGMENT_BYTES, topic_risks.TINY_BYTES), (SEGMENT_MS, LEAST_SEGMENT_MS)):
 
-        def is_tiny(configs: ConfigSet, key: str = key, least: int = least) -> bool:
+        def is_tiny(configs: config.ConfigSet, key: str = key, least: int = least) -> bool:
             return 0 < topic_risks.config_number(configs, key, least) < least
 
         for place in _where(seen, key, is_tiny):
@@ -212,7 +207,7 @@ def _flushes(seen: Seen) -> Iterator[Found]:
 
 
 def _above_request(seen: Seen) -> Iterator[Found]:
-    limits = [n for configs in seen.of_brokers.values() if (n := _number(configs, REQUEST)) is not None]
+    limits = [n for configs in seen.of_brokers.values() if (n := config.number_in(configs, REQUEST)) is not None]
     if not limits:
         return
     most = min(limits)
@@ -231,19 +226,18 @@ def _above_request(seen: Seen) -> Iterator[Found]:
 
 def _not_remote(seen: Seen) -> Iterator[Found]:
     key, of_broker = "remote.storage.enable", "remote.log.storage.system.enable"
-    off = [broker for broker, configs in seen.of_brokers.items() if _text(configs, of_broker) == "false"]
+    off = [
+        broker for broker, configs in seen.of_brokers.items() if config.text_in(configs, of_broker).lower() == "false"
+    ]
     if not off:
         return
     for configs, topics in seen.sets:
-        if _text(configs, key) == "true":
+        if config.text_in(configs, key).lower() == "true":
             for topic in topics:
                 what = f"{key} is true, and brokers {', '.join(map(str, off[:3]))} have no remote storage ({of_broker})"
-                yield Found(topic_resource(topic.name), what, key, advice=f"set {of_broker} in the brokers' files")
-
-
-def _text(configs: ConfigSet, key: str) -> str:
-    entry = configs.get(key)
-    return (entry.value or "").lower() if entry is not None else ""
+                yield Found(
+                    config.topic_resource(topic.name), what, key, advice=f"set {of_broker} in the brokers' files"
+                )
 
 
 # -- topics of other software ------------------------------------------------------------------------------------------
@@ -263,7 +257,7 @@ def _owned_wrongly(seen: Seen) -> Iterator[Found]:
 
 
 def _of_owner(topic: Topic, owner: SystemTopic, policy: frozenset[str], *, limits: tuple[int, int]) -> Iterator[Found]:
-    resource = topic_resource(topic.name)
+    resource = config.topic_resource(topic.name)
     # Changelogs of windowed stores delete what is older than their windows, by Streams' own choice.
     may_delete = may_be_of_application(topic.name)
     if owner.policy == COMPACT and (COMPACT not in policy if may_delete else policy != {COMPACT}):

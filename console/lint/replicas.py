@@ -10,13 +10,14 @@ from console.lint.rule import NAMED, SETTLED, Found, Rule, Seen
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.cluster import Topic
 from console.model.codes import BROKER, TOPIC
-from console.model.config import ConfigSet, broker_resource, min_isr, topic_resource
+from console.model.config import ConfigSet, broker_resource, min_isr, text_in, topic_resource
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.numbers import first_few, plural
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own
+from console.plan import rack_risks
 from console.plan.edits import SetConfig
 from console.plan.topic_risks import ISR, UNCLEAN, isr_text
 
@@ -110,7 +111,7 @@ def _one_of_three(seen: Seen) -> Iterator[Found]:
     def has_spread(topic: Topic) -> bool:
         return topic.replication >= SPREAD and not topic.internal
 
-    loose = ((c, [*filter(has_spread, t)]) for c, t in seen.sets if _value(c, ISR) == "1")
+    loose = ((c, [*filter(has_spread, t)]) for c, t in seen.sets if text_in(c, ISR) == "1")
     for place in places(seen, ISR, loose):
         what = f"a write with acks=all may be on one replica alone when it is acknowledged ({ISR}=1)"
         edits = (place.set_to("2"),) if place.is_topic or _is_safe_default(seen, place) else ()
@@ -130,16 +131,11 @@ def _inherits_isr(configs: ConfigSet) -> bool:
     return entry is not None and entry.source.name != "DYNAMIC_TOPIC_CONFIG"
 
 
-def _value(configs: ConfigSet, key: str) -> str:
-    entry = configs.get(key)
-    return (entry.value or "") if entry is not None else ""
-
-
 def _unclean(seen: Seen) -> Iterator[Found]:
     def has_several(topic: Topic) -> bool:
         return topic.replication != 1
 
-    on = ((c, [*filter(has_several, t)]) for c, t in seen.sets if _value(c, UNCLEAN).lower() == "true")
+    on = ((c, [*filter(has_several, t)]) for c, t in seen.sets if text_in(c, UNCLEAN).lower() == "true")
     for place in places(seen, UNCLEAN, on):
         what = f"a replica that is behind may lead, and what it has not got is lost ({UNCLEAN}=true)"
         yield Found(place.resource, what + place.origin, place.key, (place.set_to("false"),))
@@ -161,16 +157,14 @@ def _unknown_brokers(seen: Seen) -> Iterator[Found]:
 
 
 def _one_rack(seen: Seen) -> Iterator[Found]:
-    racks = {broker.id: broker.rack for broker in seen.brokers}
-    if None in racks.values() or len(set(racks.values())) < 2:
-        return
+    of = rack_risks.racks(seen.brokers)
+    if len(of) < len(seen.brokers):
+        return  # a broker without a rack may stand anywhere
     for name, topic in seen.topics.items():
         together = [
-            (partition.number, racks[partition.replicas[0]])
+            (partition.number, rack)
             for partition in topic.partitions
-            if len(partition.replicas) > 1
-            and partition.replicas[0] in racks
-            and len({racks.get(replica) for replica in partition.replicas}) == 1
+            if (rack := rack_risks.one_rack(partition.replicas, of)) is not None
         ]
         if together:
             shown = first_few([f"{number} in {rack}" for number, rack in together], NAMED)

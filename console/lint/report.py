@@ -35,7 +35,7 @@ class Blind(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What lint says of a cluster."""
+    """The result of lint on a cluster."""
 
     findings: tuple[Finding, ...]
     """The worst first; those of one rule together, in the order of their subjects."""

@@ -41,12 +41,12 @@ QUORUM = QuorumTarget()
 
 
 class Found(NamedTuple):
-    """What a rule finds on one entity."""
+    """A finding of a rule on one entity."""
 
     subject: Target
     """The entity to mend. The screen opens it by `Navigator.open_target`."""
     what: str
-    """What stands wrong, in a line, without the subject's name; names in it are untrusted."""
+    """The defect, in a line, without the subject's name; names in it are untrusted."""
     key: str = ""
     """The subject's key; empty if it is about the whole subject."""
     edits: tuple[Edit, ...] = ()

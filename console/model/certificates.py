@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from console.model.config import ConfigSet
+from console.model.config import ConfigSet, text_in
 
 _ENDPOINT = re.compile(
     r"(?<![A-Za-z0-9_.-])(?P<name>[A-Za-z0-9_.-]++)://(?P<host>\[[0-9A-Fa-f:.]++\]|[^:/\s]++):(?P<port>[0-9]{1,5})"
@@ -59,7 +59,7 @@ def advertised_with_tls(broker: int, configs: ConfigSet) -> Iterator[Listener]:
             the protocol.
     """
     protocols = _protocols(configs)
-    for found in _ENDPOINT.finditer(_value(configs, "advertised.listeners") or _value(configs, "listeners")):
+    for found in _ENDPOINT.finditer(text_in(configs, "advertised.listeners") or text_in(configs, "listeners")):
         port = int(found["port"])
         if protocols.get(found["name"].upper(), found["name"].upper()) in WITH_TLS and 0 < port < 65_536:
             yield Listener(broker, found["host"].strip("[]"), port, found["name"])
@@ -83,18 +83,15 @@ def client_protocols(configs: ConfigSet) -> dict[str, str]:
         configs: the broker's own.
     """
     protocols = _protocols(configs)
-    of_controllers = {each.strip().upper() for each in _value(configs, "controller.listener.names").split(",")}
-    names = (each.partition("://")[0].strip().upper() for each in _value(configs, "listeners").split(","))
+    of_controllers = {each.strip().upper() for each in text_in(configs, "controller.listener.names").split(",")}
+    names = (each.partition("://")[0].strip().upper() for each in text_in(configs, "listeners").split(","))
     return {name: protocols.get(name, name) for name in names if name and name not in of_controllers}
 
 
 def _protocols(configs: ConfigSet) -> dict[str, str]:
     """Return the security protocol of each listener, names and protocols in upper case
     (listener.security.protocol.map)."""
-    pairs = (part.split(":", 1) for part in _value(configs, "listener.security.protocol.map").split(",") if ":" in part)
+    pairs = (
+        part.split(":", 1) for part in text_in(configs, "listener.security.protocol.map").split(",") if ":" in part
+    )
     return {name.strip().upper(): protocol.strip().upper() for name, protocol in pairs}
-
-
-def _value(configs: ConfigSet, key: str) -> str:
-    entry = configs.get(key)
-    return entry.value or "" if entry is not None else ""

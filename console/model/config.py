@@ -157,6 +157,17 @@ def entry_in(configs: Mapping[ConfigResource, ConfigSet], resource: ConfigResour
     return found.get(key) if found is not None else None
 
 
+def text_in(configs: ConfigSet, key: str) -> str:
+    """Return the value of a key; ``""`` if it has none, or a hidden one."""
+    entry = configs.get(key)
+    return (entry.value or "") if entry is not None else ""
+
+
+def number_in(configs: ConfigSet, key: str) -> int | None:
+    """Return the value of a key as a number; None if it has none, or another value."""
+    return long_number(text_in(configs, key))
+
+
 def is_tiered(configs: Mapping[ConfigResource, ConfigSet], topic: str) -> bool:
     """Return whether the brokers copy segments of a topic to remote storage, by its configs, if read (KIP-405)."""
     entry = entry_in(configs, topic_resource(topic), "remote.storage.enable")

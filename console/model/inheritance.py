@@ -66,6 +66,13 @@ def given_as(key: str, name: str, value: str | None) -> str:
     return f"{name}={in_terms_of(name, key, value)}"
 
 
+def values_of_brokers(snapshot: Snapshot, key: str) -> dict[int, str | None]:
+    """Return broker -> its value of a key, for listed brokers whose configs have it; None if hidden."""
+    ids = [each.id for each in snapshot.cluster.brokers]
+    entries = ((id_, config.entry_in(snapshot.configs, config.broker_resource(id_), key)) for id_ in ids)
+    return {id_: entry.value for id_, entry in entries if entry is not None}
+
+
 def by_broker(snapshot: Snapshot, key: str) -> dict[int, Inherited]:
     """Return the value that topics inherit for a key on each broker whose configs were read.
 

@@ -30,9 +30,16 @@ USUAL_SESSION = 45_000
 _MESSAGES, _SEGMENTS = ("max.message.bytes", "message.max.bytes"), (SEGMENT, "log.segment.bytes")
 
 
+def is_lag_time_short(lag: int, wait: int) -> bool:
+    """Return whether few late fetches take a replica of a quiet partition out of the ISR. lag, wait: the values of
+    `LAG_TIME` and `FETCH_WAIT`.
+    """
+    return lag < FETCHES * wait
+
+
 def _lag_time(values: Mapping[str, int]) -> str:
     lag, wait = values.get(LAG_TIME), values.get(FETCH_WAIT)
-    if lag is None or wait is None or lag >= FETCHES * wait:
+    if lag is None or wait is None or not is_lag_time_short(lag, wait):
         return ""
     return (
         f"a follower that waits for records fetches every {wait:,} ms ({FETCH_WAIT}), and is out of sync after {lag:,} "

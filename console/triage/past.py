@@ -17,7 +17,7 @@ from console.model.authorizer import WILDCARD, Pattern, pattern_of, patterns_on,
 from console.model.broker_keys import TOPIC_SYNONYMS
 from console.model.cluster import Partition, Topic, partition_in
 from console.model.codes import BROKER, TOPIC, AclResourceType, PatternType, Permission
-from console.model.config import ConfigResource, ConfigSet, is_override, own_value, topic_resource
+from console.model.config import ConfigResource, is_override, own_value, text_in, topic_resource
 from console.model.inheritance import by_broker
 from console.model.numbers import long_number
 from console.model.observed_logs import Jump
@@ -347,7 +347,7 @@ def _still(cuts: list[Cut], before: Poll, now: Poll) -> list[Cut]:
             found = inherited[cut.key].get(cut.broker)
             return found is None or _is_tighter(cut.key, cut.held, found.value)
         configs = snapshot.configs.get(cut.change.resource)
-        return configs is None or _is_tighter(cut.key, cut.held, _value(configs, cut.key))
+        return configs is None or _is_tighter(cut.key, cut.held, text_in(configs, cut.key))
 
     return [cut if cut.ended is not None or applies(cut) else cut._replace(ended=now.at) for cut in cuts]
 
@@ -413,7 +413,7 @@ def _too_early(jump: Jump, poll: Poll) -> str:
     if topic is None or topic.internal or configs is None:
         return ""
     policy = configs.get("cleanup.policy")
-    time_limit, size_limit = (_value(configs, key) for key in RETENTION[:2])
+    time_limit, size_limit = (text_in(configs, key) for key in RETENTION[:2])
     if policy is not None and policy.value is not None and "delete" not in policy.value:
         return f"cleanup.policy is {policy.value or 'empty'}: only a request deletes from the beginning of the log"
     limit = long_number(time_limit)
@@ -429,11 +429,6 @@ def _too_early(jump: Jump, poll: Poll) -> str:
     if age * 1000 >= limit:
         return ""
     return f"record {newest.offset:,} was {max(0, age):,.0f} s old, retention.ms is {limit:,}"
-
-
-def _value(configs: ConfigSet, key: str) -> str:
-    entry = configs.get(key)
-    return entry.value or "" if entry is not None else ""
 
 
 def losses_by_change(past: Past) -> Mapping[ConfigChange | str, tuple[Loss, ...]]:

@@ -11,7 +11,8 @@ from console.model.certificates import WEEK
 from console.model.changes import BrokerTarget
 from console.model.cluster import Partition, Topic
 from console.model.codes import DEFAULT_CONFIG
-from console.model.config import broker_resource, entry_in
+from console.model.config import broker_resource
+from console.model.inheritance import values_of_brokers
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.observers import not_in_sync
 from console.model.parts import Part
@@ -586,9 +587,7 @@ def _skew(observations: Observations) -> Iterator[cause.Claim]:
 
 def _elects(snapshot: Snapshot) -> bool:
     """Return whether the controller elects preferred leaders by itself, as far as configs are known."""
-    brokers = (broker_resource(each.id) for each in snapshot.cluster.brokers)
-    found = (entry_in(snapshot.configs, each, "auto.leader.rebalance.enable") for each in brokers)
-    return all(each is None or each.value != "false" for each in found)
+    return "false" not in values_of_brokers(snapshot, "auto.leader.rebalance.enable").values()
 
 
 def _metadata_behind(observations: Observations) -> Iterator[cause.Claim]:

@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from console.model import changes, codes
-from console.model.config import ConfigResource, broker_resource, entry_in, topic_resource
+from console.model.config import ConfigResource, topic_resource
 from console.model.coordinators import OFFSETS
+from console.model.inheritance import values_of_brokers
 from console.model.numbers import first_few, long_number, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
@@ -441,12 +442,7 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
         if made.silent and key in _REFUSES:
             yield cause.Evidence(_REFUSES[key], "Kafka's documentation")
         if isinstance(about, ConfigResource) and about.type == codes.BROKER and about.name:
-            others = {
-                found.value
-                for broker in snapshot.cluster.brokers
-                if str(broker.id) != about.name
-                and (found := entry_in(snapshot.configs, broker_resource(broker.id), key)) is not None
-            }
+            others = {value for broker, value in values_of_brokers(snapshot, key).items() if str(broker) != about.name}
             if len(others) == 1 and others != {each.holds}:
                 yield cause.Evidence(f"it differs from all other brokers, which have {others.pop()}", "DescribeConfigs")
     if _made_by_request(made.parts[0], snapshot):
@@ -461,12 +457,8 @@ def _made_by_request(change: JudgedChange, snapshot: Snapshot) -> bool:
     topic = snapshot.topics.get(about.name) if isinstance(about, changes.TopicTarget) else None
     if topic is None or change.place.key != ID:
         return False
-    brokers = [broker_resource(each.id) for each in snapshot.cluster.brokers]
-    asked = [entry_in(snapshot.configs, each, AUTO_CREATE) for each in brokers]
-    counts = [entry_in(snapshot.configs, each, COUNT) for each in brokers]
-    return any(each is not None and each.value == "true" for each in asked) and any(
-        each is not None and each.value == str(len(topic.partitions)) for each in counts
-    )
+    counts = values_of_brokers(snapshot, COUNT).values()
+    return "true" in values_of_brokers(snapshot, AUTO_CREATE).values() and str(len(topic.partitions)) in counts
 
 
 def _certainty(made: _Made) -> Certainty:

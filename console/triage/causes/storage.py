@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from console.model.cluster import LogDir
-from console.model.config import broker_resource, entry_in
 from console.model.disk_trend import SOON, DirSample, foreseen, growth, seconds_left
+from console.model.inheritance import values_of_brokers
 from console.model.nodes import controller_at
 from console.model.numbers import first_few, long_number, time_of_day
 from console.model.parts import Part
@@ -360,9 +360,7 @@ def _short_timeouts(snapshot: Snapshot) -> list[int]:
     """Return the timeouts of controllers that are shorter than Kafka's default, in milliseconds; of controllers that
     are brokers: no other node's configs are read.
     """
-    brokers = (broker_resource(each.id) for each in snapshot.cluster.brokers)
-    entries = (entry_in(snapshot.configs, each, FETCH_TIMEOUT) for each in brokers)
-    found = {long_number(each.value) for each in entries if each is not None}
+    found = {long_number(each) for each in values_of_brokers(snapshot, FETCH_TIMEOUT).values()}
     return sorted(each for each in found if each is not None and each < USUAL_TIMEOUT)
 
 
