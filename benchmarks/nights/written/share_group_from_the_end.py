@@ -1,0 +1,75 @@
+"""A new share group begins at the end of its topic: the jobs that wait there are never done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from benchmarks.nights.night import Begin, Night, Words
+
+if TYPE_CHECKING:
+    from benchmarks.nights.field import Field
+
+WAITING = 5_000
+WORKERS = 2
+
+
+@asynccontextmanager
+async def _queue(field: Field) -> AsyncIterator[Begin]:
+    """Jobs are written for some time; then the workers are deployed that shall do them."""
+    await field.topic("mails", partitions=3)
+    await field.writes("mails", WAITING)
+    async with AsyncExitStack() as later, field.producer("mails", rate=10, name="newsletter"):
+
+        async def begin() -> None:
+            for _ in range(WORKERS):
+                await later.enter_async_context(
+                    field.java("kafka-console-share-consumer", "--topic", "mails", "--group", "mailers")
+                )
+            await asyncio.sleep(10)  # they join
+
+        yield begin
+
+
+@asynccontextmanager
+async def _make(field: Field) -> AsyncIterator[Begin]:
+    """Nobody said where the group shall begin: a share group has no such setting in its clients."""
+    async with _queue(field) as begin:
+        yield begin
+
+
+@asynccontextmanager
+async def _twin(field: Field) -> AsyncIterator[Begin]:
+    """The group's share.auto.offset.reset was set before its first member came."""
+    group = ("--entity-type", "groups", "--entity-name", "mailers")
+    await field.tool("kafka-configs", "--alter", *group, "--add-config", "share.auto.offset.reset=earliest")
+    async with _queue(field) as begin:
+        yield begin
+
+
+NIGHT = Night(
+    name="a share group that begins at the end",
+    source="https://cwiki.apache.org/confluence/display/KAFKA/KIP-932%3A+Queues+for+Kafka",
+    story="Jobs were written to a topic before the workers of a new share group were deployed. Where a share group "
+    "begins is a config of the group at the brokers, share.auto.offset.reset, not of its clients, and it is the end "
+    "unless somebody sets it: thousands of jobs stayed undone, and the group showed members, work and no lag.",
+    make=_make,
+    twin_story="The config was set to earliest before the first worker came: the same jobs are done within seconds.",
+    twin=_twin,
+    cause=Words(
+        (
+            r"mailers",
+            r"latest|(at|from) the end|auto\.offset\.reset|start(ed|s)? at|beg(an|ins|un) at|start offset",
+            r"earlier|before|older|existing|unread|never (read|deliver)|not (read|deliver)|skip|miss|\d+ records",
+        )
+    ),
+    symptom=Words(
+        (r"mailers|mails", r"unread|never (read|deliver)|not (read|deliver)|skip|miss|new (share )?group|\bend\b")
+    ),
+    step=Words((r"share\.auto\.offset\.reset|reset|earliest",)),
+    wrong=(r"delete topic mails", r"delete.?records", r"to latest", r"share\.auto\.offset\.reset=latest"),
+    # Share groups are there from 4.2 on without a preview's switch.
+    versions=("4.3", "4.4"),
+)

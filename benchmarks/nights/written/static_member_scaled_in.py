@@ -1,0 +1,95 @@
+"""A static member is scaled in: its group keeps its place, and its partitions, for the whole of a long session."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.nights.night import Begin, Night, Words
+
+if TYPE_CHECKING:
+    from benchmarks.nights.field import Client, Field
+
+# Long sessions are what static members are for. This client wants no more than its max.poll.interval.ms of 5 minutes.
+_SESSION_MS = 240_000
+_RESTART = 8.0
+"""Seconds of a restart."""
+
+
+@asynccontextmanager
+async def _three_members(field: Field) -> AsyncIterator[Client]:
+    """A group of three static members, two partitions each. Gives the last one."""
+    await field.topic("images", partitions=6)
+    static: dict[str, Any] = {"session_timeout_ms": _SESSION_MS}
+    async with (
+        field.producer("images", rate=90),
+        field.consumer("images", "resizer", name="resizer-0", instance="resizer-0", **static),
+        field.consumer("images", "resizer", name="resizer-1", instance="resizer-1", **static),
+        field.consumer("images", "resizer", name="resizer-2", instance="resizer-2", **static) as last,
+    ):
+        await field.reads("resizer", "images")
+
+        async def has_three() -> bool:
+            printed = await field.tool(
+                "kafka-consumer-groups", "--describe", "--group", "resizer", "--members", check=False
+            )
+            return all(f"resizer-{number}" in printed for number in range(3))
+
+        await field.until(has_three, "the group has three members", within=90)
+        await asyncio.sleep(8)  # the last rebalance ends
+        yield last
+
+
+@asynccontextmanager
+async def _make(field: Field) -> AsyncIterator[Begin]:
+    """The number of pods is set from three to two."""
+    async with _three_members(field) as last:
+
+        async def begin() -> None:
+            await last.stop()
+
+        yield begin
+
+
+@asynccontextmanager
+async def _twin(field: Field) -> AsyncIterator[Begin]:
+    """The last pod is restarted, and has its old place again."""
+    async with _three_members(field) as last:
+
+        async def begin() -> None:
+            await last.stop()
+            await asyncio.sleep(_RESTART)
+            await last.start()
+
+        yield begin
+
+
+NIGHT = Night(
+    name="a static member scaled in",
+    source="https://github.com/thomhurst/Dekaf/issues/2226",
+    story="A service with static membership was scaled from three pods to two. A static member does not leave when it "
+    "ends, so the group kept its place for the whole session timeout, minutes long: it was listed as a member with "
+    "its partitions, the group was stable, and a third of the topic was not read.",
+    make=_make,
+    twin_story="The same pod is stopped and is back after seconds, as static membership is meant: no rebalance, and a "
+    "small lag that it reads at once.",
+    twin=_twin,
+    cause=Words(
+        (
+            r"resizer-2",
+            r"static|instance|session",
+            r"gone|left|ended|stopp|dead|away|silent|not (running|there|heard|respond|fetch|read|connected)|no longer"
+            r"|does not|doesn.t|without|crash|keeps|holds|until",
+        )
+    ),
+    symptom=Words((r"resizer", r"\blag|behind|stuck|stands? still|no progress|not (moved|read|commit)")),
+    step=Words(
+        (
+            r"resizer|member|instance",
+            r"remove|evict|kick|expel|start (it|that|the|a)|restart|bring|session\.timeout|take.{0,30}out",
+        )
+    ),
+    wrong=(r"reset group", r"delete group", r"delete topic", r"partitions[ =]\d"),
+)
