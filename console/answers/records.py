@@ -18,10 +18,9 @@ def records_result(statement: Records, read: RecordsRead, *, masked: bool, field
 
     masked: whether their contents are hidden. fields: the fields that the context masks.
     """
-    filtered = bool(statement.text or statement.key or statement.json)
     rows = records.record_rows(read, statement.form, masked=masked)
     notes = [
-        records.summary(read, filtered=filtered),
+        records.summary(read, filtered=statement.is_filtered),
         *records.record_notes(read),
         *([] if masked else records.decoding_notes(read)),
     ]

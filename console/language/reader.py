@@ -75,6 +75,7 @@ class What(Enum):
     PARTITION = "partition"
     ARGUMENT = "argument"
     CONTEXT = "context"
+    CONDITION = "condition"
     VERB_NAME = "verb name"
 
 

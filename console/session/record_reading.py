@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from console.contexts.context import HIDDEN, NEVER, Context
+from console.language.seen_fields import SeenFields
 from console.language.verbs.records import Records
 from console.model import records
 from console.model.failure import Failure
@@ -28,13 +29,17 @@ MOST_SECONDS = 20.0
 
 
 class RecordReader:
-    """A reader of records of one cluster, with a cache of schemas from the registry."""
+    """A reader of records of one cluster, with a cache of schemas from the registry.
+
+    fields: the names of fields in the records read so far.
+    """
 
     def __init__(self, client: Client, context: Context) -> None:
         self._client = client
         self._context = context
         self._registry: SchemaRegistry | None = None
         self._decoder = RecordDecoder(context.mask)
+        self.fields = SeenFields()
         if context.schemas is not None:
             from console.admin.readable_records import registry_decoder
             from console.admin.schema_registry import SchemaRegistry
@@ -60,7 +65,7 @@ class RecordReader:
 
         # Before any request: in such a context a topic's records are not even counted.
         refuse_if_never(self._context)
-        wanted = RecordFilter(statement.text, statement.key, statement.json)
+        wanted = RecordFilter(statement.text, statement.key, statement.where)
         query = records_query(statement, datetime.now(UTC), more)
         try:
             if wanted:
@@ -133,18 +138,18 @@ def is_masked(context: Context, statement: Records) -> bool:
 def records_query(statement: Records, now: datetime, more: records.Start | None = None) -> records.RecordsQuery:
     """Return the query of a statement. now: the base of relative times."""
     start: records.Start
-    match statement.start:
-        case "first":
+    word, at = statement.begins
+    match word:
+        case "start":
             start = records.First()
         case "offset":
-            start = records.FromOffset(int(statement.at))
+            start = records.FromOffset(int(at))
         case "time":
             # Kafka uses negative timestamps for the end and the beginning (ListOffsets): no date may become one.
-            start = records.FromTime(max(0, int(moment(statement.at, now).timestamp() * 1000)))
+            start = records.FromTime(max(0, int(moment(at, now).timestamp() * 1000)))
         case "group":
-            start = records.OfGroup(statement.at)
+            start = records.OfGroup(at)
         case _:
             start = records.Last()
-    return records.RecordsQuery(
-        statement.topic, statement.partition, more or start, statement.count, statement.committed
-    )
+    count = statement.limit or (int(at) if word == "last" else records.DEFAULT_COUNT)
+    return records.RecordsQuery(statement.topics[0], statement.partition, more or start, count, statement.committed)

@@ -131,14 +131,9 @@ def records_in(place: Place, wanted: Records) -> Place:
 def record_title(about: Records) -> str:
     """Return the selected range of records as text, for the breadcrumbs."""
     where = clean(about.topic) if about.partition is None else f"{clean(about.topic)}-{about.partition}"
-    match about.start:
-        case "group":
-            start = f"of group {clean(about.at)}"
-        case "offset" | "time":
-            start = f"from {about.start} {clean(about.at)}"
-        case _:
-            start = f"{about.start} {about.count}"
-    return f"records {where}  {start}"
+    word, at = about.begins
+    start = f"{'' if word == 'last' else 'from '}{word} {clean(at)}".rstrip()
+    return f"records {where}  {'follow' if about.follow and about.start is None else start}"
 
 
 MOST_PLACES = 50

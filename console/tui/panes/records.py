@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from console.contexts.context import HIDDEN
 from console.language.quoting import quote
 from console.language.unparse import unparse
-from console.language.verbs.records import Records
+from console.language.verbs.records import Bound, Records
 from console.model.config import ConfigResource, topic_resource
 from console.model.failure import Failure
 from console.model.records import RecordsRead, Start, Undecodable
@@ -43,7 +43,7 @@ class AskedRecords:
     def __init__(self, tools: Tools) -> None:
         self._cluster, self._navigator = tools.cluster, tools.navigator
         self._editing, self._message = tools.editing, tools.message
-        self.asking = Asking(Records(""))
+        self.asking = Asking(Records(("",)))
         self.answer: RecordsRead | None = None
         self.problem: Failure | None = None
         self._read_for: Asking | None = None
@@ -56,12 +56,12 @@ class AskedRecords:
     @property
     def is_filtered(self) -> bool:
         """Whether the statement filters records."""
-        return bool(self.wanted.text or self.wanted.key or self.wanted.json)
+        return self.wanted.is_filtered
 
     @property
     def is_at_group(self) -> bool:
         """Whether the first record is the next one that a group reads."""
-        return self.wanted.start == "group" and self.asking.further is None
+        return self.wanted.begins.word == "group" and self.asking.further is None
 
     def begin(self, wanted: Records) -> None:
         """Take another statement, and discard the records read."""
@@ -104,11 +104,11 @@ class AskedRecords:
 
     async def do_newest(self) -> None:
         """Show the newest records."""
-        await self._goto(replace(self.wanted, start="last", at=""))
+        await self._goto(replace(self.wanted, start=None))
 
     async def do_oldest(self) -> None:
         """Show the oldest records."""
-        await self._goto(replace(self.wanted, start="first", at=""))
+        await self._goto(replace(self.wanted, start=Bound("start")))
 
     async def do_isolation(self) -> None:
         """Show also records of open and aborted transactions, or only committed ones."""
@@ -118,7 +118,7 @@ class AskedRecords:
         """Begin the command that shows records from an offset or a time."""
         partition = "" if self.wanted.partition is None else f"partition {self.wanted.partition} "
         start = "from time " if self.wanted.partition is None else "from offset "
-        self._editing.begin(f"records topic {quote(self.wanted.topic)} {partition}{start}")
+        self._editing.begin(f"records {quote(self.wanted.topic)} {partition}{start}")
 
     def do_ask(self) -> None:
         """Edit the statement in the command bar."""
@@ -166,7 +166,7 @@ class RecordsView(BesideView[records.RecordRow]):
         """Discard the former records, and hide contents again."""
         super().begin()
         about = self.place.about
-        wanted = about if isinstance(about, Records) else Records("")
+        wanted = about if isinstance(about, Records) else Records(("",))
         self._asked.begin(wanted)
         self._form, self._revealed = wanted.form, False
 
@@ -254,7 +254,7 @@ class RecordsView(BesideView[records.RecordRow]):
             return [(clean(str(row.item), 400), "failed")]
         why = records.undecoded(row) if row is not None and not row.masked else ""
         if row is not None and self._asked.is_at_group and row is self.rows()[0]:
-            text = f"group {clean(self._asked.wanted.at, 40)} stands here"
+            text = f"group {clean(self._asked.wanted.begins.at, 40)} stands here"
             more = "; its value is unlike the others: x skips it" if row.odd else f"; {why}" if why else ""
             return [(text + more, "pending")]
         if why:
@@ -296,7 +296,7 @@ class RecordsView(BesideView[records.RecordRow]):
             return
         last = row.item.last if isinstance(row.item, Undecodable) else row.offset
         count = last + 1 - self._asked.answer.scanned[0].first
-        group, topic = quote(self._asked.wanted.at), quote(self._asked.wanted.topic)
+        group, topic = quote(self._asked.wanted.begins.at), quote(self._asked.wanted.topic)
         self._editing.begin(f"skip group {group} topic {topic} partition {self._asked.wanted.partition} {count}")
 
     def do_form(self) -> None:
