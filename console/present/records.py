@@ -16,7 +16,7 @@ import msgspec
 from console.model.foreign_json import deeper_than
 from console.model.numbers import Data, known_number, time_of
 from console.model.record_conditions import decoded_json
-from console.model.records import MOST_BYTES, MOST_SECONDS, Encoding, Record, RecordsRead, Scanned, Undecodable
+from console.model.records import Encoding, Record, RecordsRead, Scanned, Undecodable
 from console.present.columns import SHOWN, Column, Columns
 from console.present.names import plural
 from console.present.text import Cell, Line, cell_width, clean
@@ -214,7 +214,7 @@ def record_rows(read: RecordsRead, form: str = AUTO, *, masked: bool = False) ->
     odd = _odd(kinds)
     rows = [RecordRow(record, form, masked, each in odd) for record, each in zip(read.records, kinds, strict=True)]
     damaged = [RecordRow(each, form, masked) for each in read.undecodable]
-    if len(read.scanned) > 1:
+    if len(read.progress.scanned) > 1:
         return [*damaged, *rows]
     return sorted([*damaged, *rows], key=lambda row: row.offset) if damaged else rows
 
@@ -449,12 +449,12 @@ def summary(read: RecordsRead, *, filtered: bool) -> str:
     """
     text = plural(len(read.records), "record")
     if filtered:
-        text += f" of {read.scanned_records:,} looked at"
-    if len(read.scanned) == 1:
-        (one,) = read.scanned
+        text += f" of {read.progress.looked_at:,} looked at"
+    if len(read.progress.scanned) == 1:
+        (one,) = read.progress.scanned
         text += f", {_span(one)}"
-    elif read.scanned:
-        text += f", {plural(len(read.scanned), 'partition')}"
+    elif read.progress.scanned:
+        text += f", {plural(len(read.progress.scanned), 'partition')}"
     return text
 
 
@@ -465,18 +465,16 @@ def _span(scanned: Scanned) -> str:
 
 
 def stopped_text(read: RecordsRead) -> str:
-    """Return the limit that ended the read as text; ``""`` without one."""
-    match read.stopped:
-        case "records":
-            return f"stopped after {read.scanned_records:,} records"
-        case "bytes":
-            return f"stopped after {read.bytes / 2**20:.1f} MiB (the limit is {MOST_BYTES >> 20})"
-        case "time":
-            return f"stopped after {MOST_SECONDS:g} s"
+    """Return why a search ended early as text; ``""`` if it did not."""
+    match read.progress.stopped:
         case "":
             return ""
+        case "records":
+            return f"the limit of {plural(len(read.records), 'record')} is reached; m looks further"
+        case "asked":
+            return f"ended after {plural(read.progress.looked_at, 'record')}; m looks further"
         case why:
-            return f"stopped after {plural(read.scanned_records, 'record')}: {why}; m or a later offset looks further"
+            return f"ended after {plural(read.progress.looked_at, 'record')}: {why}; m looks further"
 
 
 def record_notes(read: RecordsRead) -> list[str]:

@@ -88,7 +88,7 @@ class AskedRecords:
     async def learn(self, asked: Asking, answer: RecordsRead) -> None:
         """Fetch the schemas that the records name, and decode the records with them."""
         reader = self._cluster.session.records
-        if await reader.learn(answer):
+        if await reader.learn(answer.records):
             self._keep(asked, await reader.readable(answer), None)
 
     def _keep(self, asked: Asking, answer: RecordsRead | None, problem: Failure | None) -> None:
@@ -126,10 +126,10 @@ class AskedRecords:
 
     def do_further(self) -> None:
         """Read on from the position at which a limit ended the read."""
-        if self.answer is None or self.answer.more is None:
+        if self.answer is None or self.answer.progress.more is None:
             self._message.say("there is nothing further: r reads again", "muted")
             return
-        self._again(self.answer.more)
+        self._again(self.answer.progress.more)
 
     def do_refresh(self) -> None:
         """Read again from the statement's own start."""
@@ -224,8 +224,8 @@ class RecordsView(BesideView[records.RecordRow]):
         if self._asked.problem is not None:
             return f"{clean(str(self._asked.problem), 600)}\n\n{clean(self._asked.problem.remedy, 600)}"
         if self._asked.answer is not None and self._asked.is_filtered and not self.filter_text:
-            more = "; m looks further" if self._asked.answer.more is not None else ""
-            return f"none of {self._asked.answer.scanned_records:,} records passes{more}"
+            more = "; m looks further" if self._asked.answer.progress.more is not None else ""
+            return f"none of {self._asked.answer.progress.looked_at:,} records passes{more}"
         return super().empty_text()
 
     def status(self) -> Line:
@@ -264,9 +264,9 @@ class RecordsView(BesideView[records.RecordRow]):
         if row is not None and row.odd:
             return [("its value looks unlike those of the others", "failed")]
         notes = records.record_notes(self._asked.answer)
-        if self._asked.answer.more is not None:
+        if self._asked.answer.progress.more is not None:
             notes.append("m looks further")
-        return [("; ".join(notes), "pending" if self._asked.answer.stopped else "muted")] if notes else []
+        return [("; ".join(notes), "pending" if self._asked.answer.progress.stopped else "muted")] if notes else []
 
     def target(self) -> ConfigResource | None:
         """Return the resource of the topic's configs."""
@@ -295,7 +295,7 @@ class RecordsView(BesideView[records.RecordRow]):
             self._message.say("only at a group's position: v on a partition of the group", "muted")
             return
         last = row.item.last if isinstance(row.item, Undecodable) else row.offset
-        count = last + 1 - self._asked.answer.scanned[0].first
+        count = last + 1 - self._asked.answer.progress.scanned[0].first
         group, topic = quote(self._asked.wanted.begins.at), quote(self._asked.wanted.topic)
         self._editing.begin(f"skip group {group} topic {topic} partition {self._asked.wanted.partition} {count}")
 
