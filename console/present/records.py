@@ -401,6 +401,7 @@ def record_lines(row: RecordRow, width: int) -> list[Line]:
         at = f"after the year 9999 ({record.timestamp} ms since 1970), {whose}"
     fact("Time", at)
     led = f", leader epoch {batch.leader_epoch}" if batch.leader_epoch >= 0 else ""
+    fact("Size", _sizes_text(record))
     fact("Batch", f"from offset {batch.base_offset}, compression {batch.codec}{led}")
     if batch.producer_id >= 0:
         sent = "in a transaction" if batch.transactional else "idempotent"
@@ -428,17 +429,28 @@ def record_lines(row: RecordRow, width: int) -> list[Line]:
     return lines
 
 
+def _sizes_text(record: Record) -> str:
+    """Return the bytes of a record as they were sent, by part."""
+    key = record.key_encoding.size if record.key_encoding is not None else len(record.key or b"")
+    value = record.value_encoding.size if record.value_encoding is not None else len(record.value or b"")
+    headers = sum(len(name) + len(content or b"") for name, content in record.headers)
+    parts = f"key {key:,}, value {value:,}" + (f", headers {headers:,}" if record.headers else "")
+    return f"{plural(key + value + headers, 'byte')}: {parts}"
+
+
 def _header_lines(record: Record, row: RecordRow, width: int) -> list[Line]:
     if not record.headers:
         return []
     lines: list[Line] = [[], [("Headers", "header"), (f"  {len(record.headers)}", "muted")]]
     for key, value in record.headers[:MOST_LINES]:
         shown = masked_text(value) if row.masked else in_a_line(value, row.form)
-        lines.append([(f"  {clean(key.decode(errors='backslashreplace'), 200)}", "strong"), (f"  {shown}"[:width], "")])
+        size = "" if row.masked or value is None else f"  {plural(len(value), 'byte')}"
+        name = clean(key.decode(errors="backslashreplace"), 200)
+        lines.append([(f"  {name}", "strong"), (size, "muted"), (f"  {shown}"[:width], "")])
     return lines
 
 
-# -- the answer as a whole ---------------------------------------------------------------------------------------------
+# -- a search and its answer ------------------------------------------------------------------------------------------
 
 
 def summary(read: RecordsRead, *, filtered: bool) -> str:
@@ -494,6 +506,7 @@ def record_data(row: RecordRow) -> dict[str, Data]:
     """
     if isinstance(row.item, Undecodable):
         return {
+            "topic": row.item.topic,
             "partition": row.item.partition,
             "offset": row.item.first,
             "last_offset": row.item.last,
@@ -501,6 +514,7 @@ def record_data(row: RecordRow) -> dict[str, Data]:
         }
     record, batch = row.item, row.item.batch
     data: dict[str, Data] = {
+        "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,
         "timestamp": known_number(record.timestamp),

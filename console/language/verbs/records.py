@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from console.language import arguments
 from console.language.quoting import quote, quote_pattern
-from console.language.reader import Expected, Reader, Role, What
+from console.language.reader import SEVERAL, Expected, Reader, Role, What
 from console.language.statements import Name, Statement
 from console.language.tokenizer import Piece, Word
 from console.language.verb import LOOK, StatementKind, Verb
@@ -80,14 +80,16 @@ class Records(Statement, frozen=True):
 
     @property
     def begins(self) -> Bound:
-        """Where the search begins: without a start at the newest records, with a condition at the start of the log."""
+        """Where the search begins: without a start at the newest records; at the start of the log with a condition, an
+        end, or no limit.
+        """
         if self.start is not None:
             return self.start
         if self.follow:
             return Bound("end")
-        if self.is_filtered or self.latest or self.until is not None:
+        if self.is_filtered or self.latest or self.until is not None or self.limit == 0:
             return Bound("start")
-        return Bound("last", str(DEFAULT_COUNT))
+        return Bound("last", str(self.limit or DEFAULT_COUNT))
 
     @property
     def most(self) -> int:
@@ -139,7 +141,9 @@ def _parse(reader: Reader) -> Records:
 
 
 def _topics(reader: Reader) -> tuple[str, ...]:
-    word = reader.take(Expected(What.TOPIC, "the NAME of a topic, or several and globs, parted by commas"))
+    word = reader.take(
+        Expected(What.TOPIC, "the NAME of a topic, or several and globs, parted by commas", detail=SEVERAL)
+    )
     pattern = arguments.pattern(word)
     if pattern is None:
         reader.fail("topics have no <default>", word, "quote a name that is spelled so: '<default>'")
