@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec.structs import replace
 
 from console.model import schemas
-from console.model.record_filter import decoded_json
+from console.model.record_conditions import decoded_json
 from console.model.record_masks import MaskPath, hidden, is_binary, without_masked
 from console.model.records import Encoding, Record
 

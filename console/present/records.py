@@ -15,7 +15,7 @@ import msgspec
 
 from console.model.foreign_json import deeper_than
 from console.model.numbers import Data, known_number, time_of
-from console.model.record_filter import decoded_json
+from console.model.record_conditions import decoded_json
 from console.model.records import MOST_BYTES, MOST_SECONDS, Encoding, Record, RecordsRead, Scanned, Undecodable
 from console.present.columns import SHOWN, Column, Columns
 from console.present.names import plural

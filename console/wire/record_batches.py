@@ -20,7 +20,8 @@ _ENTRY = struct.Struct(">qi")
 """Start of a batch or a message: its offset, and the number of bytes after these twelve."""
 HEADER = struct.Struct(">qiibIhiqqqhii")
 """Header of format v2: a `BatchHeader`."""
-_MAGIC_AT, _CRC_FROM = 16, 21
+_MAGIC_AT, _CRC_FROM, _LAST_DELTA_AT = 16, 21, 23
+_LAST_DELTA = struct.Struct(">i")
 _V0, _V1 = struct.Struct(">Ibb"), struct.Struct(">Ibbq")
 """crc, magic, attributes; and v1's timestamp."""
 _SIZE = struct.Struct(">i")
@@ -107,6 +108,21 @@ def batches(data: bytes) -> Iterator[Batch]:
         at = end
     if at == 0 and data:
         yield _damaged(-1, -1, -1, f"{len(data)} bytes are no record batch")
+
+
+def end_of_batches(data: bytes) -> int | None:
+    """Return the offset after the last complete batch, by the headers alone; None if they make no sense."""
+    end, at = None, 0
+    while len(data) - at >= HEADER.size:
+        base, length = _ENTRY.unpack_from(data, at)
+        after = at + _ENTRY.size + length
+        if length < _MESSAGE_LEAST or after > len(data):
+            break
+        last = _LAST_DELTA.unpack_from(data, at + _LAST_DELTA_AT)[0] if data[at + _MAGIC_AT] == 2 else 0
+        if base < 0 or last < 0 or (end is not None and base < end):
+            return None
+        end, at = base + last + 1, after
+    return end
 
 
 def _batch(data: bytes, view: memoryview, at: int, end: int) -> Batch:

@@ -17,7 +17,7 @@ from kio.static.constants import EntityType
 from kio.static.protocol import ResponsePayload
 
 from console.wire.newer import NEWER
-from console.wire.partial_imports import import_alone
+from console.lean_imports import import_alone
 
 BY_VERSION: Mapping[str, Mapping[int, Any]] = {
     **schema_name_map,
