@@ -46,7 +46,9 @@ def stream_form(name: str, form: str, *, masked: bool, field: str = VALUE, separ
             return partial(_csv_lines, form, masked)
         case "raw":
             end = separator.encode()
-            return lambda items: [raw_field(each, field, form) + end for each in items if isinstance(each, Record)]
+            return lambda items: [
+                raw_field(each, field, form) + end if isinstance(each, Record) else b"" for each in items
+            ]
         case _:
             return partial(_text_lines, form, masked)
 
@@ -84,7 +86,7 @@ def _cells(row: present.RecordRow) -> list[str]:
 
 
 def _flat(data: dict[str, Data], name: str) -> tuple[str, str]:
-    """Return a key or a value as text, and its form: ``text``, ``null``, ``json``, ``base64``, ``hex`` or ``hidden``."""
+    """Return a key or a value as text, and its form: ``text``, ``null``, ``json``, ``base64``, ``hex``, ``hidden``."""
     if name in data:
         found = data[name]
         return ("", "null") if found is None else (str(found), "text")

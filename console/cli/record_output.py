@@ -1,4 +1,4 @@
-"""Where `kac records` writes: standard output, or a new private file with a manifest next to it."""
+"""Where `kac records` writes: standard output, or a new private file."""
 
 from __future__ import annotations
 
@@ -12,15 +12,9 @@ from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 
-from msgspec import Struct
-
-from console.model.numbers import json_text
-from console.model.records import Progress, Record, Undecodable
-from console.safe_files import PRIVATE, create_whole, open_private
+from console.model.records import Record, Undecodable
+from console.safe_files import open_private
 from console.terminal import put_bytes, write_all
-
-SPARE = 4 << 10
-"""Bytes of the manifest that are kept free for its growth, so that it can be completed on a full disk."""
 
 
 class WriteError(Exception):
@@ -123,7 +117,7 @@ class Output:
                 with suppress(OSError):
                     self._file.truncate(self._size)
                     self._file.close()
-            raise WriteError(f"{self.name} can't be written: {_reason(error)}") from error
+            raise WriteError(f"{self.name} can't be written: {reason_of(error)}") from error
         self._keep(items, len(data))
 
     def _keep(self, items: Sequence[Record | Undecodable], size: int) -> None:
@@ -151,7 +145,7 @@ class Output:
             os.fsync(self._file.fileno())
             self._file.close()
         except OSError as error:
-            raise WriteError(f"{self.name} can't be written: {_reason(error)}") from error
+            raise WriteError(f"{self.name} can't be written: {reason_of(error)}") from error
 
 
 def _create(path: Path) -> FileIO:
@@ -160,7 +154,7 @@ def _create(path: Path) -> FileIO:
     try:
         return FileIO(open_private(path, os.O_WRONLY | os.O_EXCL, in_own_folder=False), "wb")
     except OSError as error:
-        raise WriteError(f"{path} can't be created: {_reason(error)}") from error
+        raise WriteError(f"{path} can't be created: {reason_of(error)}") from error
 
 
 def _whole(parts: Sequence[bytes], written: int) -> tuple[int, int]:
@@ -173,90 +167,7 @@ def _whole(parts: Sequence[bytes], written: int) -> tuple[int, int]:
     return count, size
 
 
-def _reason(error: OSError) -> str:
+def reason_of(error: OSError) -> str:
+    """Return why a file can't be written, for an operator."""
     text = (error.strerror or str(error)).lower()
     return f"{text}; free space, or use another disk" if error.errno in (errno.ENOSPC, errno.EDQUOT) else text
-
-
-class Manifest(Struct, frozen=True, omit_defaults=False):
-    """What an exported file holds."""
-
-    statement: str
-    cluster_id: str
-    context: str
-    topics: tuple[str, ...]
-    output: str
-    began: str
-    hidden: bool
-    """Whether keys, values and headers are hidden."""
-    masks: tuple[str, ...]
-    """The paths of masked fields."""
-    ended: str = ""
-    finished: bool = False
-    why: str = ""
-    """Why it is not finished."""
-    records: int = 0
-    bytes: int = 0
-    looked_at: int = 0
-    undecodable: int = 0
-    ranges: tuple[dict[str, object], ...] = ()
-    """The part of each partition that was searched, and the last record written."""
-
-
-def ranges_of(progress: Progress, last: dict[tuple[str, int], int]) -> tuple[dict[str, object], ...]:
-    """Return the ranges of a manifest."""
-    return tuple(
-        {
-            "topic": each.topic,
-            "partition": each.partition,
-            "first": each.first,
-            "next": each.next,
-            "log_start": each.start,
-            "log_end": each.end,
-            "last_written": last.get((each.topic, each.partition)),
-        }
-        for each in progress.scanned
-    )
-
-
-class ManifestFile:
-    """A manifest next to an exported file. It is written at the start, longer than needed, and again at the end in the
-    same place, so that a full disk does not prevent that.
-    """
-
-    def __init__(self, exported: Path, manifest: Manifest) -> None:
-        """Create it. Raises WriteError: it exists, or can't be created."""
-        self.path = exported.with_name(f"{exported.name}.manifest.json")
-        self._room = 0
-        try:
-            create_whole(self.path, self._padded(manifest, SPARE), PRIVATE)
-        except OSError as error:
-            raise WriteError(f"{self.path} can't be created: {_reason(error)}") from error
-
-    def _padded(self, manifest: Manifest, spare: int) -> bytes:
-        text = f"{json_text(_data(manifest), indent=2)}\n".encode()
-        self._room = max(self._room, len(text) + spare)
-        return text.ljust(self._room)
-
-    def reserve(self, manifest: Manifest) -> None:
-        """Write it again, with room for the ranges of its partitions. Raises WriteError."""
-        self._write(self._padded(manifest, SPARE))
-
-    def finish(self, manifest: Manifest) -> None:
-        """Write it for the last time. Raises WriteError."""
-        self._write(self._padded(manifest, 0).rstrip() + b"\n", cut=True)
-
-    def _write(self, data: bytes, *, cut: bool = False) -> None:
-        try:
-            descriptor = open_private(self.path, os.O_WRONLY, in_own_folder=False)
-            with os.fdopen(descriptor, "wb", buffering=0) as file:
-                write_all(file, data)
-                if cut:
-                    file.truncate(len(data))
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise WriteError(f"{self.path} can't be written: {_reason(error)}") from error
-
-
-def _data(manifest: Manifest) -> dict[str, object]:
-    return {name: getattr(manifest, name) for name in manifest.__struct_fields__}

@@ -6,8 +6,8 @@ import argparse
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,14 +21,15 @@ from console.cli.status_line import StatusLine, signals_end, status_line
 from console.language.quoting import quote, quote_pattern
 from console.model.numbers import is_natural, natural_number, option, plural
 from console.model.per_second import PerSecond
-from console.model.records import Portion, Progress, Record, Undecodable
+from console.model.records import Portion, Progress, Search
 from console.present.records import progress_text, stopped_text
 from console.session.snapshot_reader import Refused
 from console.terminal import stdout
 
 if TYPE_CHECKING:
-    from console.cli.record_output import Manifest, Output
+    from console.cli.record_export import Export
     from console.language.verbs.records import Records
+    from console.session.record_reading import RecordReader
     from console.session.session import Session
 
 INTERRUPTED = 130
@@ -226,39 +227,76 @@ class _Work:
     async def _stream(self, session: Session, stopping: asyncio.Event, line: StatusLine, *, masked: bool) -> int:
         """Write records while they are found. Raises WriteError."""
         from console.answers.record_forms import csv_head, separator_text, stream_form
+        from console.cli.record_export import Export
         from console.cli.record_output import Output, WriteError
 
-        options, follow = self._options, self._statement.follow
+        options, follow, reader = self._options, self._statement.follow, session.records
         if options.out is not None:
             await session.read_cluster()  # the cluster's id, for the manifest
-        export = _Export(session, self._statement, Output(options.out), options.output, masked=masked)
+        wanted = replace(await self._search(reader), limit=self._statement.limit or 0)
+        export = Export(session, self._statement, wanted, Output(options.out), options.output, masked=masked)
         end = separator_text(options.separator)
         form = stream_form(options.output, options.form or "", masked=masked, field=options.field, separator=end)
         live = LIVE_LINES if follow and sys.stdout.isatty() else 0
         cap = PerSecond(live if options.per_second is None else options.per_second)
-        portions = session.records.search(self._statement, rate=self._rate)
         try:
             if options.output == "csv":
                 await export.output.head(csv_head())
-            async for portion in until(stopping, portions):
-                self._say(portion, line)
-                items = cap.passed([*portion.undecodable, *portion.records], time.monotonic())
-                writing = export.write(items, form(items), portion)
-                if not await _done(writing, stopping):
-                    break
-                self._show(portion.progress, line, cap.left_out)
+            async with aclosing(self._portions(reader, wanted, stopping)) as portions:
+                async for portion in portions:
+                    self._say(portion, line)
+                    items = cap.passed([*portion.undecodable, *portion.records], time.monotonic())
+                    if not await _done(export.write(items, form(items), portion), stopping):
+                        break
+                    self._show(portion.progress, line, cap.left_out)
         except (WriteError, AdminError, Refused) as error:
             line.clear()
-            export.finish(str(error))
+            try:
+                export.finish(str(error))
+            except WriteError as also:
+                complain(str(also))
+            if export.output.count:
+                complain(export.stands())
             raise
         line.clear()
         return self._ended(export, stopping, cap)
 
-    def _ended(self, export: _Export, stopping: asyncio.Event, cap: PerSecond) -> int:
+    async def _search(self, reader: RecordReader) -> Search:
+        """Return the search of the statement. Raises AdminError, Refused."""
+        from console.session.record_reading import search_of
+
+        found = search_of(self._statement, await reader.topics(self._statement), datetime.now(UTC))
+        return replace(found, rate=self._rate)
+
+    async def _portions(self, reader: RecordReader, wanted: Search, stopping: asyncio.Event) -> AsyncIterator[Portion]:
+        """Yield the portions of a search in the form that may be shown; a set event ends it with what was found.
+
+        Raises:
+            AdminError, Refused: as `RecordReader.search`.
+        """
+        from console.admin.record_search import Halt
+        from console.session.record_reading import filter_of
+
+        halt = Halt()
+
+        async def end() -> None:
+            await stopping.wait()
+            halt.ask()
+
+        ending = asyncio.create_task(end())
+        try:
+            async with aclosing(reader.search(wanted, filter_of(self._statement), halt)) as portions:
+                async for portion in portions:
+                    await reader.learn(portion.records)
+                    yield portion._replace(records=await reader.shown(portion.records))
+        finally:
+            ending.cancel()
+
+    def _ended(self, export: Export, stopping: asyncio.Event, cap: PerSecond) -> int:
         """Complete the manifest, and print how the search ended."""
         interrupted = stopping.is_set() and not self._statement.follow
         why = "ended by Ctrl-C" if stopping.is_set() else stopped_text(export.progress)
-        export.finish(why)
+        export.finish("" if export.progress.stopped == "records" else why)
         if cap.left_out:
             complain(f"{plural(cap.left_out, 'record')} more than --per-second came, and are not in this")
         if why or self._options.out is not None or sys.stderr.isatty():
@@ -271,17 +309,18 @@ class _Work:
         """Collect the records, and write them at the end."""
         from console.answers.data_forms import write
         from console.answers.records import records_result
+        from console.session.record_reading import Collected
 
-        found = session.records.collected(self._statement)
-        async for portion in until(stopping, session.records.search(self._statement, rate=self._rate)):
-            found.add(portion)
-            self._show(portion.progress, line)
+        wanted = await self._search(session.records)
+        found = Collected(wanted)
+        async with aclosing(self._portions(session.records, wanted, stopping)) as portions:
+            async for portion in portions:
+                found.add(portion)
+                self._show(portion.progress, line)
         line.clear()
-        read = await session.records.readable(found.read())
+        read = found.read()
         result = records_result(self._statement, read, masked=masked, fields=session.context.mask)
         write([result], self._options.output, stdout())
-        for problem in read.problems if self._options.output == "json" else ():
-            complain(problem.told)
         if stopping.is_set():
             complain(f"{progress_text(read.progress)}; ended by Ctrl-C")
             return INTERRUPTED
@@ -306,86 +345,6 @@ class _Work:
         self._shown_at = now
         more = f", {plural(left_out, 'record')} left out" if left_out else ""
         line.show(f"{progress_text(progress)}{more}")
-
-
-class _Export:
-    """The output of a search, and the manifest of a file."""
-
-    def __init__(self, session: Session, statement: Records, output: Output, form: str, *, masked: bool) -> None:
-        """Open the manifest, if the output is a file. Raises WriteError."""
-        from console.cli.record_output import Manifest, ManifestFile
-        from console.language.unparse import unparse
-
-        self.output = output
-        self.progress = Progress()
-        self._undecodable = 0
-        self._reserved = False
-        self._manifest = Manifest(
-            statement=unparse(statement),
-            cluster_id=session.snapshot.cluster.cluster_id or "",
-            context=session.context.name,
-            topics=statement.topics,
-            output=form,
-            began=_now(),
-            hidden=masked,
-            masks=tuple(path.text for path in session.context.mask),
-        )
-        self._file = ManifestFile(output.path, self._manifest) if output.path is not None else None
-
-    async def write(self, items: Sequence[Record | Undecodable], parts: Sequence[bytes], portion: Portion) -> None:
-        """Write the records of a portion. Raises WriteError, BrokenPipeError."""
-        self.progress = portion.progress
-        self._undecodable += len(portion.undecodable)
-        if self._file is not None and not self._reserved and portion.progress.scanned:
-            self._file.reserve(self._now(finished=False, why="the export did not end"))
-            self._reserved = True
-        await self.output.write(items, parts)
-
-    def finish(self, why: str) -> None:
-        """Close the file and complete the manifest. why: it is not finished; ``""`` if it is. Raises WriteError."""
-        self.output.close()
-        if self._file is not None:
-            self._file.finish(self._now(finished=not why, why=why))
-
-    def _now(self, *, finished: bool, why: str) -> Manifest:
-        from console.cli.record_output import ranges_of
-
-        return replace(
-            self._manifest,
-            topics=tuple(dict.fromkeys(each.topic for each in self.progress.scanned)) or self._manifest.topics,
-            ended=_now(),
-            finished=finished,
-            why=why,
-            records=self.output.count,
-            bytes=self.output.bytes,
-            looked_at=self.progress.looked_at,
-            undecodable=self._undecodable,
-            ranges=ranges_of(self.progress, self.output.last),
-        )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-async def until(stopping: asyncio.Event, portions: AsyncIterator[Portion]) -> AsyncIterator[Portion]:
-    """Yield portions until the end, or until the event is set; then close their source."""
-    stop = asyncio.ensure_future(stopping.wait())
-    try:
-        while True:
-            step = asyncio.ensure_future(anext(portions, None))
-            await asyncio.wait({step, stop}, return_when=asyncio.FIRST_COMPLETED)
-            if not step.done():
-                step.cancel()
-                with suppress(asyncio.CancelledError):
-                    await step
-                return
-            if (portion := step.result()) is None:
-                return
-            yield portion
-    finally:
-        stop.cancel()
-        await portions.aclose()  # type: ignore[attr-defined]  # a generator
 
 
 async def _done(writing: Coroutine[Any, Any, None], stopping: asyncio.Event) -> bool:

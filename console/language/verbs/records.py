@@ -27,6 +27,8 @@ REVEAL = "--reveal"
 FORMS = ("text", "json", "hex")
 """The forms of contents; without one, kac guesses the form from the content."""
 
+MOST_SHOWN = 10_000
+"""Records after which a search for a screen or a table waits for the order to go on, if the statement has no limit."""
 _SOME_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 """Placeholder to validate times; they are resolved when the statement runs."""
 
@@ -93,11 +95,12 @@ class Records(Statement, frozen=True):
 
     @property
     def most(self) -> int:
-        """The most records to find on a screen or in a table, 0 for no limit: a look at a place has a default one."""
+        """The most records to find for a screen or a table, 0 for no limit."""
         if self.limit is not None:
             return self.limit
-        is_search = self.is_filtered or self.latest or self.until is not None or self.follow
-        return 0 if is_search or self.begins.word == "last" else DEFAULT_COUNT
+        if self.follow or self.begins.word == "last":
+            return 0
+        return MOST_SHOWN if self.is_filtered or self.latest or self.until is not None else DEFAULT_COUNT
 
 
 class _Given:
@@ -214,6 +217,12 @@ def _key(reader: Reader, given: _Given, _topics: tuple[str, ...]) -> None:
 def _where(reader: Reader, given: _Given, topics: tuple[str, ...]) -> None:
     label = "a CONDITION such as 'value.state == \"failed\"'"
     word = reader.take(Expected(What.CONDITION, label, detail=",".join(topics)), Role.VALUE)
+    from console.model.record_conditions import condition
+
+    try:
+        condition(word.text)
+    except ValueError as error:
+        reader.fail(f"the condition is wrong, {error}", word)
     given.of["where"] = word.text
 
 

@@ -2,12 +2,13 @@
 
 import pytest
 
-from console.language.completion import VARIABLES, Completer
+from console.language.completion import ABOUT, Completer
 from console.language.errors import ParseError
 from console.language.grammar import parse
 from console.language.seen_fields import MOST_FIELDS, MOST_TOPICS, SeenFields
 from console.language.unparse import unparse
-from console.language.verbs.records import Bound, Records
+from console.language.verbs.records import MOST_SHOWN, Bound, Records
+from console.model.record_conditions import FIELDS
 from tests.language.said import texts
 from tests.unit.command_cluster import SNAPSHOT
 
@@ -45,9 +46,9 @@ def test_what_a_statement_means(text: str, statement: Records) -> None:
         ("records t limit 0", Bound("start"), 0),
         ("records t from offset 5", Bound("offset", "5"), 10),
         ("records t from offset 5 limit 0", Bound("offset", "5"), 0),
-        ("records t text x", Bound("start"), 0),
-        ("records t to offset 9", Bound("start"), 0),
-        ("records t latest by key", Bound("start"), 0),
+        ("records t text x", Bound("start"), MOST_SHOWN),
+        ("records t to offset 9", Bound("start"), MOST_SHOWN),
+        ("records t latest by key", Bound("start"), MOST_SHOWN),
         ("records t text x follow", Bound("end"), 0),
         ("records t from time 1h follow", Bound("time", "1h"), 0),
     ],
@@ -116,9 +117,10 @@ def test_a_condition_is_completed_from_the_records_seen() -> None:
         "records orders where 'size > 1 && value.id' limit 5"
     ]
     assert in_condition("records payments where value.|") == ["records payments where value.amount"]
-    assert in_condition("records 'pay*',orders where 'value.a|'") == ["records 'pay*',orders where 'value.a'"[:-1] + "'"]
+    assert in_condition("records pay*,other where 'value.a|'") == ["records pay*,other where 'value.amount'"]
     offered = in_condition("records nothing where '|'")
-    assert offered == [f"records nothing where '{name}'" for name in VARIABLES]
+    assert offered == [f"records nothing where '{name}'" for name in ABOUT]
+    assert set(ABOUT) == set(FIELDS)
 
 
 def test_the_names_seen_are_bounded() -> None:
