@@ -1,4 +1,4 @@
-"""Scans of partitions: ranges of offsets, aborted transactions, and the search through the batches of an answer. No I/O."""
+"""Scans of partitions: ranges, aborted transactions, the search through the batches of an answer. No I/O."""
 
 from __future__ import annotations
 
@@ -109,9 +109,7 @@ class KeepingScan(Scan):
 
     keeps = True
 
-    def __init__(
-        self, place: model.Place, start: int, end: int, at: int, count: int, until: int | None = None
-    ) -> None:
+    def __init__(self, place: model.Place, start: int, end: int, at: int, count: int, until: int | None = None) -> None:
         super().__init__(place, start, end, at, until)
         self._count = count
         self._found: list[model.Record] = []
@@ -199,7 +197,8 @@ class BackwardScan(Scan):
 
     def further(self, cut: Sequence[model.Record]) -> int | None:
         """Return the end of the records before these; None at the start of the log."""
-        at = max((record.offset + 1 for record in cut), default=max(self.first, self._forgotten))
+        reached = self.until if self.position == self.first else self.first
+        at = max((record.offset + 1 for record in cut), default=max(reached, self._forgotten))
         return at if at > self.start and not self.broken else None
 
     def size(self) -> int:
@@ -212,7 +211,7 @@ class BackwardScan(Scan):
 
     def gap(self) -> str:
         """Return the rest of an incomplete range, as text."""
-        if self.position >= self.until:
+        if self.position >= self.until or self.position == self.first:
             return ""
         return f"{self.topic}-{self.number}: offsets {self.position}..{self.until - 1} were not searched"
 
@@ -260,7 +259,7 @@ class Sieve:
         shown = self._decoder.readable(record, self._allowance)
         if self._allowance.spent() and not self.stopping:
             # The allowance is for one answer, and a search has no such limit: each record may use all of it.
-            self._allowance = Allowance()
+            self._allowance.renew()
             shown = self._decoder.readable(record, self._allowance)
             self.undecided += bool(self._allowance.spent())
         return shown
@@ -270,9 +269,7 @@ class Sieve:
         self.stopping = self._allowance.ended = True
 
 
-def look(
-    scan: Scan, data: bytes, aborted: Iterable[tuple[int, int]], sieve: Sieve
-) -> Iterator[Sequence[model.Record]]:
+def look(scan: Scan, data: bytes, aborted: Iterable[tuple[int, int]], sieve: Sieve) -> Iterator[Sequence[model.Record]]:
     """Search the batches of an answer from the scan's position on, and move the position.
 
     Yields parts of the records that pass; the position is behind each part when it is yielded.
@@ -338,9 +335,7 @@ def next_offset(data: bytes) -> int | None:
     return end_of_batches(data)
 
 
-def merged(
-    scans: Sequence[Scan], count: int, *, newest: bool
-) -> tuple[tuple[model.Record, ...], model.Start | None]:
+def merged(scans: Sequence[Scan], count: int, *, newest: bool) -> tuple[tuple[model.Record, ...], model.Start | None]:
     """Return the kept records of all partitions by time, then topic, partition and offset, at most so many; and the
     start of a search for the rest, None if no record is left.
     """

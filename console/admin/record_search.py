@@ -9,8 +9,9 @@ them (CompletedFetch): by the list of aborted transactions in each response, and
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as TooLate
+from contextlib import aclosing, suppress
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -104,11 +105,11 @@ class Halt:
 async def search(
     link: Link,
     search: model.Search,
-    wanted: RecordFilter = RecordFilter(),
+    wanted: RecordFilter | None = None,
     decoder: RecordDecoder | None = None,
     registry: SchemaRegistry | None = None,
     halt: Halt | None = None,
-) -> AsyncIterator[model.Portion]:
+) -> AsyncGenerator[model.Portion, None]:
     """Search topics, and yield the results in parts, as the brokers sent them; never changes anything.
 
     It yields at least every `BEAT` seconds, and goes on only as far as its reader takes the portions. The last portion
@@ -117,7 +118,7 @@ async def search(
 
     Args:
         search: the topics and ranges.
-        wanted: the filter, which sees records in the form that may be shown.
+        wanted: the filter, which sees records in the form that may be shown; None for all records.
         decoder: makes that form; None for neither schemas nor masks.
         registry: the registry of the decoder; the filter waits for its schemas.
         halt: a switch that ends the search.
@@ -126,6 +127,7 @@ async def search(
         BrokerError: a group, or all the topics or partitions, can't be read.
         AdminError: the connection to the cluster is lost at the start.
     """
+    wanted = wanted or RecordFilter()
     topics, problems = await _topics(link, search)
     plan = await _planned(link, search, wanted, topics)
     if not plan.scans and (problems or plan.problems):
@@ -137,8 +139,25 @@ async def search(
     searching = _Searching(link, search, topics, plan, sieve, halt or Halt())
     searching.notes += plan.notes
     searching.problems += dict.fromkeys((*problems, *plan.problems))
-    async for portion in searching.portions():
-        yield portion
+    async with aclosing(searching.portions()) as portions:
+        async for portion in portions:
+            yield portion
+
+
+async def begin(link: Link, *about: Any) -> AsyncGenerator[model.Portion, None]:
+    """Return a search that has not begun, for `advance` and `end`: a caller on another loop takes its portions so."""
+    return search(link, *about)
+
+
+async def advance(_link: Link, portions: AsyncGenerator[model.Portion, None]) -> model.Portion | None:
+    """Return the next portion of a search; None at its end."""
+    return await anext(portions, None)
+
+
+async def end(_link: Link, portions: AsyncGenerator[model.Portion, None]) -> None:
+    """End a search."""
+    with suppress(RuntimeError):  # a portion is awaited, and its caller is cancelled: that ends the search
+        await portions.aclose()
 
 
 async def _topics(link: Link, search: model.Search) -> tuple[dict[str, Topic], list[Failure]]:
@@ -191,9 +210,7 @@ def _places(search: model.Search, topics: Mapping[str, Topic]) -> list[model.Pla
     return found
 
 
-async def _planned(
-    link: Link, search: model.Search, wanted: RecordFilter, topics: Mapping[str, Topic]
-) -> _Plan:
+async def _planned(link: Link, search: model.Search, wanted: RecordFilter, topics: Mapping[str, Topic]) -> _Plan:
     """Return the scans of a search."""
     places = _places(search, topics)
     likely, notes = _likely(search, wanted, topics)
@@ -211,7 +228,9 @@ async def _planned(
     if search.committed:
         # Read after the end, so that an offset behind a later last stable offset is held back by an open transaction.
         stable, no_end = await list_offsets(link, latest, stable=True)
-        held = _held_back({place: (stable[place], ends[place]) for place in places if place in stable and place in ends})
+        held = _held_back(
+            {place: (stable[place], ends[place]) for place in places if place in stable and place in ends}
+        )
         ends = stable
     scans = []
     merging = _is_merged(search, wanted, len(places))
@@ -290,8 +309,12 @@ def _likely(
         rest = "only there" if wanted.key_only else f"there first, then in the other {count - len(numbers)}"
         notes.append(f"{name}: {by} this key in {where} of {count}: searched {rest}")
     if wanted.key_only:
-        found |= {(name, each.number) for name, topic in topics.items() for each in topic.partitions if not
-                  any(place[0] == name for place in found)}
+        found |= {
+            (name, each.number)
+            for name, topic in topics.items()
+            for each in topic.partitions
+            if not any(place[0] == name for place in found)
+        }
     return found, notes
 
 
@@ -419,11 +442,11 @@ class _Reader:
         self.not_before = 0.0
         """The time of the next attempt after a fruitless answer."""
         self.waits: Iterator[float] = iter(())
-        self.has_failed = False
+        self.failed: Failure | None = None
 
     def wants(self, now: float) -> bool:
         """Return whether to fetch now."""
-        if self.has_failed or self.scan.broken or self.ahead is None or now < self.not_before:
+        if self.failed or self.scan.broken or self.ahead is None or now < self.not_before:
             return False
         if isinstance(self.scan, record_scans.BackwardScan):
             return self.looks == 0
@@ -431,7 +454,7 @@ class _Reader:
 
     def is_active(self) -> bool:
         """Return whether it is neither complete nor given up."""
-        if self.has_failed:
+        if self.failed:
             return False
         if self.looks:
             return True
@@ -485,9 +508,10 @@ class _Searching:
 
     # -- results
 
-    async def portions(self) -> AsyncIterator[model.Portion]:
+    async def portions(self) -> AsyncGenerator[model.Portion, None]:
         """Search, and yield the results. Raises BrokerError if no partition can be read."""
         running = asyncio.create_task(self._run(), name="search records")
+        running.add_done_callback(self._wake)
         try:
             last, ends = self._clock(), float("inf")
             while not (running.done() and self._found.empty()):
@@ -508,8 +532,8 @@ class _Searching:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
         readers = self._readers
-        if readers and all(reader.has_failed for reader in readers) and not (self._count or self._sieve.looked_at):
-            raise BrokerError(self.problems[0])
+        if readers and all(reader.failed for reader in readers) and not (self._count or self._sieve.looked_at):
+            raise BrokerError(next(reader.failed for reader in readers if reader.failed is not None))
         for portion in self._last_portions():
             yield portion
 
@@ -520,6 +544,10 @@ class _Searching:
                 return await self._found.get()
         except TimeoutError:
             return ()
+
+    def _wake(self, _: asyncio.Task[None]) -> None:
+        with suppress(asyncio.QueueFull):  # then nobody waits for results
+            self._found.put_nowait(())
 
     def _up_to_limit(self, records: Sequence[model.Record]) -> Sequence[model.Record]:
         """Return the records up to the limit, and end the search there."""
@@ -570,7 +598,7 @@ class _Searching:
     def _last_portions(self) -> Iterator[model.Portion]:
         """Yield the records that were kept to the end, and the final progress."""
         self.notes += self._last_notes()
-        keeping = [reader.scan for reader in self._readers if not reader.has_failed and reader.scan.keeps]
+        keeping = [reader.scan for reader in self._readers if not reader.failed and reader.scan.keeps]
         more: model.Start | None
         records: Sequence[model.Record] = ()
         if keeping:
@@ -641,9 +669,7 @@ class _Searching:
         if not self._lanes:
             await asyncio.sleep(_GLANCE)
             return
-        done, _ = await asyncio.wait(
-            self._lanes.values(), timeout=_GLANCE, return_when=asyncio.FIRST_COMPLETED
-        )
+        done, _ = await asyncio.wait(self._lanes.values(), timeout=_GLANCE, return_when=asyncio.FIRST_COMPLETED)
         for leader in [leader for leader, lane in self._lanes.items() if lane in done]:
             self._lanes.pop(leader).result()
 
@@ -701,8 +727,10 @@ class _Searching:
 
     async def _wait_for_turn(self) -> None:
         """Wait as long as the rate, or a broker's quota, asks for."""
-        while (wait := self._due - self._clock()) > 0 and not self._sieve.stopping:
+        wait = self._due - self._clock()
+        while wait > 0 and not self._sieve.stopping:
             await asyncio.sleep(min(wait, BEAT))
+            wait -= BEAT
 
     def _request(self, mine: Sequence[_Reader]) -> Any:
         most = max(LEAST_BYTES, min(ANSWER_BYTES, MOST_AT_ONCE // (3 * max(1, len(self._lanes)))))
@@ -792,12 +820,14 @@ class _Searching:
         self._moved = self._moved or why is not None
 
     def _give_up(self, reader: _Reader, why: Failure) -> None:
-        reader.has_failed = True
         scan = reader.scan
         until = "on" if scan.until == record_scans.NO_END else f"{scan.until - 1}"
-        left = f"offsets {scan.position} {'' if until == 'on' else 'to '}{until} of {_name(scan.place)} were not searched"
+        left = (
+            f"offsets {scan.position} {'' if until == 'on' else 'to '}{until} of {_name(scan.place)} were not searched"
+        )
         named = why.message if _name(scan.place) in why.message else f"{_name(scan.place)}: {why.message}"
-        self.problems.append(Failure(why.name, f"{named}; {left}", why.remedy))
+        reader.failed = Failure(why.name, f"{named}; {left}", why.remedy)
+        self.problems.append(reader.failed)
 
     async def _look_up_leaders(self) -> None:
         """Read the leaders again."""

@@ -153,17 +153,17 @@ def _literals(text: str, tokens: list[tuple[str, str, int]]) -> Iterator[tuple[s
     level, joined by nothing but ``&&``.
     """
     depth, begins, parts = 0, 0, list[str]()
-    for group, token, at in tokens:
+    for group, sign, at in tokens:
         if group == "comment":
             return
         if group != "sign":
             continue
-        depth += (token in "([{") - (token in ")]}")
-        if depth == 0 and token in ("||", "?"):
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth == 0 and sign in ("||", "?"):
             return
-        if depth == 0 and token == "&&":
+        if depth == 0 and sign == "&&":
             parts.append(text[begins:at])
-            begins = at + len(token)
+            begins = at + len(sign)
     for part in (*parts, text[begins:]):
         for form in _LITERAL_FORMS:
             match = form.fullmatch(part.strip())

@@ -31,6 +31,13 @@ class RecordDecoder:
         self._mask = mask
         self._known = known
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether contents are shown as they are: nothing is masked or decoded, though a note on their encoding may be
+        added.
+        """
+        return not self._mask and self._known is None
+
     def readable(self, record: Record, allowance: schemas.Allowance) -> Record:
         """Return a record with key, value and headers in displayable form, by the schemas that are known now.
 

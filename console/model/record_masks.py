@@ -1,6 +1,7 @@
 """Fields of records that a context hides: paths, and the masked form of a key, a value or a header. Pure.
 
-A path has the steps ``.name``, ``['name']``, ``[0]``, ``[-1]`` and ``[*]``; ``**`` matches any number of members and elements, including zero:
+A path has the steps ``.name``, ``['name']``, ``[0]``, ``[-1]`` and ``[*]``, and ``**`` for any number of members and
+elements, including zero:
 ``$.card``, ``$.items[*].price``, ``$.**.email``. A text that is JSON is searched as a document, and the list of pairs
 that some serializers make of a map is searched as a map. Contents that can't be searched for a path are hidden whole: a
 binary value, and a text that is not JSON and has a ``{``, or a masked field's name before a ``=`` or similar.

@@ -130,10 +130,14 @@ class Allowance:
     """
 
     def __init__(self) -> None:
+        self.ended = False
+        self.renew()
+
+    def renew(self) -> None:
+        """Allow as much again: a search has no end, and each of its records may use all of it."""
         self.values = MOST_VALUES
         self.bytes = MOST_MADE
         self.seconds = MOST_SECONDS
-        self.ended = False
 
     def spent(self) -> str:
         """Return the exhausted limit as text, ``""`` for none."""

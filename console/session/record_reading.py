@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -22,8 +25,11 @@ from console.plan.amounts import moment
 from console.session.snapshot_reader import Client, Refused
 
 if TYPE_CHECKING:
+    from console.admin.record_search import Halt
     from console.admin.schema_registry import SchemaRegistry
 
+MOST_ASKED = 50
+"""Most schemas to request for one answer."""
 MOST_SECONDS = 20.0
 """Most seconds for decoding and masking the records of one answer."""
 
@@ -41,39 +47,85 @@ class RecordReader:
         self._decoder = RecordDecoder(context.mask)
         self.fields = SeenFields()
         if context.schemas is not None:
-            from console.admin.readable_records import registry_decoder
-            from console.admin.schema_registry import SchemaRegistry
+            from console.admin.schema_registry import SchemaRegistry, registry_decoder
 
             self._registry = SchemaRegistry(context.schemas)
             self._decoder = registry_decoder(context.mask, self._registry)
 
-    async def read(self, statement: Records, more: records.Start | None = None) -> records.RecordsRead:
-        """Return the records of a statement as the brokers sent them; `readable` masks and decodes them.
+    async def topics(self, statement: Records) -> tuple[str, ...]:
+        """Return the topics of a statement; each glob names those that exist now, Kafka's own only if it begins so.
 
-        A filter searches the masked form, so masked contents are not found.
+        Raises:
+            Refused: no topic matches.
+            AdminError: the connection to the cluster is lost.
+        """
+        globs = [name for name in statement.topics if any(sign in name for sign in "*?[")]
+        if not globs:
+            return statement.topics
+        from console.admin.topics import describe_topics
+
+        refuse_if_never(self._context)
+        known = sorted((await self._client.run(describe_topics)).topics)
+        found = dict.fromkeys(name for name in statement.topics if name not in globs)
+        for glob in globs:
+            found |= dict.fromkeys(
+                name for name in known if fnmatchcase(name, glob) and (glob[0] == "_" or not name.startswith("__"))
+            )
+        if not found:
+            raise Refused(Failure("NO_TOPIC", f"no topic matches {', '.join(globs)}", "Topics are in the view topics."))
+        return tuple(found)
+
+    async def search(
+        self, wanted: records.Search, only: RecordFilter | None = None, halt: Halt | None = None
+    ) -> AsyncIterator[records.Portion]:
+        """Search records; see `console.admin.record_search.search`. Close the iterator if it is left early.
+
+        It fetches only as far as the caller takes the portions. Their records are as the brokers sent them; `shown`
+        masks and decodes them. The filter sees the masked form, so masked contents are not found.
 
         Args:
-            more: where to continue, instead of the statement's own start.
+            halt: a switch that ends the search early; what was found is still returned.
 
         Raises:
             Refused: the context says never, or a broker refuses it.
             AdminError: the connection to the cluster is lost.
         """
+        from console.admin import record_search
         from console.admin.errors import BrokerError
-        from console.admin.readable_records import find_records
-        from console.admin.records import read_records
 
         # Before any request: in such a context a topic's records are not even counted.
         refuse_if_never(self._context)
-        wanted = RecordFilter(statement.text, statement.key, statement.where)
-        query = records_query(statement, datetime.now(UTC), more)
+        about = (wanted, only, self._decoder, self._registry, halt)
+        portions = await self._client.run(record_search.begin, *about)
         try:
-            if wanted:
-                return await self._client.run(find_records, query, wanted, self._decoder, self._registry)
-            return await self._client.run(read_records, query, None)
+            while (portion := await self._client.run(record_search.advance, portions)) is not None:
+                yield portion
         except BrokerError as error:
             # This topic or group can't be read; the connection is intact.
             raise Refused(error.failure) from error
+        finally:
+            await self._client.run(record_search.end, portions)
+
+    async def read(self, statement: Records, more: records.Start | None = None) -> records.RecordsRead:
+        """Return the collected results of a statement, as the brokers sent them; see `search`.
+
+        Args:
+            more: where to continue, instead of the statement's own start.
+        """
+        wanted = search_of(statement, await self.topics(statement), datetime.now(UTC), more)
+        collected = Collected(wanted)
+        async with aclosing(self.search(wanted, filter_of(statement))) as portions:
+            async for portion in portions:
+                collected.add(portion)
+        return collected.read()
+
+    async def shown(self, found: Sequence[records.Record]) -> Sequence[records.Record]:
+        """Return records of a portion in the form that may be shown, decoded with the schemas known now."""
+        allowance = Allowance()
+        try:
+            return await asyncio.to_thread(_shown, found, self._decoder, allowance)
+        finally:
+            allowance.ended = True  # after a cancellation nothing more is decoded
 
     async def readable(self, read: records.RecordsRead) -> records.RecordsRead:
         """Return the records in the form that may be shown, decoded with the schemas known now."""
@@ -83,21 +135,31 @@ class RecordReader:
         finally:
             allowance.ended = True  # after a cancellation nothing more is decoded
 
-    async def learn(self, read: records.RecordsRead) -> bool:
-        """Read the missing schemas of records from the registry.
+    async def learn(self, found: Sequence[records.Record]) -> bool:
+        """Read the missing schemas of records from the registry, at most `MOST_ASKED`.
 
         Returns:
             Whether any were missing, so that `readable` may decode more.
         """
         if self._registry is None:
             return False
-        from console.admin.readable_records import MOST_ASKED
         from console.admin.schema_registry import look_up
 
-        missing = dict.fromkeys(key for record in read.records for key in self._decoder.missing(record))
+        missing = dict.fromkeys(key for record in found for key in self._decoder.missing(record))
         if missing:
             await self._client.run(look_up, self._registry, list(missing)[:MOST_ASKED])
         return bool(missing)
+
+
+def _shown(found: Sequence[records.Record], decoder: RecordDecoder, allowance: Allowance) -> Sequence[records.Record]:
+    shown: list[records.Record] = []
+    for record in found:
+        if allowance.ended:
+            break
+        if allowance.spent():
+            allowance.renew()
+        shown.append(decoder.readable(record, allowance))
+    return shown
 
 
 def _readable(read: records.RecordsRead, decoder: RecordDecoder, allowance: Allowance) -> records.RecordsRead:
@@ -135,21 +197,87 @@ def is_masked(context: Context, statement: Records) -> bool:
     return context.records == HIDDEN and not statement.reveal
 
 
-def records_query(statement: Records, now: datetime, more: records.Start | None = None) -> records.RecordsQuery:
-    """Return the query of a statement. now: the base of relative times."""
+def filter_of(statement: Records) -> RecordFilter:
+    """Return the filter of a statement."""
+    return RecordFilter(statement.text, statement.key, statement.key_only, statement.where, statement.without)
+
+
+def search_of(
+    statement: Records, topics: tuple[str, ...], now: datetime, more: records.Start | None = None
+) -> records.Search:
+    """Return the search of a statement.
+
+    Args:
+        topics: the names of its topics.
+        now: the base of relative times.
+        more: where to continue, instead of the statement's own start.
+    """
     start: records.Start
     word, at = statement.begins
     match word:
         case "start":
             start = records.First()
+        case "end":
+            start = records.FromEnd()
         case "offset":
             start = records.FromOffset(int(at))
         case "time":
-            # Kafka uses negative timestamps for the end and the beginning (ListOffsets): no date may become one.
-            start = records.FromTime(max(0, int(moment(at, now).timestamp() * 1000)))
+            start = records.FromTime(_milliseconds(at, now))
         case "group":
             start = records.OfGroup(at)
         case _:
-            start = records.Last()
-    count = statement.limit or (int(at) if word == "last" else records.DEFAULT_COUNT)
-    return records.RecordsQuery(statement.topics[0], statement.partition, more or start, count, statement.committed)
+            start = records.Last(int(at))
+    until: records.Until | None = None
+    if statement.until is not None and statement.until.word == "offset":
+        until = records.ToOffset(int(statement.until.at))
+    elif statement.until is not None and statement.until.word == "time":
+        until = records.ToTime(_milliseconds(statement.until.at, now))
+    return records.Search(
+        topics,
+        statement.partition,
+        more or start,
+        until,
+        statement.most,
+        statement.committed,
+        follow=statement.follow,
+        latest_by_key=statement.latest,
+    )
+
+
+def _milliseconds(at: str, now: datetime) -> int:
+    # Kafka uses negative timestamps for the end and the beginning (ListOffsets): no date may become one.
+    return max(0, int(moment(at, now).timestamp() * 1000))
+
+
+class Collected:
+    """The results of a search, as its portions come in."""
+
+    def __init__(self, search: records.Search) -> None:
+        self._search = search
+        self._records: list[records.Record] = []
+        self._undecodable: list[records.Undecodable] = []
+        self._notes: dict[str, None] = {}
+        self._problems: dict[Failure, None] = {}
+        self.progress = records.Progress()
+
+    def add(self, portion: records.Portion) -> None:
+        """Take a portion."""
+        self._records += portion.records
+        self._undecodable += portion.undecodable
+        self._notes |= dict.fromkeys(portion.notes)
+        self._problems |= dict.fromkeys(portion.problems)
+        self.progress = portion.progress
+
+    def read(self) -> records.RecordsRead:
+        """Return the results so far, in order."""
+        found = self._records
+        if len({(record.topic, record.partition) for record in found}) > 1:
+            found = sorted(found, key=lambda each: (each.timestamp, each.topic, each.partition, each.offset))
+        return records.RecordsRead(
+            self._search,
+            tuple(found),
+            tuple(self._undecodable),
+            self.progress,
+            tuple(self._notes),
+            tuple(self._problems),
+        )

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from console.admin.client import AdminClient
 from console.admin.link import Link
-from console.admin.readable_records import registry_decoder
+from console.admin.schema_registry import registry_decoder
 from console.admin.schema_registry import AT_ONCE, LARGEST_ANSWER, MOST_KEPT, Missing, SchemaRegistry, kind_of, look_up
 from console.admin.settings import RegistrySettings, Store, TlsSettings
 from console.contexts.context import Context
