@@ -197,8 +197,9 @@ def put_bytes(data: bytes) -> None:
     Raises:
         OSError: the pipe is closed, or the disk is full; its `written` is the number of bytes that were written.
     """
-    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
-    if raw is None or sys.stdout.isatty():
+    buffer = getattr(sys.stdout, "buffer", None)
+    raw = getattr(buffer, "raw", buffer)  # an unbuffered one has none
+    if not isinstance(raw, RawIOBase) or sys.stdout.isatty():
         put(data.decode(errors="backslashreplace"))
         return
     sys.stdout.flush()

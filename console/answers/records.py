@@ -24,8 +24,8 @@ def records_result(statement: Records, read: RecordsRead, *, masked: bool, field
         *records.record_notes(read),
         *([] if masked else records.decoding_notes(read)),
     ]
-    if read.progress.stopped == "records" and statement.limit is None:
-        notes.append("limit 0 goes on to the end")
+    if read.progress.stopped == "records" and statement.limit is None and statement.begins.word != "last":
+        notes.append(f"there may be more than these {statement.most:,}: limit 0 goes on to the end")
     if masked and rows:
         notes.append("contents are hidden in this context: --reveal shows them")
     if fields and rows:

@@ -296,7 +296,7 @@ class _Work:
         """Complete the manifest, and print how the search ended."""
         interrupted = stopping.is_set() and not self._statement.follow
         why = "ended by Ctrl-C" if stopping.is_set() else stopped_text(export.progress)
-        export.finish("" if export.progress.stopped == "records" else why)
+        export.finish(why)
         if cap.left_out:
             complain(f"{plural(cap.left_out, 'record')} more than --per-second came, and are not in this")
         if why or self._options.out is not None or sys.stderr.isatty():

@@ -527,12 +527,10 @@ _MEASURED = 0.2
 
 
 def stopped_text(progress: Progress) -> str:
-    """Return why a search ended before the end of its ranges; ``""`` if it did not."""
+    """Return why a search ended before its limit and the end of its ranges; ``""`` if it did not."""
     match progress.stopped:
-        case "":
+        case "" | "records":
             return ""
-        case "records":
-            return f"stopped after {progress.looked_at:,} records"
         case "asked":
             return f"stopped after {progress.looked_at:,} of {max(progress.of, progress.looked_at):,} records"
         case why:

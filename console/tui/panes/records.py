@@ -180,7 +180,7 @@ class RecordsView(BesideView[records.RecordRow]):
         notes = records.record_notes(answer)
         if answer.progress.more is not None:
             notes.append("m goes on")
-        return [("; ".join(notes), "pending" if answer.progress.stopped else "muted")] if notes else []
+        return [("; ".join(notes), "pending" if records.stopped_text(answer.progress) else "muted")] if notes else []
 
     def _progress(self) -> str:
         """Return how far the search has come, and the key that ends it."""
