@@ -1,7 +1,9 @@
-"""A filter over the newest 100,000 records of a real broker, beside aiokafka's consumer (a decoder in C) with the same.
+"""Searches for records of a real broker beside kcat's, in one run, on topics of 2,000,000 records of JSON.
 
-``python -m benchmarks.records [--rounds 5]``. Ours merges, checks every checksum and stops at each bound; the records
-take less than the 16 MiB that one answer may fetch.
+``python -m benchmarks.records [--records 2000000] [--rounds 3] [--codecs lz4,zstd,none] [--bootstrap ADDRESS]``.
+kac runs as a process of its own, as kcat does, from its start to the last record. The loop to which a condition without
+a literal is compared decodes nothing: its values are in memory. With ``--bootstrap`` the topics that an earlier run
+left are used again.
 """
 
 from __future__ import annotations
@@ -9,100 +11,88 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
+import shlex
+import subprocess
+import sys
 import time
-from collections.abc import Awaitable, Callable
-
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
+from collections.abc import Callable, Iterator
+from contextlib import aclosing, contextmanager
+from typing import NamedTuple
 
 from benchmarks import figures
 from benchmarks.cluster import JVM
-from console.admin.link import Link
-from console.admin.records import read_records
-from console.admin.settings import ConnectionSettings
-from console.model.record_filter import RecordFilter
-from console.model.records import First, RecordsQuery
-from tests.support.changing import make_topic
 from tests.support.kafka_cluster import KafkaCluster
 
-TOPIC = "orders"
-RECORDS = 100_000
-WANTED = 99_990
+PARTITIONS = 4
+WANTED = 1_234_567
 """Only this order is looked for."""
+CUSTOMER = f"customer-{WANTED}"
+LITERAL = f'value.customer == "{CUSTOMER}" && value.amount >= 0.0'
+NO_LITERAL = "value.amount > 998.0 && value.items[0].count == 4"
+MOST_MEMORY = 150
+"""MiB of the whole process."""
+LOOPED = 20_000
+"""Records of the loop that is compared; its time is scaled."""
 
 
-async def fill(bootstrap: str, link: Link) -> None:
-    """Orders as JSON in one partition."""
-    await make_topic(link, TOPIC)
-    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, compression_type="zstd", linger_ms=50)
-    await producer.start()
-    for number in range(RECORDS):
-        value = b'{"id": %d, "customer": "c-%d", "amount": %d.50}' % (number, number % 1000, number % 90)
-        await producer.send(TOPIC, value, key=b"order-%d" % number)
-    await producer.stop()
+def order(number: int) -> bytes:
+    """About 250 bytes."""
+    return (
+        b'{"id": %d, "customer": "customer-%d", "amount": %d.5, "state": "%s", "items": [{"sku": "sku-%d", "count": %d},'
+        b' {"sku": "sku-%d", "count": 1}], "address": {"street": "%d Long Street", "city": "city-%d", "zip": "%05d"},'
+        b' "comment": "left at the door %d"}'
+    ) % (
+        *(number, number, number * 7919 % 1000, (b"open", b"paid", b"sent")[number % 3], number * 31 % 9973),
+        *(number % 5, number * 17 % 9973, number % 300, number % 777, number % 99_999, number * 104_729 % 1_000_003),
+    )
 
 
-async def by_kac(link: Link) -> None:
-    """One answer."""
-    wanted = RecordFilter(json=f"$.id={WANTED}").matches
-    read = await read_records(link, RecordsQuery(TOPIC, 0, First(), 10), wanted)
-    if [record.offset for record in read.records] != [WANTED] or read.scanned_records != RECORDS:
-        raise RuntimeError(
-            f"{len(read.records)} records of {read.scanned_records} looked at, stopped: {read.stopped!r}"
-        )
+def fill(bootstrap: str, topic: str, codec: str, count: int) -> None:
+    """Write the orders."""
+    from confluent_kafka import Producer
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
+    settings = {"compression.type": codec, "linger.ms": 50, "batch.size": 1_000_000, "acks": "all"}
+    producer = Producer({"bootstrap.servers": bootstrap, "queue.buffering.max.messages": 500_000, **settings})
+    for number in range(count):
+        while True:
+            try:
+                producer.produce(topic, order(number), b"order-%d" % number)
+                break
+            except BufferError:
+                producer.poll(0.1)
+        if number % 1_000 == 0:
+            producer.poll(0)
+    producer.flush()
 
 
-async def by_aiokafka(bootstrap: str) -> None:
-    """All records of the partition, each decoded as JSON."""
-    place = TopicPartition(TOPIC, 0)
-    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, max_partition_fetch_bytes=1 << 20)
-    await consumer.start()
-    consumer.assign([place])
-    await consumer.seek_to_beginning(place)
-    (end,) = (await consumer.end_offsets([place])).values()
-    found = []
-    while await consumer.position(place) < end:
-        for batch in (await consumer.getmany(timeout_ms=1_000)).values():
-            found += [each.offset for each in batch if json.loads(each.value)["id"] == WANTED]
-    await consumer.stop()
-    if found != [WANTED]:
-        raise RuntimeError(f"aiokafka found {found}")
+# -- a search in a process of its own ----------------------------------------------------------------------------------
 
 
-def main() -> None:
-    """Take the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
-    with KafkaCluster(brokers=1, jvm_options=JVM) as cluster, asyncio.Runner() as runner:
-        link = runner.run(_connected(cluster))
+async def searched(bootstrap: str, topic: str, what: str) -> tuple[int, int]:
+    """Search the whole topic. Returns how many records were found, and how many looked at."""
+    from console.admin.link import Link
+    from console.admin.record_search import search
+    from console.admin.settings import ConnectionSettings, addresses
+    from console.answers.record_lines import json_lines
+    from console.model.record_filter import RecordFilter
+    from console.model.records import First, Search
 
-        def measured(run: Callable[[], Awaitable[None]]) -> figures.Measure:
-            def measure() -> float:
-                began = time.perf_counter()
-                runner.run(_awaited(run))
-                return (time.perf_counter() - began) * 1e3
-
-            return measure
-
-        both = {
-            "kac": measured(lambda: by_kac(link)),
-            "aiokafka": measured(lambda: by_aiokafka(cluster.bootstrap)),
-        }
-        medians = figures.report_times(f"a filter over {RECORDS:,} records", figures.interleaved(both, options.rounds))
-        figures.report("records a second", kac=round(RECORDS / medians["kac"] * 1e3), **figures.load())
-        figures.report_ratio("kac / aiokafka", medians["kac"] / medians["aiokafka"], 1.5)
-        runner.run(link.close())
-
-
-async def _connected(cluster: KafkaCluster) -> Link:
-    link = Link(ConnectionSettings(cluster.addresses))
-    await fill(cluster.bootstrap, link)
-    return link
-
-
-async def _awaited(run: Callable[[], Awaitable[None]]) -> None:
-    await run()
-
-
-if __name__ == "__main__":
-    main()
+    only = {
+        "text": RecordFilter(text=CUSTOMER + '"'),
+        "literal": RecordFilter(where=LITERAL),
+        "no-literal": RecordFilter(where=NO_LITERAL),
+        "json": RecordFilter(),
+    }[what]
+    link = Link(ConnectionSettings(addresses(bootstrap)))
+    found = 0
+    async with aclosing(search(link, Search((topic,), start=First()), only)) as portions:
+        async for portion in portions:
+            found += len(portion.records)
+            if what == "json":
+                sys.stdout.buffer.write(json_lines(portion.records))
+    await link.close()
+    return found, portion.progress.looked_at

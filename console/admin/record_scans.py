@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from console.model import records as model
 from console.model.record_decoding import RecordDecoder
 from console.model.record_filter import RecordFilter
 from console.model.schemas import Allowance
+
+if TYPE_CHECKING:
+    from console.wire.record_batches import Batch
 
 FIRST_STRETCH, GROWTH = 200, 4
 """Offsets of the first range for the newest records, and the factor by which each earlier range is longer."""
@@ -19,6 +25,8 @@ MOST_LINES = 100
 """Most lines about batches of a partition that can't be decoded."""
 CHUNK_RECORDS, CHUNK_BYTES = 2_000, 2 << 20
 """Records, and bytes of their contents, after which a part of the results is handed on."""
+SLICE = 0.1
+"""Seconds after which a part is handed on even if it is empty, so that other searches of the client have their turn."""
 NO_END = 2**63 - 1
 """The end of a scan that waits for new records."""
 
@@ -232,6 +240,7 @@ class Sieve:
         """
         self.wanted = wanted
         self._decoder = decoder
+        self._is_plain = decoder.is_plain
         self._await_schemas = await_schemas
         self._allowance = Allowance()
         self.looked_at = 0
@@ -239,21 +248,34 @@ class Sieve:
         """Whether the search is to end: set in any thread."""
         self.undecided = 0
         """Number of records that were too large to decode for the filter."""
+        self.literals = wanted.literals() if decoder.is_plain else ()
+        """Texts without which no record of a batch passes; none where masks or schemas make other bytes of contents."""
 
-    def passing(self, found: Iterable[model.Record]) -> Iterator[model.Record]:
-        """Yield the records that pass."""
-        if not self.wanted:
-            for record in found:
-                self.looked_at += 1
-                yield record
-            return
+    def passing(self, found: Iterable[model.Record], scan: Scan) -> Iterator[model.Record]:
+        """Yield the records before the end of a scan that pass, and move its position."""
+        is_wanted, until = self.wanted.matches, scan.until
         for record in found:
+            if record.offset >= until or self.stopping:
+                return
             self.looked_at += 1
-            if self.wanted.matches(self._shown(record)):
+            scan.position = record.offset + 1
+            if is_wanted(self._shown(record)):
                 yield record
+
+    def all_of(self, found: Iterable[model.Record], scan: Scan, count: int) -> Sequence[model.Record]:
+        """Return the next records before the end of a scan, at most so many, and move its position."""
+        part = list(islice(found, count))
+        if part and part[-1].offset >= scan.until:
+            part = [record for record in part if record.offset < scan.until]
+        if part:
+            self.looked_at += len(part)
+            scan.position = part[-1].offset + 1
+        return part
 
     def _shown(self, record: model.Record) -> model.Record:
         """Return a record in the form that may be shown; the filter must see no other."""
+        if self._is_plain:
+            return record
         if self._await_schemas is not None:
             self._await_schemas(record)
         shown = self._decoder.readable(record, self._allowance)
@@ -272,17 +294,16 @@ class Sieve:
 def look(scan: Scan, data: bytes, aborted: Iterable[tuple[int, int]], sieve: Sieve) -> Iterator[Sequence[model.Record]]:
     """Search the batches of an answer from the scan's position on, and move the position.
 
-    Yields parts of the records that pass; the position is behind each part when it is yielded.
+    Yields parts of the records that pass, empty ones now and then; the position is behind each part when it is yielded.
 
     Args:
         aborted: producer id and first offset of each aborted transaction in this range (read_committed only).
     """
-    from console.wire.record_batches import BatchDamage, batches, records
+    from console.wire.record_batches import BatchDamage, batches
 
     open_: set[int] = set()
     pending = sorted(aborted, key=lambda each: each[1], reverse=True)
-    found: list[model.Record] = []
-    size = 0
+    looking = _Looking(scan, sieve)
     for batch in batches(data):
         first, last, facts = batch.base_offset, batch.last_offset, batch.facts
         if sieve.stopping or scan.is_full or scan.position >= scan.until:
@@ -299,16 +320,9 @@ def look(scan: Scan, data: bytes, aborted: Iterable[tuple[int, int]], sieve: Sie
                 if batch.aborts:
                     open_.discard(facts.producer_id)
             elif last >= scan.position and not (facts.transactional and facts.producer_id in open_):
-                inside = records(batch, scan.topic, scan.number, scan.position, is_over=lambda: sieve.stopping)
-                for record in sieve.passing(_up_to(inside, scan)):
-                    found.append(record)
-                    size += len(record.key or b"") + len(record.value or b"")
-                    scan.position = record.offset + 1
-                    if len(found) >= CHUNK_RECORDS or size >= CHUNK_BYTES:
-                        yield scan.keep(found)
-                        found, size = [], 0
-                        if sieve.stopping or scan.is_full:
-                            return
+                yield from looking.through(batch)
+                if sieve.stopping or scan.is_full:
+                    break
         except BatchDamage as damage:
             at = max(scan.position, first)
             if at < scan.until:
@@ -317,15 +331,69 @@ def look(scan: Scan, data: bytes, aborted: Iterable[tuple[int, int]], sieve: Sie
                 scan.broken = True
                 break
         scan.position = max(scan.position, min(last + 1, scan.until))
-    yield scan.keep(found)
+    yield looking.rest()
 
 
-def _up_to(found: Iterable[model.Record], scan: Scan) -> Iterator[model.Record]:
-    """Yield records up to the end of a scan."""
-    for record in found:
-        if record.offset >= scan.until:
+class _Looking:
+    """The search through the batches of one answer."""
+
+    def __init__(self, scan: Scan, sieve: Sieve) -> None:
+        from console.wire.compression import Scratch
+
+        self._scan, self._sieve = scan, sieve
+        self._scratch = Scratch()
+        self._found: list[model.Record] = []
+        self._size = 0
+        self._since = time.monotonic()
+
+    def through(self, batch: Batch) -> Iterator[Sequence[model.Record]]:
+        """Search a batch, and yield parts of the results. Raises BatchDamage."""
+        from console.wire import record_batches
+
+        scan, sieve, scratch = self._scan, self._sieve, self._scratch
+        if batch.facts.magic == 2:
+            record_batches.unpack(batch, scratch)
+            if not all(each.may_be_in(scratch.data, scratch.GAP, scratch.end) for each in sieve.literals):
+                sieve.looked_at += _count(batch, scan.position, scratch.end - scratch.GAP)
+                yield from self._after(0)
+                return
+            inside = record_batches.unpacked_records(batch, scratch, scan.topic, scan.number, scan.position)
+            size = (scratch.end - scratch.GAP) // max(1, batch.claimed)
+        else:
+            inside = record_batches.records(
+                batch, scan.topic, scan.number, scan.position, is_over=lambda: sieve.stopping
+            )
+            size = len(batch.body)
+        if sieve.wanted:
+            for record in sieve.passing(inside, scan):
+                self._found.append(record)
+                yield from self._after(len(record.key or b"") + len(record.value or b""))
+                if sieve.stopping or scan.is_full:
+                    return
+            yield from self._after(0)
             return
-        yield record
+        count = max(1, min(CHUNK_RECORDS, CHUNK_BYTES // max(1, size)))
+        while part := sieve.all_of(inside, scan, count):
+            self._found += part
+            yield from self._after(size * len(part))
+            if sieve.stopping or scan.is_full:
+                return
+
+    def _after(self, size: int) -> Iterator[Sequence[model.Record]]:
+        """Yield a part if it is large, or the last one is long ago. size: bytes that were found since the last call."""
+        self._size += size
+        if len(self._found) >= CHUNK_RECORDS or self._size >= CHUNK_BYTES or time.monotonic() - self._since > SLICE:
+            yield self.rest()
+
+    def rest(self) -> Sequence[model.Record]:
+        """Return what is found and not yielded yet."""
+        found, self._found, self._size, self._since = self._found, [], 0, time.monotonic()
+        return self._scan.keep(found)
+
+
+def _count(batch: Batch, position: int, size: int) -> int:
+    """Return about how many records from a position on a batch has, by its header; `size` bounds it."""
+    return max(0, min(batch.claimed, batch.last_offset + 1 - position, size))
 
 
 def next_offset(data: bytes) -> int | None:

@@ -62,14 +62,14 @@ class Literal(NamedTuple):
     is_escapable: bool = True
     """Whether JSON may spell it by escapes; False for the raw bytes of a text search."""
 
-    def may_be_in(self, data: bytes | bytearray, end: int) -> bool:
-        """Return whether the first `end` bytes may spell the text."""
-        if data.find(self.text, 0, end) >= 0:
+    def may_be_in(self, data: bytes | bytearray, begin: int = 0, end: int | None = None) -> bool:
+        """Return whether a part of some bytes may spell the text."""
+        if data.find(self.text, begin, end) >= 0:
             return True
-        if not self.is_escapable or data.find(b"\\", 0, end) < 0:
+        if not self.is_escapable or data.find(b"\\", begin, end) < 0:
             return False
         # JSON may spell every character by its number, and a slash with a backslash in front.
-        return data.find(b"\\u00", 0, end) >= 0 or (b"/" in self.text and data.find(b"\\/", 0, end) >= 0)
+        return data.find(b"\\u00", begin, end) >= 0 or (b"/" in self.text and data.find(b"\\/", begin, end) >= 0)
 
 
 class Condition(NamedTuple):
@@ -87,7 +87,7 @@ class Condition(NamedTuple):
     def holds(self, record: Record) -> bool:
         """Return whether it holds for a record, in the form that may be shown."""
         for root, literal in zip(self.roots, self.literals, strict=True):
-            if not any(literal.may_be_in(part, len(part)) for part in _parts(record, root)):
+            if not any(literal.may_be_in(part) for part in _parts(record, root)):
                 return False
         return self.holds_for({name: _FIELDS[name](record) for name in self.fields})
 
