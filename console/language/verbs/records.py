@@ -217,12 +217,12 @@ def _key(reader: Reader, given: _Given, _topics: tuple[str, ...]) -> None:
 def _where(reader: Reader, given: _Given, topics: tuple[str, ...]) -> None:
     label = "a CONDITION such as 'value.state == \"failed\"'"
     word = reader.take(Expected(What.CONDITION, label, detail=",".join(topics)), Role.VALUE)
-    from console.model.record_conditions import condition
+    from console.model.record_conditions import ConditionError, condition
 
     try:
         condition(word.text)
-    except ValueError as error:
-        reader.fail(f"the condition is wrong, {error}", word)
+    except ConditionError as error:
+        reader.fail(f"the condition is wrong, {error}", _at(word, error.at))
     given.of["where"] = word.text
 
 
