@@ -610,7 +610,7 @@ class _Searching:
         is_known = bool(done) and not self._search.follow
         left = max(0.0, seconds * (self._of - done) / done) if is_known else None
         return model.Progress(
-            tuple(scan.scanned() for scan in scans),
+            tuple(self._delivered(scan.scanned()) for scan in scans),
             self._sieve.looked_at,
             self._of,
             self._bytes,
@@ -620,6 +620,11 @@ class _Searching:
             self._stopped,
             more,
         )
+
+    def _delivered(self, scanned: model.Scanned) -> model.Scanned:
+        """Return a range without the part behind the limit, which a search that continues this one delivers."""
+        cut = self._cut.get((scanned.topic, scanned.partition), scanned.next)
+        return scanned._replace(next=min(cut, scanned.next))
 
     def _last_portions(self) -> Iterator[model.Portion]:
         """Yield the records that were kept to the end, and the final progress."""

@@ -12,7 +12,7 @@ from console.language.grammar import StatementReading, read
 from console.language.known_names import KnownNames
 from console.language.needs import needs
 from console.language.quoting import quote, quote_beside_equals, quoted
-from console.language.reader import Candidate, Expected, Form, Role, What
+from console.language.reader import SEVERAL, Candidate, Expected, Form, Role, What
 from console.language.seen_fields import SeenFields
 from console.language.snapshot_parts import NOTHING, Needs
 from console.language.statements import Subject, Where
@@ -23,7 +23,7 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.present.text import clean
 
-VARIABLES = {
+ABOUT = {
     "key": "the record's key",
     "value": "its value; fields of JSON behind a dot",
     "headers": "its headers, by name",
@@ -33,7 +33,7 @@ VARIABLES = {
     "size": "bytes of key and value",
     "schema": "the schema of its value",
 }
-"""The variables of a condition."""
+"""The variables of a condition, with what they are."""
 _LAST_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*\Z")
 _PAIRS = (What.ASSIGN, What.PAIR, What.LIST_FILTER)
 
@@ -97,7 +97,7 @@ class Completer:
         begun = last[0] if last is not None else ""
         seen = self._fields()
         topics = [each for each in seen.topics() if any(fnmatchcase(each, one) for one in expected.detail.split(","))]
-        names = [Candidate(name, about) for name, about in VARIABLES.items() if "." not in begun]
+        names = [Candidate(name, about) for name, about in ABOUT.items() if "." not in begun]
         names += [Candidate(name, "seen in records") for name in seen.of(topics)]
         start = typed.end - len(begun)
         fitting = [each for each in names if each.text.startswith(begun)]
@@ -138,6 +138,10 @@ def _complete(expected: Expected, source: Candidates, word: Word, typed: Word) -
             return _values(expected, source, key, value, word.end)
     if expected.what is What.OPERATIONS:
         return _items(source.words(expected, ""), typed, word.end)
+    if expected.detail == SEVERAL and typed.bare:
+        before, comma, last = typed.text.rpartition(",")
+        start = typed.start + len(before) + len(comma)
+        return [_completion(start, word.end, each, False) for each in source.words(expected, last)]
     whole = word.split("=") if expected.what in _PAIRS else None
     end = whole[0].end if whole is not None else word.end
     start = typed.start

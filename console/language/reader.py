@@ -79,6 +79,10 @@ class What(Enum):
     VERB_NAME = "verb name"
 
 
+SEVERAL = "several"
+"""Detail of an `Expected` that takes several names, parted by commas."""
+
+
 class Form(Enum):
     """The way to write a candidate into the text."""
 

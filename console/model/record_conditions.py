@@ -103,27 +103,35 @@ class Condition(NamedTuple):
             return False
 
 
+class ConditionError(ValueError):
+    """A text that is no condition. at: the position of the wrong character in it, from 0; None if unknown."""
+
+    def __init__(self, text: str, at: int | None = None) -> None:
+        super().__init__(text if at is None else f"character {at + 1}: {text}")
+        self.at = at
+
+
 @lru_cache(maxsize=64)
 def condition(text: str) -> Condition:
     """Compile a condition.
 
     Raises:
-        ValueError: it is none; the message names the position.
+        ConditionError: it is none.
     """
     if len(text) > LONGEST:
-        raise ValueError(f"a condition has at most {LONGEST:,} characters, and this one {len(text):,}")
+        raise ConditionError(f"a condition has at most {LONGEST:,} characters, and this one {len(text):,}")
     tokens = [(match.lastgroup or "", match[0], match.start()) for match in _TOKEN.finditer(text)]
     try:
         program = import_alone("cel.cel").compile(text)
     except ValueError as error:
-        raise ValueError(_syntax(text, str(error))) from None
+        raise _wrong_syntax(text, str(error)) from None
     bound = {match[1] for match in _BOUND.finditer(text)}
     for name in program.variables():
         if name not in FIELDS and name not in bound:
-            raise ValueError(f"{_at(tokens, name)}{name} is no field: {', '.join(FIELDS)} are")
+            raise ConditionError(f"{name} is no field: {', '.join(FIELDS)} are", _at(tokens, name))
     for name in program.functions():
         if name[:1].isalpha() and name not in FUNCTIONS:
-            raise ValueError(f"{_at(tokens, name)}{name} is no function of a condition")
+            raise ConditionError(f"{name} is no function of a condition", _at(tokens, name))
     found = list(_literals(text, tokens))
     return Condition(
         text,
@@ -134,18 +142,19 @@ def condition(text: str) -> Condition:
     )
 
 
-def _syntax(text: str, problem: str) -> str:
+def _wrong_syntax(text: str, problem: str) -> ConditionError:
+    """Return the error of a text that can't be parsed. problem: the parser's message."""
     match = _PLACE.search(problem)
     if match is None:
-        return f"it is no condition: {problem.splitlines()[0][:200]}"
+        return ConditionError(f"it is no condition: {problem.splitlines()[0][:200]}")
     line, column, why = int(match[1]), int(match[2]), match[3]
-    where = f"character {column}" if "\n" not in text else f"line {line}, character {column}"
-    return f"{where}: {why[:200]}"
+    before = sum(len(each) + 1 for each in text.split("\n")[: line - 1])
+    return ConditionError(why[:200], before + column - 1)
 
 
-def _at(tokens: list[tuple[str, str, int]], name: str) -> str:
-    """Return the position of a name in a condition, as the start of a message."""
-    return next((f"character {at + 1}: " for group, text, at in tokens if group == "name" and text == name), "")
+def _at(tokens: list[tuple[str, str, int]], name: str) -> int | None:
+    """Return the position of a name in a condition."""
+    return next((at for group, text, at in tokens if group == "name" and text == name), None)
 
 
 def _literals(text: str, tokens: list[tuple[str, str, int]]) -> Iterator[tuple[str, bytes]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from console.language.seen_fields import SeenFields
 from console.language.verbs.records import Records
 from console.model import records
 from console.model.failure import Failure
+from console.model.record_conditions import decoded_json
 from console.model.record_decoding import RecordDecoder
 from console.model.record_filter import RecordFilter
 from console.model.schemas import MOST_MADE, Allowance
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 MOST_ASKED = 50
 """Most schemas to request for one answer."""
+SAMPLES, LARGEST_SAMPLE = 20, 64 << 10
+"""Records of an answer whose fields are kept for completion, and the most bytes of a key or value."""
 MOST_SECONDS = 20.0
 """Most seconds for decoding and masking the records of one answer."""
 
@@ -123,17 +126,31 @@ class RecordReader:
         """Return records of a portion in the form that may be shown, decoded with the schemas known now."""
         allowance = Allowance()
         try:
-            return await asyncio.to_thread(_shown, found, self._decoder, allowance)
+            shown = await asyncio.to_thread(_shown, found, self._decoder, allowance)
         finally:
             allowance.ended = True  # after a cancellation nothing more is decoded
+        self._note_fields(shown)
+        return shown
 
     async def readable(self, read: records.RecordsRead) -> records.RecordsRead:
         """Return the records in the form that may be shown, decoded with the schemas known now."""
         allowance = Allowance()
         try:
-            return await asyncio.to_thread(_readable, read, self._decoder, allowance)
+            shown = await asyncio.to_thread(_readable, read, self._decoder, allowance)
         finally:
             allowance.ended = True  # after a cancellation nothing more is decoded
+        self._note_fields(shown.records)
+        return shown
+
+    def _note_fields(self, shown: Sequence[records.Record]) -> None:
+        """Keep the names of fields of some records, for completion; none where contents are hidden."""
+        if self._context.records == HIDDEN:
+            return
+        for record in shown[:SAMPLES]:
+            for part, data in (("key", record.key), ("value", record.value)):
+                if data is not None and data[:1] == b"{" and len(data) <= LARGEST_SAMPLE:
+                    with suppress(ValueError):
+                        self.fields.learn(record.topic, part, decoded_json(data))
 
     async def learn(self, found: Sequence[records.Record]) -> bool:
         """Read the missing schemas of records from the registry, at most `MOST_ASKED`.

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from console.language import arguments
 from console.language.quoting import quote, quote_pattern
-from console.language.reader import Expected, Reader, Role, What
+from console.language.reader import SEVERAL, Expected, Reader, Role, What
 from console.language.statements import Name, Statement
 from console.language.tokenizer import Piece, Word
 from console.language.verb import LOOK, StatementKind, Verb
@@ -27,6 +27,8 @@ REVEAL = "--reveal"
 FORMS = ("text", "json", "hex")
 """The forms of contents; without one, kac guesses the form from the content."""
 
+MOST_SHOWN = 10_000
+"""Records after which a search for a screen or a table waits for the order to go on, if the statement has no limit."""
 _SOME_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 """Placeholder to validate times; they are resolved when the statement runs."""
 
@@ -80,22 +82,25 @@ class Records(Statement, frozen=True):
 
     @property
     def begins(self) -> Bound:
-        """Where the search begins: without a start at the newest records, with a condition at the start of the log."""
+        """Where the search begins: without a start at the newest records; at the start of the log with a condition, an
+        end, or no limit.
+        """
         if self.start is not None:
             return self.start
         if self.follow:
             return Bound("end")
-        if self.is_filtered or self.latest or self.until is not None:
+        if self.is_filtered or self.latest or self.until is not None or self.limit == 0:
             return Bound("start")
-        return Bound("last", str(DEFAULT_COUNT))
+        return Bound("last", str(self.limit or DEFAULT_COUNT))
 
     @property
     def most(self) -> int:
-        """The most records to find on a screen or in a table, 0 for no limit: a look at a place has a default one."""
+        """The most records to find for a screen or a table, 0 for no limit."""
         if self.limit is not None:
             return self.limit
-        is_search = self.is_filtered or self.latest or self.until is not None or self.follow
-        return 0 if is_search or self.begins.word == "last" else DEFAULT_COUNT
+        if self.follow or self.begins.word == "last":
+            return 0
+        return MOST_SHOWN if self.is_filtered or self.latest or self.until is not None else DEFAULT_COUNT
 
 
 class _Given:
@@ -139,7 +144,9 @@ def _parse(reader: Reader) -> Records:
 
 
 def _topics(reader: Reader) -> tuple[str, ...]:
-    word = reader.take(Expected(What.TOPIC, "the NAME of a topic, or several and globs, parted by commas"))
+    word = reader.take(
+        Expected(What.TOPIC, "the NAME of a topic, or several and globs, parted by commas", detail=SEVERAL)
+    )
     pattern = arguments.pattern(word)
     if pattern is None:
         reader.fail("topics have no <default>", word, "quote a name that is spelled so: '<default>'")
@@ -210,6 +217,12 @@ def _key(reader: Reader, given: _Given, _topics: tuple[str, ...]) -> None:
 def _where(reader: Reader, given: _Given, topics: tuple[str, ...]) -> None:
     label = "a CONDITION such as 'value.state == \"failed\"'"
     word = reader.take(Expected(What.CONDITION, label, detail=",".join(topics)), Role.VALUE)
+    from console.model.record_conditions import ConditionError, condition
+
+    try:
+        condition(word.text)
+    except ConditionError as error:
+        reader.fail(f"the condition is wrong, {error}", _at(word, error.at))
     given.of["where"] = word.text
 
 
