@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from console.admin.record_file import MOST_KEPT, RecordFile, weight
 from console.model import records as model
 from console.model.record_decoding import RecordDecoder
 from console.model.record_filter import RecordFilter
@@ -25,6 +26,8 @@ MOST_LINES = 100
 """Most lines about batches of a partition that can't be decoded."""
 CHUNK_RECORDS, CHUNK_BYTES = 2_000, 2 << 20
 """Records, and bytes of their contents, after which a part of the results is handed on."""
+MOST_KEYS = 1_000_000
+"""Most keys of all partitions of which the newest record is kept."""
 SLICE = 0.1
 """Seconds after which a part is handed on even if it is empty, so that other searches of the client have their turn."""
 NO_END = 2**63 - 1
@@ -79,9 +82,9 @@ class Scan:
         """Take records that pass; return those to hand on at once."""
         return found
 
-    def result(self) -> list[model.Record]:
+    def result(self) -> Iterable[model.Record]:
         """Return the records that were kept, by offset."""
-        return []
+        return ()
 
     def scanned(self) -> model.Scanned:
         """Return the range that was read."""
@@ -144,6 +147,66 @@ class KeepingScan(Scan):
     def result(self) -> list[model.Record]:
         """Return the records found, by offset."""
         return self._found
+
+
+class LatestScan(Scan):
+    """A partition of which the newest record of each key is kept, of those that pass."""
+
+    keeps = True
+
+    def __init__(self, place: model.Place, start: int, end: int, at: int, keys: int, until: int | None = None) -> None:
+        """Make a scan. keys: the most keys, after which it ends."""
+        super().__init__(place, start, end, at, until)
+        self._keys = keys
+        self._latest: dict[bytes, model.Record | int] = {}
+        """Key -> its newest record, or that record's position in the file."""
+        self._weight = 0
+        self._file: RecordFile | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are too many keys."""
+        return len(self._latest) > self._keys
+
+    def kept(self) -> int:
+        """Return the number of keys."""
+        return len(self._latest)
+
+    def keep(self, found: Sequence[model.Record]) -> Sequence[model.Record]:
+        """Keep each record in place of the former one of its key; a record without a key replaces none."""
+        for record in found:
+            if record.key is None:
+                continue
+            former = self._latest.pop(record.key, None)
+            if isinstance(former, model.Record):
+                self._weight -= weight(former)
+            size = weight(record)
+            if self._weight + size > MOST_KEPT:
+                self._file = self._file or RecordFile()
+                self._latest[record.key] = self._file.append(record)
+            else:
+                self._weight += size
+                self._latest[record.key] = record
+        return ()
+
+    def result(self) -> Iterator[model.Record]:
+        """Yield the newest record of each key, by offset."""
+        for each in self._latest.values():
+            if isinstance(each, model.Record):
+                yield each
+            elif self._file is not None:
+                yield self._file.read(each)
+
+    def forget(self) -> None:
+        """Forget the records that were kept."""
+        self._latest, self._file, self._weight = {}, None, 0
+
+    def gap(self) -> str:
+        """Return the part that was not searched because there are too many keys."""
+        if not self.is_full:
+            return ""
+        place = f"{self.topic}-{self.number}"
+        return f"{place}: more than {self._keys:,} keys; from offset {self.position} on it was not searched"
 
 
 class BackwardScan(Scan):
@@ -412,7 +475,7 @@ def merged(scans: Sequence[Scan], count: int, *, newest: bool) -> tuple[tuple[mo
         key=lambda record: (record.timestamp, record.topic, record.partition, record.offset),
     )
     if len(scans) == 1:
-        found = scans[0].result()  # by offset: producers' clocks may go back
+        found = list(scans[0].result())  # by offset: producers' clocks may go back
     kept, cut = (found[-count:], found[:-count]) if newest else (found[:count], found[count:])
     of: dict[model.Place, list[model.Record]] = {}
     for record in cut:

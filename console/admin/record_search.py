@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as TooLate
 from contextlib import aclosing, suppress
 from datetime import timedelta
+from itertools import islice
 from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
@@ -45,7 +46,7 @@ from console.model.schemas import SchemaKey
 
 MOST_AT_ONCE = 32 << 20
 """Bytes of answers of one search that are fetched or wait to be searched."""
-PARTITION_BYTES, LEAST_BYTES = 1 << 20, 16 << 10
+PARTITION_BYTES, LEAST_BYTES = 2 << 20, 16 << 10
 """Bytes to fetch from a partition, and the fewest; brokers return at least one whole batch."""
 ANSWER_BYTES = 4 << 20
 """Bytes of one answer, at most."""
@@ -242,7 +243,7 @@ async def _planned(link: Link, search: model.Search, wanted: RecordFilter, topic
             continue  # no position to begin at
         if at is not None and not isinstance(search.start, model.Last | model.FromOffsets):
             notes += _odd_start(place, at, *span)
-        scans.append(_scan(search, place, span, at, until.get(place), merging))
+        scans.append(_scan(search, place, span, at, until.get(place), merging, record_scans.MOST_KEYS // len(places)))
     problems = list(dict.fromkeys((*no_start, *no_end, *no_begin, *no_until)))
     return _Plan(scans, [*notes, *([held] if held else [])], problems, frozenset(likely))
 
@@ -261,9 +262,20 @@ def _scan(
     at: int | None,
     until: int | None,
     merging: bool,
+    keys: int,
 ) -> Scan:
-    """Return the scan of a partition. at: start offset; for the newest records, their end (excluded)."""
+    """Return the scan of a partition.
+
+    Args:
+        span: start and end of the log.
+        at: start offset; for the newest records, their end (excluded).
+        until: where to stop.
+        merging: whether the first records of all partitions are merged.
+        keys: the most keys of which the newest record is kept.
+    """
     start, end = span
+    if search.latest_by_key:
+        return record_scans.LatestScan(place, start, end, start if at is None else at, keys, until)
     if isinstance(search.start, model.Last):
         before = end if at is None else at
         if until is not None:
@@ -429,6 +441,8 @@ class _Reader:
     def __init__(self, scan: Scan, leader: int, phase: int) -> None:
         self.scan = scan
         self.leader = leader
+        self.half = 0
+        """The half of a leader's partitions: while an answer for one is received, the leader prepares the other."""
         self.phase = phase
         """Partitions of a later phase wait for those of an earlier one."""
         self.ahead: int | None = scan.position
@@ -443,6 +457,11 @@ class _Reader:
         """The time of the next attempt after a fruitless answer."""
         self.waits: Iterator[float] = iter(())
         self.failed: Failure | None = None
+
+    @property
+    def lane(self) -> tuple[int, int]:
+        """The task that fetches it."""
+        return self.leader, self.half
 
     def wants(self, now: float) -> bool:
         """Return whether to fetch now."""
@@ -489,10 +508,12 @@ class _Searching:
             _Reader(scan, leaders.get(scan.place, -1), int(bool(plan.likely) and scan.place not in plan.likely))
             for scan in plan.scans
         ]
+        for number, reader in enumerate(self._readers):
+            reader.half = number % 2
         self._by_place = {reader.scan.place: reader for reader in self._readers}
         self._of = sum(scan.size() for scan in plan.scans)
         self._found: asyncio.Queue[Sequence[model.Record]] = asyncio.Queue(_WAITING)
-        self._lanes: dict[int, asyncio.Task[None]] = {}
+        self._lanes: dict[tuple[int, int], asyncio.Task[None]] = {}
         self._bytes = self._count = 0
         self._due = self._began
         """The time of the next Fetch by the rate."""
@@ -501,6 +522,8 @@ class _Searching:
         self._refreshed = self._began
         self._throttled = 0.0
         self._stopped = ""
+        self._is_last = False
+        """Whether the records that were kept are delivered."""
         self._cut: dict[model.Place, int] = {}
         """Where records begin that were found behind the limit."""
         self.notes: list[str] = []
@@ -510,6 +533,8 @@ class _Searching:
 
     async def portions(self) -> AsyncGenerator[model.Portion, None]:
         """Search, and yield the results. Raises BrokerError if no partition can be read."""
+        turns, follows = self._link.turns, int(self._search.follow)
+        turns.followers += follows
         running = asyncio.create_task(self._run(), name="search records")
         running.add_done_callback(self._wake)
         try:
@@ -528,6 +553,7 @@ class _Searching:
             if running.done():
                 running.result()
         finally:
+            turns.followers -= follows
             self._sieve.stop()
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
@@ -588,7 +614,7 @@ class _Searching:
             self._sieve.looked_at,
             self._of,
             self._bytes,
-            self._count + sum(scan.kept() for scan in scans),
+            self._count + (0 if self._is_last else sum(scan.kept() for scan in scans)),
             seconds,
             left,
             self._stopped,
@@ -603,7 +629,12 @@ class _Searching:
     def _last_portions(self) -> Iterator[model.Portion]:
         """Yield the records that were kept to the end, and the final progress."""
         self.notes += self._last_notes()
-        keeping = [reader.scan for reader in self._readers if not reader.failed and reader.scan.keeps]
+        self._is_last = True
+        scans = [reader.scan for reader in self._readers]
+        if self._search.latest_by_key:
+            yield from self._latest(scans)
+            return
+        keeping = [scan for scan in scans if scan.keeps and (scan.kept() or not scan.broken)]
         more: model.Start | None
         records: Sequence[model.Record] = ()
         if keeping:
@@ -621,6 +652,22 @@ class _Searching:
         for at in range(0, len(records) - size, size):
             yield self._portion(records[at : at + size])
         yield self._portion(records[max(0, len(records) - 1) // size * size :], more)
+
+    def _latest(self, scans: Sequence[Scan]) -> Iterator[model.Portion]:
+        """Yield the newest records of all keys, and the final progress: one partition after another, as each may have
+        more than memory holds.
+        """
+        limit, size = self._search.limit, record_scans.CHUNK_RECORDS
+        found = (record for scan in scans for record in scan.result())
+        if limit:
+            found = islice(found, limit)
+        self._count = 0
+        while part := list(islice(found, size)):
+            self._count += len(part)
+            yield self._portion(part)
+        for scan in scans:
+            scan.forget()
+        yield self._portion((), None)
 
     def _further(self) -> model.Start | None:
         """Return the start of a search that continues this one."""
@@ -656,13 +703,12 @@ class _Searching:
                 if self._moved:
                     await self._look_up_leaders()
                 now, phase = self._clock(), min(reader.phase for reader in active)
-                for leader in {r.leader for r in active if r.phase == phase and r.wants(now)} - self._lanes.keys():
-                    if leader < 0:
-                        for reader in active:
-                            if reader.leader == leader:
-                                self._again(reader, failure(ErrorCode.leader_not_available))
-                        continue
-                    self._lanes[leader] = asyncio.create_task(self._lane(leader, phase), name="search at a leader")
+                ready = [reader for reader in active if reader.phase == phase and reader.wants(now)]
+                for reader in ready:
+                    if reader.leader < 0:
+                        self._again(reader, _failure(reader.scan, ErrorCode.leader_not_available))
+                for lane in {reader.lane for reader in ready if reader.leader >= 0} - self._lanes.keys():
+                    self._lanes[lane] = asyncio.create_task(self._in_lane(lane, phase), name="search at a leader")
                 await self._one_ends()
         finally:
             for lane in self._lanes.values():
@@ -675,18 +721,18 @@ class _Searching:
             await asyncio.sleep(_GLANCE)
             return
         done, _ = await asyncio.wait(self._lanes.values(), timeout=_GLANCE, return_when=asyncio.FIRST_COMPLETED)
-        for leader in [leader for leader, lane in self._lanes.items() if lane in done]:
-            self._lanes.pop(leader).result()
+        for ended in [key for key, lane in self._lanes.items() if lane in done]:
+            self._lanes.pop(ended).result()
 
-    async def _lane(self, leader: int, phase: int) -> None:
+    async def _in_lane(self, lane: tuple[int, int], phase: int) -> None:
         """Fetch from a leader as long as there are records, and search each answer while the next one is fetched."""
         looking: asyncio.Task[None] | None = None
         try:
             while not self._sieve.stopping:
                 now = self._clock()
-                mine = [r for r in self._readers if r.leader == leader and r.phase == phase and r.wants(now)]
+                mine = [r for r in self._readers if r.lane == lane and r.phase == phase and r.wants(now)]
                 if mine:
-                    answers = await self._fetch(leader, mine)
+                    answers = await self._fetch(lane[0], mine)
                 if looking is not None:
                     await looking
                     looking = None
@@ -695,7 +741,7 @@ class _Searching:
                 if mine and answers:
                     looking = asyncio.create_task(self._look(answers), name="search an answer")
                 for reader in self._readers:
-                    if reader.leader == leader:
+                    if reader.lane == lane:
                         reader.is_active()
             if looking is not None:
                 await looking

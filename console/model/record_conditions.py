@@ -8,7 +8,7 @@ field is missing or has another type. Patterns of ``matches`` take linear time.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -89,7 +89,7 @@ class Condition(NamedTuple):
         for root, literal in zip(self.roots, self.literals, strict=True):
             if not any(literal.may_be_in(part) for part in _parts(record, root)):
                 return False
-        return self.holds_for({name: _FIELDS[name](record) for name in self.fields})
+        return self.holds_for(fields_of(record, self.fields))
 
     def holds_for(self, fields: dict[str, Any]) -> bool:
         """Return whether it holds for the values of its variables."""
@@ -228,6 +228,11 @@ def _time_of(record: Record) -> datetime | None:
         return _EPOCH + timedelta(milliseconds=record.timestamp) if record.timestamp >= 0 else None
     except OverflowError:
         return None
+
+
+def fields_of(record: Record, names: Iterable[str] = FIELDS) -> dict[str, Any]:
+    """Return the values of variables for a record."""
+    return {name: _FIELDS[name](record) for name in names}
 
 
 def _size_of(record: Record) -> int:

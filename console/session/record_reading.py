@@ -267,19 +267,23 @@ def _milliseconds(at: str, now: datetime) -> int:
 
 
 class Collected:
-    """The results of a search, as its portions come in."""
+    """The results of a search, as its portions come in: in memory, and beyond its part in a private file."""
 
     def __init__(self, search: records.Search) -> None:
+        from console.admin.record_file import FoundRecords
+
         self._search = search
-        self._records: list[records.Record] = []
+        self._records = FoundRecords()
+        self._places: set[records.Place] = set()
         self._undecodable: list[records.Undecodable] = []
         self._notes: dict[str, None] = {}
         self._problems: dict[Failure, None] = {}
         self.progress = records.Progress()
 
     def add(self, portion: records.Portion) -> None:
-        """Take a portion."""
-        self._records += portion.records
+        """Take a portion. Raises OSError: the results are larger than memory's part for them, and the disk is full."""
+        self._records.extend(portion.records)
+        self._places.update((record.topic, record.partition) for record in portion.records)
         self._undecodable += portion.undecodable
         self._notes |= dict.fromkeys(portion.notes)
         self._problems |= dict.fromkeys(portion.problems)
@@ -287,12 +291,12 @@ class Collected:
 
     def read(self) -> records.RecordsRead:
         """Return the results so far, in order."""
-        found = self._records
-        if len({(record.topic, record.partition) for record in found}) > 1:
-            found = sorted(found, key=lambda each: (each.timestamp, each.topic, each.partition, each.offset))
+        found = self._records.in_order_of_time() if len(self._places) > 1 else self._records
+        if not self._records.is_spilled:
+            found = tuple(found)
         return records.RecordsRead(
             self._search,
-            tuple(found),
+            found,
             tuple(self._undecodable),
             self.progress,
             tuple(self._notes),
