@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from console.cli import main as cli
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.scenarios.quiet import FAILED_ORDERS
 from console.embedded.spec import ClusterSpec
@@ -268,24 +269,31 @@ def test_what_was_written_before_the_disk_was_full_stands(many: ThreadedCluster,
 
 
 @pytest.fixture
-def guarded(poison: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def guarded(
+    poison: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> worlds.Kac:
+    """Runs ``kac records`` in a context that masks a field, hides contents, or never shows any."""
     config = tmp_path / "config.toml"
     servers = f'"bootstrap.servers" = "{poison.bootstrap}"\n'
     kinds = {"masked": 'mask = ["$.**.price"]\n', "hidden": 'records = "hidden"\n', "never": 'records = "never"\n'}
     config.write_text("".join(f"[contexts.{name}]\n{servers}{more}" for name, more in kinds.items()))
     monkeypatch.setenv("KAC_CONFIG", str(config))
 
+    def run(context: str, *words: str) -> worlds.Ran:
+        return worlds.Ran(cli.run(["records", "-c", context, *words]), *capsys.readouterr())
+
+    return run
+
 
 FORMS = ("table", "json", "jsonl", "csv", "raw")
 
 
-@pytest.mark.usefixtures("guarded")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("contents", ["", "text", "json", "hex"])
-def test_a_masked_field_is_in_no_output(form: str, contents: str, tmp_path: Path) -> None:
-    words = ["records", "-c", "masked", "orders", "--partition", "0", "--limit", "0", "--output", form, "--reveal"]
+def test_a_masked_field_is_in_no_output(guarded: worlds.Kac, form: str, contents: str, tmp_path: Path) -> None:
+    words = ["masked", "orders", "--partition", "0", "--limit", "0", "--output", form, "--reveal"]
     words += ["--as", contents] if contents else []
-    ran = worlds.process(*words)
+    ran = guarded(*words)
     assert ran.code == 0
     assert "price" in ran.out or contents == "hex"
     for secret in (
@@ -300,20 +308,19 @@ def test_a_masked_field_is_in_no_output(form: str, contents: str, tmp_path: Path
         assert secret not in ran.out
     if form in ("jsonl", "csv", "raw"):
         out = tmp_path / "out"
-        assert worlds.process(*words, "--out", str(out)).code == 0
+        assert guarded(*words, "--out", str(out)).code == 0
         assert b'price": 4' not in out.read_bytes()
         assert json.loads((tmp_path / "out.manifest.json").read_text())["masks"] == ["$.**.price"]
 
 
-@pytest.mark.usefixtures("guarded")
 @pytest.mark.parametrize("form", FORMS)
-def test_hidden_contents_need_to_be_asked_for_and_never_is_never(form: str) -> None:
+def test_hidden_contents_need_to_be_asked_for_and_never_is_never(guarded: worlds.Kac, form: str) -> None:
     words = ["orders", "--partition", "0", "--limit", "0", "--output", form]
-    ran = worlds.process("records", "-c", "hidden", *words)
+    ran = guarded("hidden", *words)
     assert ran.code == (1 if form == "raw" else 0)
     for secret in ("key-", "price", "poison", "t-3"):
         assert secret not in ran.out
-    assert "price" in worlds.process("records", "-c", "hidden", *words, "--reveal").out
-    ran = worlds.process("records", "-c", "never", *words, "--reveal")
+    assert "price" in guarded("hidden", *words, "--reveal").out
+    ran = guarded("never", *words, "--reveal")
     assert (ran.code, ran.out) == (1, "")
     assert 'records = "never"' in ran.complaints

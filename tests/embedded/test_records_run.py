@@ -130,7 +130,7 @@ async def test_never_is_never(records: ThreadedCluster, capsys: pytest.CaptureFi
 
 
 async def test_what_is_not_there_fails_alone(records: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
-    out, code = await run(records, "records topic nope; records orders partition 0 last 1")
+    out, code = await run(records, "records nope; records orders partition 0 last 1")
     assert code == 1
     assert "key-9" in out
     assert "UNKNOWN_TOPIC_OR_PARTITION: topic nope" in capsys.readouterr().err

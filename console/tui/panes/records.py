@@ -154,8 +154,6 @@ class RecordsView(BesideView[records.RecordRow]):
             return []
         line: Line = [*self.newest.unseen()]
         line.append((records.summary(self._asked.answer, filtered=self._asked.wanted.is_filtered), "muted"))
-        if self._asked.wanted.follow and self.cluster.reading.paused:
-            line.append(("  held: p goes on", "pending"))
         if self._form:
             line.append((f"  {self._form}", "pending"))
         if not self._asked.wanted.committed:
@@ -188,7 +186,8 @@ class RecordsView(BesideView[records.RecordRow]):
         if self._asked.wanted.follow:
             left_out = self._asked.left_out
             more = f"; {plural(left_out, 'record')} came too fast and are left out" if left_out else ""
-            return f"following{more}; p holds, Esc ends"
+            state = "held: p goes on" if self.cluster.reading.paused else "following: p holds"
+            return f"{state}{more}; Esc ends"
         notes = self._asked.answer.notes
         about = f"; {clean(notes[-1], 200)}" if notes else ""
         return f"{records.progress_text(self._asked.answer.progress)}; Esc stops{about}"
