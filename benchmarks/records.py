@@ -9,15 +9,13 @@ left are used again.
 from __future__ import annotations
 
 import argparse
-import asyncio
-import json
 import os
 import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from benchmarks import figures
@@ -39,8 +37,8 @@ LOOPED = 20_000
 def order(number: int) -> bytes:
     """About 250 bytes."""
     return (
-        b'{"id": %d, "customer": "customer-%d", "amount": %d.5, "state": "%s", "items": [{"sku": "sku-%d", "count": %d},'
-        b' {"sku": "sku-%d", "count": 1}], "address": {"street": "%d Long Street", "city": "city-%d", "zip": "%05d"},'
+        b'{"id": %d, "customer": "customer-%d", "amount": %d.5, "state": "%s", "items": [{"sku": "sku-%d", '
+        b'"count": %d}, {"sku": "sku-%d", "count": 1}], "address": {"street": "%d Long Street", "city": "city-%d", "zip": "%05d"},'
         b' "comment": "left at the door %d"}'
     ) % (
         *(number, number, number * 7919 % 1000, (b"open", b"paid", b"sent")[number % 3], number * 31 % 9973),
@@ -69,30 +67,126 @@ def fill(bootstrap: str, topic: str, codec: str, count: int) -> None:
     producer.flush()
 
 
-# -- a search in a process of its own ----------------------------------------------------------------------------------
+# -- what runs, and what it takes --------------------------------------------------------------------------------------
+
+KCAT = "kcat -C -b {bootstrap} -t {topic} -e -q"
+"""All records of a topic, until its end."""
 
 
-async def searched(bootstrap: str, topic: str, what: str) -> tuple[int, int]:
-    """Search the whole topic. Returns how many records were found, and how many looked at."""
-    from console.admin.link import Link
-    from console.admin.record_search import search
-    from console.admin.settings import ConnectionSettings, addresses
-    from console.answers.record_lines import json_lines
-    from console.model.record_filter import RecordFilter
-    from console.model.records import First, Search
+class Taken(NamedTuple):
+    """What a program took."""
 
-    only = {
-        "text": RecordFilter(text=CUSTOMER + '"'),
-        "literal": RecordFilter(where=LITERAL),
-        "no-literal": RecordFilter(where=NO_LITERAL),
-        "json": RecordFilter(),
-    }[what]
-    link = Link(ConnectionSettings(addresses(bootstrap)))
-    found = 0
-    async with aclosing(search(link, Search((topic,), start=First()), only)) as portions:
-        async for portion in portions:
-            found += len(portion.records)
-            if what == "json":
-                sys.stdout.buffer.write(json_lines(portion.records))
-    await link.close()
-    return found, portion.progress.looked_at
+    milliseconds: float
+    mebibytes: float
+    """Of the largest process, at its most."""
+    lines: int
+
+
+def taken(command: str) -> Taken:
+    """Run a pipeline that counts its lines."""
+    began = time.perf_counter()
+    with subprocess.Popen(["/bin/sh", "-c", command], stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        counted = int(running.stdout.read())
+        _, code, used = os.wait4(running.pid, 0)
+        running.returncode = os.waitstatus_to_exitcode(code)
+    if running.returncode:
+        raise RuntimeError(f"{command} ended with {running.returncode}")
+    return Taken((time.perf_counter() - began) * 1e3, used.ru_maxrss / 1024, counted)
+
+
+def kac(bootstrap: str, topic: str, *options: str) -> str:
+    """The command that searches the whole topic."""
+    words = [sys.executable, "-m", "console", "records", topic, "-b", bootstrap, "--from", "start", "--limit", "0"]
+    return shlex.join([*words, "--output", "jsonl", *options])
+
+
+def commands(bootstrap: str, topic: str) -> dict[str, str]:
+    """Name -> a pipeline that prints how many lines it found. The shell waits for kac, whose memory is its own then."""
+    kcat = KCAT.format(bootstrap=bootstrap, topic=topic)
+    return {
+        "kac text": f"{kac(bootstrap, topic, '--text', CUSTOMER + chr(34))} | wc -l",
+        "kcat text": f"{kcat} | grep -c -F {shlex.quote(CUSTOMER + chr(34))}",
+        "kac where with a literal": f"{kac(bootstrap, topic, '--where', LITERAL)} | wc -l",
+        "kac where without a literal": f"{kac(bootstrap, topic, '--where', NO_LITERAL)} | wc -l",
+        "kac jsonl": f"{kac(bootstrap, topic)} | wc -l",
+        "kcat jsonl": f"{kcat} -J | wc -l",
+    }
+
+
+def bare_loop(count: int) -> float:
+    """Milliseconds of the condition over decoded values, and nothing else."""
+    from msgspec.json import decode
+
+    from console.model.record_conditions import condition
+
+    values = [decode(order(number)) for number in range(LOOPED)]
+    holds = condition(NO_LITERAL).holds_for
+    began = time.perf_counter()
+    for value in values:
+        holds({"value": value})
+    return (time.perf_counter() - began) * 1e3 * count / LOOPED
+
+
+LIMITS = (
+    ("kac text", "kcat text", 0.7),
+    ("kac where with a literal", "kcat text", 1.5),
+    ("kac where without a literal", "bare loop", 1.5),
+    ("kac jsonl", "kcat jsonl", 2.0),
+)
+
+
+def measure(bootstrap: str, codec: str, count: int, rounds: int, only: str) -> None:
+    """Print the figures of one topic."""
+    memory: dict[str, float] = {}
+
+    def once(name: str, command: str) -> Callable[[], float]:
+        def run() -> float:
+            found = taken(command)
+            memory[name] = max(memory.get(name, 0), found.mebibytes)
+            if "jsonl" in name and found.lines != count:
+                raise RuntimeError(f"{name}: {found.lines:,} of {count:,} lines")
+            return found.milliseconds
+
+        return run
+
+    measures = {name: once(name, command) for name, command in commands(bootstrap, f"orders-{codec}").items()}
+    measures["bare loop"] = lambda: bare_loop(count)
+    pairs = [(ours, other, limit) for ours, other, limit in LIMITS if only in ours]
+    measures = {name: each for name, each in measures.items() if any(name in pair for pair in pairs)}
+    medians = figures.report_times(f"{count:,} records, {codec}", figures.interleaved(measures, rounds))
+    for ours, other, limit in pairs:
+        figures.report_ratio(f"{codec}: {ours} / {other}", medians[ours] / medians[other], limit)
+    for name in {pair[0] for pair in pairs}:
+        figures.report_ratio(f"{codec}: MiB of {name}", memory[name], MOST_MEMORY)
+
+
+@contextmanager
+def broker(bootstrap: str | None) -> Iterator[str]:
+    """The address of a broker: the one given, or one that is started."""
+    if bootstrap is not None:
+        yield bootstrap
+        return
+    with KafkaCluster(brokers=1, jvm_options=JVM) as cluster:
+        yield cluster.bootstrap
+
+
+def main() -> None:
+    """Take the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, default=2_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--codecs", default="lz4,zstd,none")
+    parser.add_argument("--bootstrap", help="of a broker that an earlier run filled")
+    parser.add_argument("--only", default="", help="the figures whose names hold this text")
+    options = parser.parse_args()
+    figures.report("machine", **figures.load())
+    with broker(options.bootstrap) as bootstrap:
+        for codec in options.codecs.split(","):
+            if options.bootstrap is None:
+                fill(bootstrap, f"orders-{codec}", codec, options.records)
+            measure(bootstrap, codec, options.records, options.rounds, options.only)
+
+
+if __name__ == "__main__":
+    main()

@@ -60,6 +60,8 @@ MOST_SCHEMAS = 1_000
 """Schemas for which one search waits."""
 FOLLOW_WAIT = 0.5
 """Seconds that a broker waits for new records of a search that follows."""
+MOST_MERGED = 10_000
+"""Most records of a limit that are merged by time: each partition keeps so many."""
 CREDIT = 0.5
 """Seconds below its rate for which a search may make up."""
 BEAT = 0.25
@@ -254,7 +256,7 @@ def _is_merged(search: model.Search, wanted: RecordFilter, partitions: int) -> b
     """Return whether the first records of all partitions are merged by time. With a filter that would search each
     partition for as many, so such a search ends with the first ones found.
     """
-    return bool(search.limit and not wanted and not search.follow and partitions > 1)
+    return bool(0 < search.limit <= MOST_MERGED and not wanted and not search.follow and partitions > 1)
 
 
 def _scan(

@@ -12,7 +12,7 @@ from functools import partial
 import msgspec
 
 from console.answers.data_forms import csv_text
-from console.model.numbers import Data, json_text
+from console.model.numbers import Data, json_text, known_number
 from console.model.records import Record, Undecodable
 from console.present import records as present
 from console.present.text import clean
@@ -54,7 +54,63 @@ def stream_form(name: str, form: str, *, masked: bool, field: str = VALUE, separ
 
 
 def _json_lines(form: str, masked: bool, items: Sequence[Record | Undecodable]) -> list[bytes]:
-    return [_json_line(present.record_data(present.RecordRow(each, form, masked))) for each in items]
+    if form != present.AUTO or masked:
+        return [_json_line(present.record_data(present.RecordRow(each, form, masked))) for each in items]
+    made: list[bytes] = []
+    batch, quick = None, None
+    for each in items:
+        line = None
+        if isinstance(each, Record):
+            if quick is None or each.batch is not batch:
+                batch, quick = each.batch, _QuickLines(each)
+            line = quick.line(each)
+        made.append(line or _json_line(present.record_data(present.RecordRow(each, form, masked))))
+    return made
+
+
+class _QuickLines:
+    """Makes the lines of the records of one batch whose keys and values are plain texts, as `present.record_data` has
+    their fields: ten times as fast, since most fields are the same for a batch.
+    """
+
+    def __init__(self, record: Record) -> None:
+        """Take the fields of a record that are those of its batch."""
+        batch = record.batch
+        type_ = b"LogAppendTime" if batch.append_time else b"CreateTime"
+        self._where = b'{"topic":%b,"partition":%d,"offset":' % (_encode(record.topic), record.partition)
+        self._type = b',"timestamp_type":"%b","key":' % type_
+        self._end = b',"headers":[],"leader_epoch":%b,"compression":%b' % (
+            _encode(known_number(batch.leader_epoch)),
+            _encode(batch.codec),
+        )
+        self._has_producer = batch.producer_id >= 0
+        if self._has_producer:
+            epoch = _encode(known_number(batch.producer_epoch))
+            self._end += b',"producer":{"id":%d,"epoch":%b,"sequence":' % (batch.producer_id, epoch)
+            self._last = b',"transactional":%b}}\n' % _encode(batch.transactional)
+
+    def line(self, record: Record) -> bytes | None:
+        """Return the line of a record; None if it has to be made field by field."""
+        key, value = record.key, record.value
+        if record.headers or record.key_encoding is not None or record.value_encoding is not None:
+            return None
+        try:
+            line = b'%b%d,"timestamp":%b%b%b,"value":%b%b' % (
+                self._where,
+                record.offset,
+                b"%d" % record.timestamp if record.timestamp >= 0 else b"null",
+                self._type,
+                b"null" if key is None else _encode(key.decode()),
+                b"null" if value is None else _encode(value.decode()),
+                self._end,
+            )
+        except UnicodeDecodeError:
+            return None
+        if not line.isascii() or b"\x7f" in line:
+            return None
+        if not self._has_producer:
+            return line + b"}\n"
+        return line + (b"%d" % record.sequence if record.sequence >= 0 else b"null") + self._last
 
 
 def _json_line(data: dict[str, Data]) -> bytes:
