@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
@@ -341,7 +342,7 @@ def _unexplained_loss(topic: str, losses: tuple[Loss, ...]) -> triage_cause.Clai
         symptoms.Subject(topic=topic),
         losses,
         title=f"{topic}: {_lost(losses):,} offsets were deleted before their time",
-        evidence=(_most_lost(losses), triage_cause.Evidence(worst.why, "ListOffsets")),
+        evidence=(_most_lost(losses), *_not_read(losses), triage_cause.Evidence(worst.why, "ListOffsets")),
         next=(
             triage_cause.Next("look for who deleted them: brokers' request logs have DeleteRecords with its principal"),
         ),
@@ -356,6 +357,8 @@ def _loss_by_change(change: ConfigChange, losses: tuple[Loss, ...], *, is_past: 
     topics = sorted({each.jump.topic for each in losses})
     first = min(losses, key=lambda each: each.jump.at)
     title = f"{first_few(topics)}: {_lost(losses):,} offsets were deleted before their time"
+    # What each group has read is gone on purpose, as far as it shows.
+    was_read = all(each.unread == {} for each in losses)
     if subject.topic is None:
         title += f" by {change.key} of {name}"
     return _loss(
@@ -364,12 +367,13 @@ def _loss_by_change(change: ConfigChange, losses: tuple[Loss, ...], *, is_past: 
         title=f"{title}; {change.key} was changed again since" if is_past else title,
         evidence=(
             _most_lost(losses),
+            *_not_read(losses),
             triage_cause.Evidence(first.why, "DescribeConfigs"),
             triage_cause.Evidence(
                 f"changed between {time_of_day(change.after)} and {time_of_day(change.at)}", "DescribeConfigs"
             ),
         ),
-        severity=Severity.INFO if is_past else Severity.HIGH,
+        severity=Severity.INFO if is_past or was_read else Severity.HIGH,
         beside=True,  # two changes that cut the same logs are both named
         next=()
         if is_past
@@ -399,10 +403,32 @@ def _loss(
         latest=datetime.fromtimestamp(moments[-1], UTC),
         times=len(moments),
         evidence=evidence,
-        predicted=triage_cause.predict_each(places, symptoms.RECORDS_LOST),
+        predicted=(
+            *triage_cause.predict_each(places, symptoms.RECORDS_LOST),
+            *(
+                prediction
+                for each in losses
+                for group in each.unread or ()
+                for prediction in triage_cause.predict(
+                    symptoms.OFFSET_OUT_OF_RANGE,
+                    subject=symptoms.Subject(group=group, topic=each.jump.topic, partition=each.jump.partition),
+                )
+            ),
+        ),
         next=next,
         beside=beside,
     )
+
+
+def _not_read(losses: tuple[Loss, ...]) -> Iterator[triage_cause.Evidence]:
+    """Yield whether groups had read the deleted records."""
+    unread = Counter[str]()
+    for each in losses:
+        unread.update(each.unread or {})
+    for group, count in unread.most_common(NAMED_GROUPS):
+        yield triage_cause.Evidence(f"group {group} had not read {count:,} of them", "OffsetFetch, ListOffsets")
+    if all(each.unread == {} for each in losses):
+        yield triage_cause.Evidence("the groups that commit there had read all of them", "OffsetFetch, ListOffsets")
 
 
 def _lost(losses: tuple[Loss, ...]) -> int:
