@@ -504,8 +504,11 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
     (
         "records-deleted",
         Subject(topic="orders", key="retention.ms", change="03:00:25"),
-        lambda s, t: kept_for(s, 60_000 if t >= 5 else DAY_MS),
-        {"facts": lambda t: replace(_deleted(t), newest={}), "before": kept_for(healthy(), DAY_MS)},
+        lambda s, t: moved(kept_for(s, 60_000 if t >= 5 else DAY_MS), {0: (50, 100)}),
+        {
+            "facts": lambda t: replace(_deleted(t), newest={}),
+            "before": moved(kept_for(healthy(), DAY_MS), {0: (50, 100)}),
+        },
     ),
     ("hot-partition", Subject(topic="orders", partition=0), _hot, {}),
     ("log-dir-failed", Subject(broker=2, dir="/data"), _failed_dir, {}),
@@ -615,6 +618,7 @@ def test_every_cause_has_a_case() -> None:
         # No symptom of the cluster: test_triage_tokens.py, test_triage_silent.py.
         "token-expiring",
         "writes-stopped",
+        "written-elsewhere",
         # Rules of lint: test_triage_standing.py.
         *(rule.name for rule in STANDING),
         # What this console suffers: test_triage_console.py.
