@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from console.model import time_lag as model_time_lag
 from console.model.cluster import GroupLag, PartitionLag
+from console.model.observed_logs import CORRECTED
 
 WINDOW = 15.0
 """Seconds: a trend compares with a poll that is one to two windows old, once such a poll exists."""
@@ -240,15 +241,18 @@ def trend_after(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: 
 
     Args:
         known: the trend so far, None before the first poll.
-        at: the time of the poll, Unix seconds. A time before the last poll means that the clock went back: the trend
-            starts over.
+        at: the time of the poll, Unix seconds. A time long before the last poll means that the clock went back: the
+            trend starts over.
         throttled: whether a quota may delay the fetches of its members.
 
-        Returns:
+    Returns:
         Partitions have a rate once two polls are `SHORTEST` seconds apart. Equal parts of two polls are one object.
     """
+    if known is not None and at < known.last.at - CORRECTED:
+        known = None
+    at = at if known is None else max(at, known.last.at)
     poll = Poll(at, lag if known is None else _shared(known.last.lag, lag))
-    if known is None or at < known.last.at:
+    if known is None:
         standing = {place(p): _stands(p, at, 0.0, None) for p in lag.partitions}
         seen = _ends_seen(None, poll)
         return LagTrend(poll, poll, poll, standing, seen=seen, behind=_behind(poll, seen, NO_TIMES))

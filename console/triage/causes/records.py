@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from console.model import transactions
-from console.model.cluster import Topic
+from console.model.changes import TopicTarget
+from console.model.cluster import Topic, partition_in
 from console.model.coordinators import OFFSETS, TRANSACTIONS, partition_of
 from console.model.numbers import first_few, plural, time_of, time_of_day
 from console.model.observed_logs import Place
@@ -17,6 +18,7 @@ from console.model.severity import Certainty, Severity
 from console.triage import cause as triage_cause
 from console.triage import symptoms
 from console.triage.changed_places import changed_place, undo
+from console.triage.events import ID
 from console.triage.observations import Observations
 from console.triage.past import ConfigChange, Loss, is_mended, losses_by_change
 from console.triage.waiting import Wait, waits
@@ -445,6 +447,74 @@ def _most_lost(losses: tuple[Loss, ...]) -> triage_cause.Evidence:
     )
 
 
+# -- logs that became shorter ------------------------------------------------------------------------------------------
+
+
+def _shorter(observations: Observations) -> Iterator[triage_cause.Claim]:
+    """Yield the partitions that end before records which their producers were told are written. An election from
+    outside of the ISR has a claim of its own, and a topic that was made again is another one.
+    """
+    logs, snapshot = observations.last.facts.logs, observations.last.snapshot
+    again = {each.place.about for each in observations.past.judged if each.place.key == ID}
+    for fall in {(each.topic, each.partition): each for each in logs.falls}.values():
+        subject = symptoms.Subject(topic=fall.topic, partition=fall.partition)
+        log = logs.logs.get((fall.topic, fall.partition))
+        partition = partition_in(snapshot.topics.get(fall.topic), fall.partition)
+        if (
+            log is None
+            or partition is None
+            or log.last.end >= fall.was
+            or logs.at - fall.at < LASTS
+            or TopicTarget(fall.topic) in again
+            or (symptoms.UNCLEAN_LEADER, subject) in observations.seen
+        ):
+            continue
+        since = datetime.fromtimestamp(fall.at, UTC)
+        back = observations.back_since(partition.leader)
+        alone = len(partition.replicas) == 1
+        yield triage_cause.Claim(
+            cause="log-shortened",
+            subject=subject,
+            severity=Severity.HIGH,
+            certainty=Certainty.CERTAIN,
+            title=f"{fall.topic}/{fall.partition} lost {plural(fall.was - fall.end, 'record')}: its end went back",
+            since=since,
+            evidence=triage_cause.given(
+                triage_cause.Evidence(
+                    f"its end was {fall.was:,}, and {fall.end:,} at {time_of_day(since)}; new records have offsets "
+                    "that others had before",
+                    "ListOffsets, two looks",
+                ),
+                triage_cause.Evidence(
+                    f"broker {partition.leader}, which leads it, was away until {time_of_day(back)}", "Metadata"
+                )
+                if back is not None
+                else None,
+                triage_cause.Evidence("it has one replica: no other broker has the records", "Metadata")
+                if alone
+                else None,
+            ),
+            predicted=(
+                *triage_cause.predict(symptoms.OFFSET_OUT_OF_RANGE, topic=fall.topic),
+                *triage_cause.predict(symptoms.COMMIT_STANDS_STILL, topic=fall.topic),
+            ),
+            next=(
+                triage_cause.Next(
+                    f"look at the disk and the log of broker {partition.leader}: an older volume, or a disk that lost "
+                    "writes; keep the former volume, if there is one, until its records are copied"
+                ),
+                triage_cause.Next(
+                    "tell who reads it: what a group has committed is of the former records. "
+                    + ("More replicas keep such records" if alone else "")
+                ),
+            ),
+        )
+
+
+LASTS = 5.0
+"""Seconds for which a log has to end earlier than before: a new leader's high watermark may be behind for a moment."""
+
+
 # -- timestamps --------------------------------------------------------------------------------------------------------
 
 
@@ -551,6 +621,12 @@ CAUSES = (
             "certain: the first offset rose although the retention keeps the records, or right after "
             "the retention was cut. No trouble if all groups had read them"
         ),
+    ),
+    triage_cause.CauseRule(
+        "log-shortened",
+        _shorter,
+        reads="ListOffsets over time, Metadata",
+        takes="certain: the end of a log is lower than before for 5 s, without an unclean election",
     ),
     triage_cause.CauseRule(
         "future-records",
