@@ -26,7 +26,6 @@ Make = Callable[[Sequence[Record | Undecodable]], list[bytes]]
 """Returns the bytes of each record; of offsets that can't be decoded also if the form has a place for an error."""
 
 _encode = msgspec.json.Encoder().encode
-_NOT_PLAIN = re.compile(rb"[^\n\x20-\x7e]")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\"}
 
 
@@ -54,13 +53,16 @@ def stream_form(name: str, form: str, *, masked: bool, field: str = VALUE, separ
 
 
 def _json_lines(form: str, masked: bool, items: Sequence[Record | Undecodable]) -> list[bytes]:
-    return [_json_line(present.record_data(present.RecordRow(each, form, masked))) for each in items]
+    is_usual = not masked and not form
+    return [_json_line(each, form, masked, is_usual) for each in items]
 
 
-def _json_line(data: dict[str, Data]) -> bytes:
-    line = _encode(data) + b"\n"
-    # Characters that a terminal may interpret become escapes of JSON.
-    return line if _NOT_PLAIN.search(line) is None else f"{json_text(data)}\n".encode()
+def _json_line(item: Record | Undecodable, form: str, masked: bool, is_usual: bool) -> bytes:
+    data: dict[str, Data] = present.text_data(item) if is_usual and isinstance(item, Record) else {}
+    data = data or present.record_data(present.RecordRow(item, form, masked))
+    line = _encode(data)
+    # Characters that a terminal may interpret become escapes of JSON; msgspec escapes the others.
+    return line + b"\n" if line.isascii() and b"\x7f" not in line else f"{json_text(data)}\n".encode()
 
 
 CSV_COLUMNS = ("topic", "partition", "offset", "time", "key", "value", "value_form", "headers")
