@@ -60,6 +60,8 @@ MOST_SCHEMAS = 1_000
 """Schemas for which one search waits."""
 FOLLOW_WAIT = 0.5
 """Seconds that a broker waits for new records of a search that follows."""
+CREDIT = 0.5
+"""Seconds below its rate for which a search may make up."""
 BEAT = 0.25
 """Seconds between two portions if nothing is found: they carry the progress."""
 LAST_SECONDS = 1.0
@@ -803,7 +805,8 @@ class _Searching:
         total = sum(len(part.records or b"") for part in parts.values())
         self._bytes += total
         if self._search.rate:
-            self._due = max(self._due, self._clock()) + total / self._search.rate
+            # A short time below the rate may be made up for.
+            self._due = max(self._due, self._clock() - CREDIT) + total / self._search.rate
         for reader in mine:
             part = parts.get(reader.scan.place)
             if part is None:

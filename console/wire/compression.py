@@ -202,7 +202,7 @@ def _into(codec: str) -> Callable[[Bytes, int], bytes]:
     return unpack
 
 
-_IN_PLACE = {Codec.LZ4: "lz4", Codec.ZSTD: "zstd"}
+_IN_PLACE: Mapping[int, str] = {Codec.LZ4: "lz4", Codec.ZSTD: "zstd"}
 _CODECS: Mapping[int, Callable[[Bytes, int], bytes]] = {
     Codec.GZIP: _gzip,
     Codec.SNAPPY: _snappy,
