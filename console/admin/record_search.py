@@ -662,9 +662,7 @@ class _Searching:
         more than memory holds.
         """
         limit, size = self._search.limit, record_scans.CHUNK_RECORDS
-        found = (record for scan in scans for record in scan.result())
-        if limit:
-            found = islice(found, limit)
+        found = islice((record for scan in scans for record in scan.result()), limit or None)
         self._count = 0
         while part := list(islice(found, size)):
             self._count += len(part)
@@ -715,8 +713,8 @@ class _Searching:
                     self._lanes[lane] = asyncio.create_task(self._in_lane(lane, phase), name="search at a leader")
                 await self._one_ends()
         finally:
-            for lane in self._lanes.values():
-                lane.cancel()
+            for task in self._lanes.values():
+                task.cancel()
             await asyncio.gather(*self._lanes.values(), return_exceptions=True)
 
     async def _one_ends(self) -> None:
@@ -925,7 +923,7 @@ def _parts(response: Any, topics: Mapping[str, Topic]) -> dict[model.Place, Any]
     names = {uuid_of(topic.topic_id): name for name, topic in topics.items() if topic.topic_id is not None}
     found: dict[model.Place, Any] = {}
     for each in response.responses:
-        name = getattr(each, "topic", None) or names.get(getattr(each, "topic_id", None))
+        name = getattr(each, "topic", "") or names.get(each.topic_id)
         if name is not None:
             found |= {(name, part.partition_index): part for part in each.partitions}
     return found

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +21,7 @@ from console.cli.status_line import StatusLine, signals_end, status_line
 from console.language.quoting import quote, quote_pattern
 from console.model.numbers import is_natural, natural_number, option, plural
 from console.model.per_second import PerSecond
-from console.model.records import Portion, Progress, Search
+from console.model.records import Portion, Progress, Record, Search, Undecodable
 from console.present.records import progress_text, stopped_text
 from console.session.snapshot_reader import Refused
 from console.terminal import stdout
@@ -245,7 +245,8 @@ class _Work:
             async with aclosing(self._portions(reader, wanted, stopping)) as portions:
                 async for portion in portions:
                     self._say(portion, line)
-                    items = cap.passed([*portion.undecodable, *portion.records], time.monotonic())
+                    items: Sequence[Record | Undecodable] = [*portion.undecodable, *portion.records]
+                    items = cap.passed(items, time.monotonic())
                     if not await _done(export.write(items, form(items), portion), stopping):
                         break
                     self._show(portion.progress, line, cap.left_out)
@@ -268,7 +269,9 @@ class _Work:
         found = search_of(self._statement, await reader.topics(self._statement), datetime.now(UTC))
         return replace(found, rate=self._rate)
 
-    async def _portions(self, reader: RecordReader, wanted: Search, stopping: asyncio.Event) -> AsyncIterator[Portion]:
+    async def _portions(
+        self, reader: RecordReader, wanted: Search, stopping: asyncio.Event
+    ) -> AsyncGenerator[Portion, None]:
         """Yield the portions of a search in the form that may be shown; a set event ends it with what was found.
 
         Raises:
