@@ -22,7 +22,7 @@ from console.model.failure import Failure
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.session.slow_polls import tls_listeners
-from console.session.snapshot_reader import Client, SnapshotReader
+from console.session.snapshot_reader import Client, Learned, SnapshotReader
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -68,7 +68,8 @@ async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule], old: time
     await reader.read_configs([each for each in resources if each not in reader.snapshot.configs], at_once=True)
     if Part.LAGS in needed:
         groups = reader.snapshot.groups.items()  # triage describes them again
-        await _read_members(reader, {name: each for name, each in groups if old is None or each.members is None})
+        wanted = {name: each for name, each in groups if old is None or each.members is None}
+        await reader.keep(_members(reader.client, wanted))
     certificates = None
     if Part.CERTIFICATES in needed:
         certificates, silent = await _certificates(reader.client, reader.snapshot, reader.context)
@@ -76,7 +77,7 @@ async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule], old: time
     return seen_by(reader.snapshot, reader.clock.now(), reader.context, certificates)
 
 
-async def _read_members(reader: SnapshotReader, groups: Mapping[str, Group]) -> None:
+async def _members(client: Client, groups: Mapping[str, Group]) -> Learned:
     """Read the members of groups, without the lag. A group that is gone, or of which its coordinator knows only the
     offsets, has none.
 
@@ -87,15 +88,14 @@ async def _read_members(reader: SnapshotReader, groups: Mapping[str, Group]) -> 
 
     types = {name: group.type for name, group in groups.items()}
     try:
-        found = await reader.client.run(describe_groups, [*groups], types)
+        found = await client.run(describe_groups, [*groups], types)
     except BrokerError as error:
         failed = [("", error.failure)]
-        reader.learn(lambda known, _at: refresh.with_failures(known, Part.LAGS, failed))
-        return
+        return lambda known, _at: refresh.with_failures(known, Part.LAGS, failed)
     absent = {name for name, failure in found.failures.items() if failure.name in refresh.GONE}
     described = {**found.groups, **{name: replace(groups[name], members=()) for name in absent}}
     polls = GroupPolls(described, {}, {name: why for name, why in found.failures.items() if name not in absent})
-    reader.learn(lambda known, at: refresh.with_group_polls(known, polls, {}, at))
+    return lambda known, at: refresh.with_group_polls(known, polls, {}, at)
 
 
 def seen_by(
