@@ -142,7 +142,9 @@ def _node_unread(seen: Seen) -> str:
 def partly(seen: Seen) -> Iterable[str]:
     """Yield a line for each reason for which members of a part that was read are missing from what rules saw."""
     failed = {each.entity for each in seen.snapshot.failures if each.part == Part.CONFIGS}
-    if not failed and (lacking := sum(topic_resource(name) not in seen.snapshot.configs for name in seen.topics)):
+    lacking = sum(topic_resource(name) not in seen.snapshot.configs for name in seen.topics)
+    # Without any of them no rule needs them, or those that do say that they did not look.
+    if not failed and 0 < lacking < len(seen.topics):
         yield f"configs of {plural(lacking, 'topic')} were not read"
     counts: dict[tuple[str, str], list[str]] = {}
     for each in seen.snapshot.failures:

@@ -12,6 +12,8 @@ import pytest
 from console.cli import main
 from console.contexts import load
 from console.contexts.context import BrokenContext
+from console.embedded.brokers import run_in_thread
+from console.embedded.faults import Fault, Meanwhile
 from console.embedded.spec import RACKS, ClusterSpec
 from console.lint.rules import RULES
 from tests.support import worlds
@@ -48,6 +50,20 @@ def test_an_exit_code_for_what_is_found(kac: worlds.Kac) -> None:
     ran = kac("lint", "--rule", "singel-replica")
     assert (ran.code, ran.out) == (2, "")
     assert "there is no rule singel-replica; did you mean single-replica?" in ran.complaints
+
+
+def test_members_are_read_without_offsets(capsys: pytest.CaptureFixture[str]) -> None:
+    asked: list[str] = []
+    fetches = [
+        Fault(Meanwhile(lambda _state, api=api: asked.append(api)), api=api)  # type: ignore[misc]
+        for api in ("offset_fetch", "list_offsets", "consumer_group_describe")
+    ]
+    with run_in_thread(ClusterSpec(scenario="groups"), fetches) as found:
+        words = ["lint", "-b", found.bootstrap, "--rule", "connections-below-members", "--rule", "group-half-moved"]
+        assert main.run([*words, "--output", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["did_not_look"], report["not_read"]) == ([], [])
+    assert set(asked) == {"consumer_group_describe"}
 
 
 # -- JUnit: what its common schemas have -------------------------------------------------------------------------------
