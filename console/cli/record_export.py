@@ -142,7 +142,11 @@ class Export:
             hidden=masked,
             masks=tuple(path.text for path in session.context.mask),
         )
-        self._file = ManifestFile(output.path, self._manifest) if output.path is not None else None
+        try:
+            self._file = ManifestFile(output.path, self._manifest) if output.path is not None else None
+        except WriteError:
+            output.discard()
+            raise
 
     async def write(self, items: Sequence[Record | Undecodable], parts: Sequence[bytes], portion: Portion) -> None:
         """Write the records of a portion. Raises WriteError, BrokenPipeError."""

@@ -137,6 +137,12 @@ class Output:
         """Bytes written."""
         return self._size
 
+    def discard(self) -> None:
+        """Remove the file again, before anything was written."""
+        if self.path is not None and self._file is not None:
+            self._file.close()
+            self.path.unlink()
+
     def close(self) -> None:
         """Sync and close the file. Raises WriteError: it was not kept."""
         if self._file is None or self._file.closed:

@@ -190,11 +190,7 @@ def _rate(text: str | None) -> int:
 
 
 class _Work:
-    """The work of one command.
-
-    Attributes:
-        stopping: set by Ctrl-C and SIGTERM.
-    """
+    """The work of one command."""
 
     def __init__(self, options: argparse.Namespace, statement: Records, rate: int) -> None:
         self._options = options
@@ -299,7 +295,7 @@ class _Work:
         """Complete the manifest, and print how the search ended."""
         interrupted = stopping.is_set() and not self._statement.follow
         why = "ended by Ctrl-C" if stopping.is_set() else stopped_text(export.progress)
-        export.finish(why)
+        export.finish(why or (f"{plural(self._problems, 'problem')} on the way" if self._problems else ""))
         if cap.left_out:
             complain(f"{plural(cap.left_out, 'record')} more than --per-second came, and are not in this")
         if why or self._options.out is not None or sys.stderr.isatty():
@@ -318,7 +314,14 @@ class _Work:
         found = Collected(wanted)
         async with aclosing(self._portions(session.records, wanted, stopping)) as portions:
             async for portion in portions:
-                found.add(portion)
+                try:
+                    found.add(portion)
+                except OSError as error:
+                    line.clear()
+                    complain(
+                        f"the file of found records can't be written: {error.strerror or error}; use --output jsonl"
+                    )
+                    return FAILED
                 self._show(portion.progress, line)
         line.clear()
         read = found.read()

@@ -146,8 +146,8 @@ def replica_sizes(snapshot: Snapshot) -> Mapping[TopicPartition, int]:
     found: dict[TopicPartition, int] = {}
     for dirs in snapshot.log_dirs.values():
         for log_dir in dirs:
-            for topic, partition, size, _lag, is_future in log_dir.replicas:
-                if not is_future and size > found.get((topic, partition), -1):
+            for topic, partition, size in log_dir.replicas.on_disk():
+                if size > found.get((topic, partition), -1):
                     found[topic, partition] = size
     return found
 
@@ -160,8 +160,8 @@ def held_sizes(snapshot: Snapshot, places: Collection[TopicPartition]) -> Mappin
         for log_dir in dirs:
             if topics.isdisjoint(log_dir.sizes):
                 continue
-            for topic, partition, size, _lag, is_future in log_dir.replicas:
-                if not is_future and (topic, partition) in places:
+            for topic, partition, size in log_dir.replicas.on_disk():
+                if (topic, partition) in places:
                     found.setdefault((topic, partition), {})[broker] = size
     return found
 

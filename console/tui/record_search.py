@@ -131,6 +131,9 @@ class AskedRecords:
         except (AdminError, Refused) as error:
             if self._run is run:
                 self.problem = error.failure
+        except OSError as error:
+            why = f"the file of found records can't be written: {error.strerror or error}"
+            self._message.say(f"the search ended: {why}", "failed")
         finally:
             if self._run is run:
                 self.is_searching = False
