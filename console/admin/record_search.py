@@ -18,16 +18,7 @@ from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
-from console.admin import record_scans
-from console.admin.errors import (
-    AdminError,
-    BrokerError,
-    Disconnected,
-    RequestTimedOut,
-    UnknownBroker,
-    Unreachable,
-    failure,
-)
+from console.admin import errors, record_scans
 from console.admin.groups import group_position
 from console.admin.link import Link, delays, reading
 from console.admin.partitions import EARLIEST, LATEST, list_offsets
@@ -136,7 +127,7 @@ async def search(
     topics, problems = await _topics(link, search)
     plan = await _planned(link, search, wanted, topics)
     if not plan.scans and (problems or plan.problems):
-        raise BrokerError((*problems, *plan.problems)[0])
+        raise errors.BrokerError((*problems, *plan.problems)[0])
     waits = None if registry is None else _Waits(asyncio.get_running_loop(), decoder, registry)
     sieve = Sieve(wanted, decoder or RecordDecoder(()), None if waits is None else waits.await_schemas)
     if waits is not None:
@@ -171,11 +162,11 @@ async def _topics(link: Link, search: model.Search) -> tuple[dict[str, Topic], l
     problems = []
     for name in search.topics:
         if name not in listing.topics:
-            problem = listing.failures.get(name) or failure(ErrorCode.unknown_topic_or_partition)
-            named = BrokerError.of(problem.message or f"topic {name}", problem.remedy, name=problem.name)
+            problem = listing.failures.get(name) or errors.failure(ErrorCode.unknown_topic_or_partition)
+            named = errors.BrokerError.of(problem.message or f"topic {name}", problem.remedy, name=problem.name)
             problems.append(named.failure)
     if problems and not listing.topics:
-        raise BrokerError(problems[0])
+        raise errors.BrokerError(problems[0])
     return {name: listing.topics[name] for name in search.topics if name in listing.topics}, problems
 
 
@@ -199,7 +190,7 @@ def _places(search: model.Search, topics: Mapping[str, Topic]) -> list[model.Pla
         numbers = [partition.number for partition in topic.partitions]
         if search.partition is not None:
             if search.partition not in numbers:
-                raise BrokerError.of(
+                raise errors.BrokerError.of(
                     f"{name} has no partition {search.partition}: it has {len(numbers)}",
                     "Partitions are numbered from 0.",
                     name="UNKNOWN_TOPIC_OR_PARTITION",
@@ -209,7 +200,7 @@ def _places(search: model.Search, topics: Mapping[str, Topic]) -> list[model.Pla
     by_offset = isinstance(search.start, model.FromOffset) or isinstance(search.until, model.ToOffset)
     if by_offset and len(found) > 1:
         what = f"{next(iter(topics))} has {len(found)}" if len(topics) == 1 else f"these topics have {len(found)}"
-        raise BrokerError.of(
+        raise errors.BrokerError.of(
             f"an offset is a partition's, and {what}", "Name the partition: partition N.", name="INVALID_REQUEST"
         )
     return found
@@ -370,7 +361,7 @@ async def _begin(link: Link, search: model.Search, places: Sequence[model.Place]
             stands = {place: position.committed[place].offset for place in places if place in position.committed}
             if not stands:
                 where = _name(places[0]) if len(places) == 1 else ", ".join(search.topics)
-                raise BrokerError.of(
+                raise errors.BrokerError.of(
                     f"group {group} has committed nothing for {where}",
                     "Check the names; a consumer that assigns itself commits only if it calls commit.",
                     name="NO_OFFSET",
@@ -563,7 +554,7 @@ class _Searching:
             await asyncio.gather(running, return_exceptions=True)
         readers = self._readers
         if readers and all(reader.failed for reader in readers) and not (self._count or self._sieve.looked_at):
-            raise BrokerError(next(reader.failed for reader in readers if reader.failed is not None))
+            raise errors.BrokerError(next(reader.failed for reader in readers if reader.failed is not None))
         for portion in self._last_portions():
             yield portion
 
@@ -576,7 +567,7 @@ class _Searching:
             return ()
 
     def _wake(self, _: asyncio.Task[None]) -> None:
-        with suppress(asyncio.QueueFull):  # then nobody waits for results
+        with suppress(asyncio.QueueFull):  # then no one waits for results
             self._found.put_nowait(())
 
     def _up_to_limit(self, records: Sequence[model.Record]) -> Sequence[model.Record]:
@@ -632,7 +623,7 @@ class _Searching:
 
     def _last_portions(self) -> Iterator[model.Portion]:
         """Yield the records that were kept to the end, and the final progress."""
-        self.notes += self._last_notes()
+        self.notes += _last_notes([reader.scan for reader in self._readers], self._sieve, self._throttled)
         self._is_last = True
         scans = [reader.scan for reader in self._readers]
         if self._search.latest_by_key:
@@ -679,19 +670,6 @@ class _Searching:
             if at < reader.scan.until and not reader.scan.broken:
                 places[reader.scan.place] = at
         return model.FromOffsets(places) if places else None
-
-    def _last_notes(self) -> list[str]:
-        scans = [reader.scan for reader in self._readers]
-        notes = [gap for scan in scans if (gap := scan.gap())]
-        lines = sum(max(0, scan.lines - record_scans.MOST_LINES) for scan in scans)
-        if lines:
-            notes.append(f"{lines:,} more batches can't be decoded")
-        if self._throttled:
-            notes.append(f"brokers held this search back for {self._throttled:.1f} s by their quotas")
-        if self._sieve.undecided:
-            count = self._sieve.undecided
-            notes.append(f"{count:,} records are too large to decode: the filter saw them as they are")
-        return notes
 
     # -- reading
 
@@ -760,11 +738,11 @@ class _Searching:
         try:
             async with self._link.turns.fetches:
                 response = await self._link.call("fetch", asked, to=reading(leader))
-        except (Disconnected, RequestTimedOut, UnknownBroker, Unreachable) as error:
+        except (errors.Disconnected, errors.RequestTimedOut, errors.UnknownBroker, errors.Unreachable) as error:
             for reader in mine:
                 self._again(reader, error.failure)
             return []
-        except AdminError as error:
+        except errors.AdminError as error:
             for reader in mine:
                 self._give_up(reader, error.failure)
             return []
@@ -810,7 +788,7 @@ class _Searching:
         for reader in mine:
             part = parts.get(reader.scan.place)
             if part is None:
-                self._again(reader, failure(ErrorCode.unknown_server_error))
+                self._again(reader, errors.failure(ErrorCode.unknown_server_error))
             elif part.error_code == ErrorCode.offset_out_of_range:
                 await self._deleted(reader)
             elif part.error_code:
@@ -890,7 +868,7 @@ class _Searching:
         self._moved, self._refreshed = False, self._clock()
         try:
             listing = await describe_topics(self._link, list(self._topics))
-        except AdminError:
+        except errors.AdminError:
             self._moved = True  # the next round tries again
             return
         self._topics.update(listing.topics)
@@ -930,7 +908,7 @@ def _parts(response: Any, topics: Mapping[str, Topic]) -> dict[model.Place, Any]
 
 
 def _failure(scan: Scan, code: int) -> Failure:
-    found = failure(code, _name(scan.place))
+    found = errors.failure(code, _name(scan.place))
     if code != ErrorCode.topic_authorization_failed:
         return found
     remedy = f"Ask an administrator of the cluster for an ACL: READ on TOPIC {scan.topic}."
@@ -944,3 +922,15 @@ def _silent(scan: Scan) -> Failure:
         f"{scan.end}",
         "A quota may hold this client back, or remote storage be slow: try again.",
     )
+
+
+def _last_notes(scans: Sequence[Scan], sieve: Sieve, throttled: float) -> list[str]:
+    """Return the notes at the end of a search. throttled: seconds for which brokers held it back."""
+    notes = [gap for scan in scans if (gap := scan.gap())]
+    if lines := sum(max(0, scan.lines - record_scans.MOST_LINES) for scan in scans):
+        notes.append(f"batches that can't be decoded, besides those that are listed: {lines:,}")
+    if throttled:
+        notes.append(f"brokers held this search back for {throttled:.1f} s by their quotas")
+    if sieve.undecided:
+        notes.append(f"too large to decode, so the filter saw them as they are: {sieve.undecided:,}")
+    return notes
