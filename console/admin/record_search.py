@@ -731,7 +731,11 @@ class _Searching:
 
     async def _fetch(self, leader: int, mine: list[_Reader]) -> list[_Answer]:
         """Fetch once from a leader; return the parts with records, and note those without."""
-        await self._wait_for_turn()
+        # The rate, or a broker's quota, asks for a pause.
+        wait = self._due - self._clock()
+        while wait > 0 and not self._sieve.stopping:
+            await asyncio.sleep(min(wait, BEAT))
+            wait -= BEAT
         # Partitions without records in the last answer come first: brokers spend the answer's limit in this order.
         mine = sorted(mine, key=lambda reader: reader.served)[:PARTITIONS_AT_ONCE]
         asked = self._request(mine)
@@ -755,13 +759,6 @@ class _Searching:
             self._throttled += throttled
             self._due = max(self._due, self._clock()) + min(throttled, PATIENCE)
         return await self._sorted_out(mine, response, is_throttled=throttled > 0)
-
-    async def _wait_for_turn(self) -> None:
-        """Wait as long as the rate, or a broker's quota, asks for."""
-        wait = self._due - self._clock()
-        while wait > 0 and not self._sieve.stopping:
-            await asyncio.sleep(min(wait, BEAT))
-            wait -= BEAT
 
     def _request(self, mine: Sequence[_Reader]) -> Any:
         most = max(LEAST_BYTES, min(ANSWER_BYTES, MOST_AT_ONCE // (3 * max(1, len(self._lanes)))))
@@ -798,18 +795,10 @@ class _Searching:
                     ends = part.last_stable_offset if self._search.committed else part.high_watermark
                     reader.scan.end = max(reader.scan.end, ends)
                 if part.records:
-                    answers.append(self._answer(reader, part))
+                    answers.append(_answer(reader, part, self._clock()))
                 elif not total and not is_throttled and not self._search.follow:
                     self._again(reader, None)
         return answers
-
-    def _answer(self, reader: _Reader, part: Any) -> _Answer:
-        reader.ahead = record_scans.next_offset(part.records)
-        reader.looks += 1
-        reader.served = self._clock()
-        reader.silent_since = None
-        aborted = [(each.producer_id, each.first_offset) for each in part.aborted_transactions or ()]
-        return _Answer(reader, part.records, aborted)
 
     async def _look(self, answers: Sequence[_Answer]) -> None:
         """Search answers in a thread, so that other requests of the client continue."""
@@ -890,6 +879,16 @@ class _Searching:
             self._again(reader, None)  # once the answer before it is searched
         else:
             self._give_up(reader, problems[0] if problems else _failure(scan, ErrorCode.offset_out_of_range))
+
+
+def _answer(reader: _Reader, part: Any, now: float) -> _Answer:
+    """Return a part with records, and note where the next Fetch begins."""
+    reader.ahead = record_scans.next_offset(part.records)
+    reader.looks += 1
+    reader.served = now
+    reader.silent_since = None
+    aborted = [(each.producer_id, each.first_offset) for each in part.aborted_transactions or ()]
+    return _Answer(reader, part.records, aborted)
 
 
 def _leaders(topics: Mapping[str, Topic]) -> dict[model.Place, int]:
