@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec.structs import replace
 
 from console.model import schemas
-from console.model.record_filter import decoded_json
+from console.model.record_conditions import decoded_json
 from console.model.record_masks import MaskPath, hidden, is_binary, without_masked
 from console.model.records import Encoding, Record
 
@@ -31,6 +31,13 @@ class RecordDecoder:
         self._mask = mask
         self._known = known
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether contents are shown as they are: nothing is masked or decoded, though a note on their encoding may be
+        added.
+        """
+        return not self._mask and self._known is None
+
     def readable(self, record: Record, allowance: schemas.Allowance) -> Record:
         """Return a record with key, value and headers in displayable form, by the schemas that are known now.
 
@@ -40,6 +47,8 @@ class RecordDecoder:
             record: the original record.
             allowance: the remaining budget of the response. Contents that exceed it are not decoded.
         """
+        if self.is_plain and not record.headers and not _may_be_framed(record.key) and not _may_be_framed(record.value):
+            return record
         key, key_encoding = self._part(record, record.key, schemas.KEY_HEADER, allowance)
         value, value_encoding = self._part(record, record.value, schemas.VALUE_HEADER, allowance)
         if not self._mask and key_encoding is None and value_encoding is None:
@@ -117,6 +126,11 @@ class RecordDecoder:
         if len(named.payload) > LARGEST_PAYLOAD:
             raise schemas.NotDecoded(f"more than {LARGEST_PAYLOAD >> 20} MiB are not decoded")
         return schema.decode(named.payload, named.indexes, allowance)
+
+
+def _may_be_framed(data: bytes | None) -> bool:
+    """Return whether contents may refer to a schema by their first byte; `schemas.framed` says whether they do."""
+    return data is not None and data[:1] in schemas.FRAME_BEGINS
 
 
 def _is_document(data: bytes) -> bool:
