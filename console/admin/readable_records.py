@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from concurrent.futures import TimeoutError as TooLate
 
 from console.admin.link import Link
 from console.admin.records import EndOfLook, read_records
 from console.admin.schema_registry import Missing, SchemaRegistry
-from console.model.record_decoding import RecordDecoder
+from console.model.record_decoding import OwnDecoder, RecordDecoder
 from console.model.record_filter import RecordFilter
 from console.model.record_masks import MaskPath
 from console.model.records import Record, RecordsQuery, RecordsRead
@@ -22,14 +23,16 @@ MOST_ASKED = 50
 """Most schemas to request for one answer."""
 
 
-def registry_decoder(mask: tuple[MaskPath, ...], registry: SchemaRegistry) -> RecordDecoder:
-    """Return the decoder by the schemas of a registry."""
+def registry_decoder(
+    mask: tuple[MaskPath, ...], registry: SchemaRegistry, own: Sequence[OwnDecoder] = ()
+) -> RecordDecoder:
+    """Return the decoder by the schemas of a registry. own: decoders that come before it."""
 
     def known(key: SchemaKey) -> Schema | str | None:
         found = registry.known(key)
         return found.why if isinstance(found, Missing) else found
 
-    return RecordDecoder(mask, known)
+    return RecordDecoder(mask, known, own)
 
 
 async def find_records(

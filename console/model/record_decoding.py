@@ -3,33 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from console.model import schemas
 from console.model.record_filter import decoded_json
-from console.model.record_masks import MaskPath, hidden, is_binary, without_masked
+from console.model.record_masks import NO_ALIASES, Aliases, MaskPath, hidden, is_binary, without_masked
 from console.model.records import Encoding, Record
 
 LARGEST_PAYLOAD = 1 << 20
 """Maximum bytes of a key or a value that are decoded by a schema."""
 
 
+KEY, VALUE = "key", "value"
+"""The parts of a record that are decoded."""
+
+
+class Decoded(NamedTuple):
+    """A decoded key or value. made: JSON."""
+
+    form: str
+    """Its encoding, as in `Encoding`."""
+    schema: str
+    """The name of its schema, or of its kind."""
+    made: bytes
+    is_changed: bool = False
+    """Whether the decoder hides a part of the contents: the bytes of the record may not be shown either."""
+    aliases: Aliases = NO_ALIASES
+
+
+class OwnDecoder(NamedTuple):
+    """A decoder that needs no registry."""
+
+    claims: Callable[[Record, str], bool]
+    """Takes a record and a part of it that is not empty; returns whether `decode` is responsible."""
+    decode: Callable[[Record, str, schemas.Allowance], Decoded]
+    """Returns the decoded part. Raises NotDecoded with the reason, if it can't be decoded."""
+
+
 class RecordDecoder:
     """Decodes records, and hides the fields that a context masks: only its results may be shown.
 
-    It decodes contents with a reference to a schema of a registry, and leaves other contents unchanged but for masked
-    fields.
+    It decodes contents that an own decoder claims, and contents with a reference to a schema of a registry. It leaves
+    other contents unchanged but for masked fields.
 
     known: function that returns a schema, the reason for its absence, or None if it has to be requested; None for a
-    context without a registry.
+    context without a registry. own: decoders that come before the registry, the first one that claims a part.
     """
 
     def __init__(
-        self, mask: Sequence[MaskPath], known: Callable[[schemas.SchemaKey], schemas.Schema | str | None] | None = None
+        self,
+        mask: Sequence[MaskPath],
+        known: Callable[[schemas.SchemaKey], schemas.Schema | str | None] | None = None,
+        own: Sequence[OwnDecoder] = (),
     ) -> None:
         self._mask = mask
         self._known = known
+        self._own = own
 
     def readable(self, record: Record, allowance: schemas.Allowance) -> Record:
         """Return a record with key, value and headers in displayable form, by the schemas that are known now.
@@ -55,21 +86,29 @@ class RecordDecoder:
         """Yield the unknown schemas that key and value refer to."""
         for data, header in ((record.key, schemas.KEY_HEADER), (record.value, schemas.VALUE_HEADER)):
             named = self._framed(record, data, header)
-            if named is not None and self._known is not None and self._known(named.key) is None:
+            is_wanted = named is not None and self._known is not None and self._known(named.key) is None
+            if named is not None and is_wanted and self._own_decoder(record, data, header) is None:
                 yield named.key
+
+    def _own_decoder(self, record: Record, data: bytes | None, header: bytes) -> OwnDecoder | None:
+        """Return the decoder of a key or a value that comes before the registry; None if there is none."""
+        part = _PARTS[header]
+        return next((each for each in self._own if each.claims(record, part)), None) if data else None
 
     def _framed(self, record: Record, data: bytes | None, header: bytes) -> schemas.Framed | None:
         """Return a key or a value with its schema reference; for binary contents without one, the topic's newest."""
         named = schemas.framed(data, record.headers, header)
         if named is not None or not data or self._known is None or not is_binary(data):
             return named
-        part = "key" if header == schemas.KEY_HEADER else "value"
-        return schemas.Framed(schemas.SchemaKey(subject=f"{record.topic}-{part}"), data)
+        return schemas.Framed(schemas.SchemaKey(subject=f"{record.topic}-{_PARTS[header]}"), data)
 
     def _part(
         self, record: Record, data: bytes | None, header: bytes, allowance: schemas.Allowance
     ) -> tuple[bytes | None, Encoding | None]:
         """Return the displayable form of a key or a value, and the result of its decoding."""
+        own = self._own_decoder(record, data, header)
+        if own is not None and data is not None:
+            return self._by_own(own, record, data, _PARTS[header], allowance)
         named = self._framed(record, data, header)
         if named is None or data is None:
             return without_masked(data, self._mask), None
@@ -92,6 +131,18 @@ class RecordDecoder:
             why = schema or "its schema is asked for"
         name = str(schema if isinstance(schema, schemas.Schema) else named.key)
         return self._as_sent(data), Encoding("", name, len(data), why)
+
+    def _by_own(
+        self, own: OwnDecoder, record: Record, data: bytes, part: str, allowance: schemas.Allowance
+    ) -> tuple[bytes | None, Encoding]:
+        """Return the same of a part that an own decoder claims."""
+        try:
+            found = own.decode(record, part, allowance)
+        except schemas.NotDecoded as problem:
+            return self._as_sent(data), Encoding("", "", len(data), str(problem))
+        sent = None if self._mask or found.is_changed else data
+        shown = without_masked(found.made, self._mask, found.aliases)
+        return shown, Encoding(found.form, found.schema, len(data), sent=sent)
 
     def _as_sent(self, data: bytes) -> bytes | None:
         """Return the displayable part of contents that were not decoded."""
@@ -126,6 +177,7 @@ def _is_document(data: bytes) -> bool:
         return False
 
 
+_PARTS = {schemas.KEY_HEADER: KEY, schemas.VALUE_HEADER: VALUE}
 _NOT_ASKED = {schemas.GLUE: "no Glue registry is asked", schemas.FINGERPRINT: "kac asks for ids and GUIDs alone"}
 _NUMBER = 8
 """Bytes of a Java long."""

@@ -6,16 +6,20 @@ from __future__ import annotations
 import asyncio
 import time
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from console.contexts.context import HIDDEN, NEVER, Context
+from console.language.sensitive import data_without_secrets
 from console.language.verbs.records import Records
 from console.model import records
 from console.model.failure import Failure
-from console.model.record_decoding import RecordDecoder
+from console.model.internal_records import internal_decoders
+from console.model.record_decoding import OwnDecoder, RecordDecoder
 from console.model.record_filter import RecordFilter
+from console.model.record_masks import MASKED
 from console.model.schemas import MOST_MADE, Allowance
 from console.plan.amounts import moment
 from console.session.snapshot_reader import Client, Refused
@@ -34,13 +38,14 @@ class RecordReader:
         self._client = client
         self._context = context
         self._registry: SchemaRegistry | None = None
-        self._decoder = RecordDecoder(context.mask)
+        own = own_decoders(context)
+        self._decoder = RecordDecoder(context.mask, own=own)
         if context.schemas is not None:
             from console.admin.readable_records import registry_decoder
             from console.admin.schema_registry import SchemaRegistry
 
             self._registry = SchemaRegistry(context.schemas)
-            self._decoder = registry_decoder(context.mask, self._registry)
+            self._decoder = registry_decoder(context.mask, self._registry, own)
 
     async def read(self, statement: Records, more: records.Start | None = None) -> records.RecordsRead:
         """Return the records of a statement as the brokers sent them; `readable` masks and decodes them.
@@ -93,6 +98,11 @@ class RecordReader:
         if missing:
             await self._client.run(look_up, self._registry, list(missing)[:MOST_ASKED])
         return bool(missing)
+
+
+def own_decoders(_context: Context) -> tuple[OwnDecoder, ...]:
+    """Return the decoders of a context that need no registry."""
+    return internal_decoders(partial(data_without_secrets, hidden=MASKED))
 
 
 def _readable(read: records.RecordsRead, decoder: RecordDecoder, allowance: Allowance) -> records.RecordsRead:
