@@ -36,16 +36,16 @@ def _fields_of(raw: Iterable[Mapping[str, Any]], version: int) -> tuple[Field, .
             name=each["name"],
             type=each["type"].removeprefix("[]"),
             is_array=each["type"].startswith("[]"),
-            nullable=version in _versions_of(each.get("nullableVersions")),
-            tag=each["tag"] if version in _versions_of(each.get("taggedVersions")) else None,
+            nullable=version in versions_of(each.get("nullableVersions")),
+            tag=each["tag"] if version in versions_of(each.get("taggedVersions")) else None,
             fields=_fields_of(each.get("fields", ()), version),
         )
         for each in raw
-        if version in _versions_of(each["versions"])
+        if version in versions_of(each["versions"])
     )
 
 
-def _versions_of(text: str | None) -> range:
+def versions_of(text: str | None) -> range:
     """Return the versions that ``2+``, ``1-3`` or ``4`` includes; None and ``none`` include no version."""
     if text is None or text == "none":
         return range(0)
@@ -76,10 +76,10 @@ def schemas_of(records: Iterable[Mapping[str, Any]]) -> dict[tuple[int, int], Re
             record["apiKey"],
             version,
             _fields_of(record["fields"], version),
-            version in _versions_of(record.get("flexibleVersions", "0+")),
+            version in versions_of(record.get("flexibleVersions", "0+")),
         )
         for record in records
-        for version in _versions_of(record["validVersions"])
+        for version in versions_of(record["validVersions"])
     }
 
 
@@ -202,12 +202,13 @@ def _reader(field: Field, *, is_flexible: bool) -> Read:
 
 
 def _nullable_struct(field: Field, read_struct: Read) -> Read:
-    """Return a function that reads a struct; a byte before a nullable one says whether it is null (KIP-893)."""
+    """Return a function that reads a struct; a byte before a nullable one says whether it is null (KIP-893): -1 for null, or
+    0 in a tagged field."""
     if not field.nullable:
         return read_struct
 
     def read(data: bytes, at: int) -> tuple[dict[str, Any] | None, int]:
-        if data[at] > 0x7F:
+        if data[at] == (0xFF if field.tag is None else 0):
             return None, at + 1
         return read_struct(data, at + 1)
 

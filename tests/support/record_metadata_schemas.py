@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from console.model.kafka_structs import versions_of
 from tests.support.kafka_jars import NEWEST, RELEASES, jars
 
 _CONSOLE = Path(__file__).parents[2] / "console"
@@ -85,12 +86,19 @@ def coordinator_records(release: str) -> list[dict[str, Any]]:
 
 
 def all_coordinator_records() -> list[dict[str, Any]]:
-    """The record types of the newest release, and those that it no longer has, as the last release with them did."""
+    """The record types of the newest release, and what it no longer has of types and versions of values, as the last
+    release with them did."""
     made: dict[tuple[str, int], dict[str, Any]] = {}
     for name in reversed(RELEASES):
         for each in coordinator_records(name):
-            made.setdefault((each["topic"], each["apiKey"]), each)
+            newest = made.setdefault((each["topic"], each["apiKey"]), each)
+            if not _value_versions(each) <= _value_versions(newest):
+                newest["value"] = each["value"]
     return [made[place] for place in sorted(made)]
+
+
+def _value_versions(row: Mapping[str, Any]) -> set[int]:
+    return set(versions_of(row["value"]["validVersions"]))
 
 
 def _halves(release: str) -> Iterator[tuple[tuple[str, str], Mapping[str, Any]]]:
@@ -103,10 +111,7 @@ def _halves(release: str) -> Iterator[tuple[tuple[str, str], Mapping[str, Any]]]
 
 def _numbers(key: Mapping[str, Any]) -> Sequence[int]:
     """The numbers that keys of a type begin with: up to 4.0 the versions of the key."""
-    if "apiKey" in key:
-        return [key["apiKey"]]
-    first, _, last = key["validVersions"].partition("-")
-    return range(int(first), int(last or first) + 1)
+    return [key["apiKey"]] if "apiKey" in key else versions_of(key["validVersions"])
 
 
 def _half(schema: Mapping[str, Any]) -> dict[str, Any]:
