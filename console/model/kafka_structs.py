@@ -202,8 +202,8 @@ def _reader(field: Field, *, is_flexible: bool) -> Read:
 
 
 def _nullable_struct(field: Field, read_struct: Read) -> Read:
-    """Return a function that reads a struct; a byte before a nullable one says whether it is null (KIP-893): -1 for null, or
-    0 in a tagged field."""
+    """Return a function that reads a struct. The byte before a nullable one is -1 for null, or 0 in a tagged field
+    (KIP-893)."""
     if not field.nullable:
         return read_struct
 

@@ -100,9 +100,14 @@ class RecordReader:
         return bool(missing)
 
 
-def own_decoders(_context: Context) -> tuple[OwnDecoder, ...]:
+def own_decoders(context: Context) -> tuple[OwnDecoder, ...]:
     """Return the decoders of a context that need no registry."""
-    return internal_decoders(partial(data_without_secrets, hidden=MASKED))
+    internal = internal_decoders(partial(data_without_secrets, hidden=MASKED))
+    if not context.decode:
+        return internal
+    from console.admin.rule_decoders import rule_decoder
+
+    return (rule_decoder(context.decode), *internal)
 
 
 def _readable(read: records.RecordsRead, decoder: RecordDecoder, allowance: Allowance) -> records.RecordsRead:
