@@ -148,8 +148,8 @@ def _exchanged(process: subprocess.Popen[bytes], request: bytes, ends: float, al
     ready = select.poll()
     ready.register(source, select.POLLIN)
     ready.register(output, select.POLLOUT)
-    left, data = memoryview(request), bytearray()
-    while not data.endswith(b"\n"):
+    left, data, is_whole = memoryview(request), bytearray(), False
+    while not is_whole:
         until = ends - time.monotonic()
         if until <= 0 or allowance.ended:
             raise TimeoutError
@@ -163,12 +163,13 @@ def _exchanged(process: subprocess.Popen[bytes], request: bytes, ends: float, al
                     ready.unregister(output)
             elif part := os.read(source, 1 << 20):
                 data += part
+                is_whole = is_whole or b"\n" in part
             else:
                 raise EOFError(f"ended{f' with {process.wait(1)}' if process.poll() is not None else ''}")
         if len(data) > 2 * LARGEST_MADE:
             raise EOFError(f"answers more than {2 * LARGEST_MADE >> 20} MiB, and was ended")
-        if data.count(b"\n") > 1:
-            raise EOFError("answers more than one line, and was ended")
+    if data.index(b"\n") < len(data) - 1:
+        raise EOFError("answers more than one line, and was ended")
     if left:
         raise EOFError("answers before it has read its input, and was ended")
     return bytes(data)

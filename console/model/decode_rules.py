@@ -55,12 +55,11 @@ def number_json(kind: str, data: bytes) -> bytes:
 def _shortest(number: float) -> float:
     """Return the number with the fewest digits that is the same in four bytes, as Java prints it."""
     packed = struct.pack(">f", number)
-    shorter = (float(f"{number:.{digits}g}") for digits in range(1, 10))
-    return next(each for each in shorter if _fits(each) and struct.pack(">f", each) == packed)
+    return next(each for digits in range(1, 10) if _packed(each := float(f"{number:.{digits}g}")) == packed)
 
 
-def _fits(number: float) -> bool:
-    return abs(number) <= _LARGEST_FLOAT
-
-
-_LARGEST_FLOAT = 3.4028234663852886e38
+def _packed(number: float) -> bytes:
+    try:
+        return struct.pack(">f", number)
+    except OverflowError:
+        return b""

@@ -224,8 +224,8 @@ def _object(data: bytes) -> dict[str, Any] | None:
 
 
 class _Connects(NamedTuple):
-    """A kind of Connect's records. key: how its text begins. members: those of the value, of which it has at least the
-    first."""
+    """A kind of Connect's records. key: how its text begins. members: some that every value has; newer releases add
+    others."""
 
     key: bytes
     name: str
@@ -238,11 +238,11 @@ _CONNECTS = (
     _Connects(b"task-", "task's config", ("properties",)),
     _Connects(b"commit-", "count of tasks", ("tasks",)),
     _Connects(b"tasks-fencing-", "count of fenced tasks", ("task-count",)),
-    _Connects(b"target-state-", "target state", ("state", "state.v2")),
-    _Connects(b"session-key", "session key", ("key", "algorithm", "creation-timestamp")),
+    _Connects(b"target-state-", "target state", ("state",)),
+    _Connects(b"session-key", "session key", ("key", "algorithm")),
     _Connects(b"logger-cluster-", "logger's level", ("level",)),
-    _Connects(b"status-connector-", "connector's status", ("state", "trace", "worker_id", "generation")),
-    _Connects(b"status-task-", "task's status", ("state", "trace", "worker_id", "generation")),
+    _Connects(b"status-connector-", "connector's status", ("state", "worker_id", "generation")),
+    _Connects(b"status-task-", "task's status", ("state", "worker_id", "generation")),
     _Connects(b"status-topic-", "topic's use", ("topic",)),
 )
 """KafkaConfigBackingStore and KafkaStatusBackingStore of connect-runtime."""
@@ -269,7 +269,7 @@ def _connects(record: Record) -> _Connects | None:
         # Broken or too large: it may still have a secret.
         begins = f'{{"{kind.members[0]}"'.encode()
         return kind if kind.members[0] in _SECRET_KINDS and value.startswith(begins) else None
-    return kind if kind.members[0] in found and found.keys() <= set(kind.members) else None
+    return kind if found.keys() >= set(kind.members) else None
 
 
 _SOURCE_OFFSET = _Connects(b"", "source offset", ())

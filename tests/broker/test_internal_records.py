@@ -6,27 +6,22 @@ from __future__ import annotations
 import base64
 import json
 import random
-import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from console.model.internal_records import internal_decoders
+from console.model.coordinators import OFFSETS
 from console.model.kafka_structs import Field, schemas_of, versions_of
-from console.model.record_decoding import RecordDecoder
-from console.model.records import BatchFacts, Record
-from console.model.schemas import Allowance
+from tests.support import internal_topics
 from tests.support import record_metadata_schemas as recorded
-from tests.support.compiled_java import with_ours
-from tests.support.kafka_jars import RELEASES, java
-from tests.support.patience import PATIENCE
+from tests.support.internal_topics import Sent, by_kac
+from tests.support.kafka_jars import KAFKA_2_8, KAFKA_4_3, RELEASES, major
 from tests.support.real_clusters import RARE, or_skip
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
-JAVA = Path(__file__).with_name("CoordinatorRecords.java")
 WITH_CONVERTERS = [
     pytest.param(release, marks=[pytest.mark.long] if release in RARE else [])
     for release in RELEASES
@@ -34,44 +29,6 @@ WITH_CONVERTERS = [
 ]
 """Releases whose jars have classes that write records as JSON."""
 _BOUNDS = {"int8": 7, "int16": 15, "uint16": 16, "int32": 31, "uint32": 32, "int64": 63}
-
-
-def kafkas_own(release: str, lines: Sequence[str]) -> Iterator[tuple[bytes, Any]]:
-    """For each line of CoordinatorRecords the bytes of its record, and its JSON."""
-    with or_skip():
-        program = with_ours(JAVA, RELEASES[release])
-    command = [java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", *program]
-    done = subprocess.run(
-        command, input="\n".join(lines), capture_output=True, text=True, check=False, timeout=PATIENCE
-    )
-    assert done.returncode == 0, done.stderr
-    for line in done.stdout.splitlines():
-        data, shown = map(base64.b64decode, line.split(" "))
-        yield data, json.loads(shown)
-
-
-class Half(NamedTuple):
-    """A key or a value to compare. number: of the record's type. shown: Kafka's JSON of it."""
-
-    topic: str
-    number: int
-    part: str
-    data: bytes
-    shown: Any
-
-
-def read_by_kac(half: Half) -> Any:
-    """The JSON of kac."""
-    key = half.data if half.part == "Key" else half.number.to_bytes(2, "big")
-    record = Record(half.topic, 0, 0, 0, key, half.data if half.part == "Value" else None, (), BatchFacts(0))
-    shown = RecordDecoder((), own=internal_decoders(lambda data: data)).readable(record, Allowance())
-    encoding = shown.key_encoding if half.part == "Key" else shown.value_encoding
-    assert encoding is not None
-    assert not encoding.why, (half, encoding)
-    assert encoding.form == "kafka"
-    made = shown.key if half.part == "Key" else shown.value
-    assert made is not None
-    return json.loads(made)
 
 
 EARLY = {
@@ -118,6 +75,33 @@ def untagged(fields: Sequence[Field]) -> tuple[Any, ...]:
     )
 
 
+@pytest.mark.parametrize("version", internal_topics.BROKERS)
+def test_what_brokers_write_is_what_kafkas_formatters_print(version: str) -> None:
+    """Offsets, groups of every protocol, transactions and share state, as clients make a real broker write them."""
+    with or_skip():
+        recording = internal_topics.recorded_brokers(version)
+    compared = internal_topics.compare(recording)
+    assert compared["classes"] == (0 if version == KAFKA_2_8 else len(recording.sent))
+    types = {int.from_bytes((each.key or b"")[:2], "big") for each in recording.sent if each.topic == OFFSETS}
+    # Kafka 4 no longer writes 0, 4 and 9, and no release writes 18.
+    assert types == ({1, 2} if major(version) < 4 else {*range(1, 24)} - {4, 9, 18})
+    formatters = {each.name.rpartition(".")[2] for each in internal_topics.formatters(version)}
+    assert {name for name, count in compared.items() if count} >= formatters
+
+
+@pytest.mark.parametrize("version", internal_topics.MIRRORS)
+def test_what_mirrormaker_writes_is_what_its_formatters_print(version: str, tmp_path: Path) -> None:
+    with or_skip():
+        recording = internal_topics.recorded_mirror(version, tmp_path)
+    assert internal_topics.compare_mirror(recording).keys() == internal_topics.MIRRORED.keys()
+
+
+def test_what_connect_writes_is_what_its_rest_api_answers(tmp_path: Path) -> None:
+    with or_skip():
+        recording = internal_topics.recorded_connect(KAFKA_4_3, tmp_path)
+    assert internal_topics.compare_connect(recording)["Connect's session key"] == 1
+
+
 @pytest.mark.parametrize("release", WITH_CONVERTERS)
 def test_every_type_and_version_is_what_kafkas_own_classes_read(release: str) -> None:
     """Contents by chance, of every field: bytes written and shown by that release's own classes."""
@@ -136,11 +120,13 @@ def test_every_type_and_version_is_what_kafkas_own_classes_read(release: str) ->
                     text = base64.b64encode(json.dumps(content).encode()).decode()
                     lines.append(f"make {row['name']}{part} {version} {text}")
                     places.append((row["topic"], row["apiKey"], part, row["apiKey"] if part == "Key" else version))
-    made = list(kafkas_own(release, lines))
+    with or_skip():
+        made = list(internal_topics.kafkas_own(RELEASES[release], lines))
     assert len(made) == len(lines) > 20
     for (topic, number, part, prefix), (data, shown) in zip(places, made, strict=True):
-        found = Half(topic, number, part, prefix.to_bytes(2, "big") + data, shown)
-        assert read_by_kac(found) == shown, found
+        whole = prefix.to_bytes(2, "big") + data
+        record = Sent(topic, whole if part == "Key" else number.to_bytes(2, "big"), whole if part == "Value" else None)
+        assert by_kac(record, part)[part == "Value"] == shown, record
 
 
 def by_chance(fields: Sequence[Mapping[str, Any]], version: int, chance: random.Random) -> dict[str, Any]:

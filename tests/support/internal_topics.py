@@ -2,6 +2,8 @@
 make of it.
 
 A topic has one partition, so that a formatter's lines have the order of the records.
+
+``python -m tests.support.internal_topics`` records them for the fast tests. It takes some minutes.
 """
 
 from __future__ import annotations
@@ -9,29 +11,38 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import lzma
 import os
 import re
 import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from http.client import HTTPConnection
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+import msgspec
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from msgspec import Struct
 
+from console.language.sensitive import data_without_secrets
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.internal_records import internal_decoders
 from console.model.record_decoding import RecordDecoder
+from console.model.record_masks import MASKED
 from console.model.records import BatchFacts, Record
 from console.model.schemas import Allowance
 from tests.support import worlds
 from tests.support.compiled_java import with_ours
+from tests.support.free_ports import free_ports
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import KAFKA_2_8, fetched, jars, java, major, tools_version
+from tests.support.kafka_jars import KAFKA_2_8, KAFKA_4_3, RELEASES, fetched, jars, java, major, tools_version
 from tests.support.patience import PATIENCE
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 
@@ -211,7 +222,8 @@ def sent(bootstrap: str, topic: str) -> list[Sent]:
 def printed(command: Sequence[str], formatter: str, bootstrap: str, topic: str) -> str:
     """What the console consumer prints of a topic's first partition. command: the words that start a consumer."""
     words = ("--bootstrap-server", bootstrap, "--topic", topic, "--partition", "0", "--offset", "earliest")
-    rest = ("--timeout-ms", "4000", "--formatter", formatter)
+    # It counts the records that the formatter leaves out as well.
+    rest = ("--max-messages", str(len(sent(bootstrap, topic))), "--timeout-ms", "60000", "--formatter", formatter)
     done = subprocess.run([*command, *words, *rest], capture_output=True, text=True, check=False, timeout=PATIENCE)
     if "Processed a total" not in done.stderr:
         raise RuntimeError(f"{formatter}: {done.stdout[-500:]} {done.stderr[-2000:]}")
@@ -377,6 +389,102 @@ def as_mirror(name: str, key: Any, value: Any) -> str:
     )
 
 
+SECRETS = {"database.password": "planted-4711", "connection.url": "jdbc:x://me:planted-4711@host/db"}
+CONNECTOR = "from-file"
+
+
+def recorded_connect(version: str, folder: Path) -> Recording:
+    """Let Connect run a connector with secrets in its config, and pause it."""
+    (port,) = free_ports(1)
+    (folder / "in").write_text("a\nb\n")
+    with own_cluster(version) as cluster:
+        worker = _running(version, folder, "org.apache.kafka.connect.cli.ConnectDistributed", {
+            "bootstrap.servers": cluster.bootstrap, "group.id": "workers", "listeners": f"http://127.0.0.1:{port}",
+            "key.converter": "org.apache.kafka.connect.storage.StringConverter", "offset.flush.interval.ms": "500",
+            "value.converter": "org.apache.kafka.connect.storage.StringConverter",
+            "config.storage.replication.factor": "1",
+            "offset.storage.replication.factor": "1", "status.storage.replication.factor": "1",
+            "config.storage.topic": CONNECTS[0], "offset.storage.topic": CONNECTS[1], "offset.storage.partitions": "1",
+            "status.storage.topic": CONNECTS[2], "status.storage.partitions": "1", "plugin.discovery": "only_scan",
+        })  # fmt: skip
+
+        def rest(path: str, body: Any = None, method: str = "GET") -> Any:
+            connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+            connection.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
+            answer = connection.getresponse().read()
+            connection.close()
+            return json.loads(answer or b"null")
+
+        def answers(path: str, holds: Callable[[Any], bool]) -> Callable[[], bool]:
+            def ask() -> bool:
+                assert worker.poll() is None, (folder / "out").read_text()[-2000:]
+                time.sleep(0.2)
+                try:
+                    return holds(rest(path))
+                except (OSError, ValueError):  # it is starting
+                    return False
+
+            return ask
+
+        try:
+            until(answers("/connectors", lambda found: found == []), "the worker answers")
+            config = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "topic": "copied"}
+            config |= {"file": str(folder / "in"), "tasks.max": "1", **SECRETS}
+            rest("/connectors", {"name": CONNECTOR, "config": config}, "POST")
+            of = f"/connectors/{CONNECTOR}"
+            until(answers(f"{of}/offsets", lambda found: found.get("offsets")), "the source's offset is there")
+            until(answers(f"{of}/status", lambda found: len(found.get("tasks", ())) == 1), "the task runs")
+            rest(f"{of}/pause", method="PUT")
+            until(answers(f"{of}/status", lambda found: found["tasks"][0]["state"] == "PAUSED"), "the task is paused")
+            paths = (f"{of}/config", f"{of}/status", f"{of}/offsets", f"{of}/tasks", f"{of}/topics")
+            found = {path: rest(path) for path in paths}
+        finally:
+            worker.kill()
+            worker.wait()
+        return Recording(
+            version, tuple(each for topic in CONNECTS for each in sent(cluster.bootstrap, topic)), rest=found
+        )
+
+
+def compare_connect(recording: Recording) -> Counter[str]:
+    """Compare the newest records with Connect's REST API, whose configs have the secrets in the clear."""
+    own = internal_decoders(partial(data_without_secrets, hidden=MASKED))
+    newest: dict[str, Any] = {}
+    kinds: Counter[str] = Counter()
+    for each in recording.sent:
+        record = Record(each.topic, 0, 0, 0, each.key, each.value, (), BatchFacts(0))
+        shown = RecordDecoder((), own=own).readable(record, Allowance())
+        assert "planted" not in str(shown.value)
+        if shown.value is not None and shown.value_encoding is not None:
+            newest[(each.key or b"").decode()] = json.loads(shown.value)
+            kinds[shown.value_encoding.schema] += 1
+    of = f"/connectors/{CONNECTOR}"
+    answers = recording.rest
+    hidden = dict.fromkeys(SECRETS, MASKED) | {"connection.url": f"jdbc:x://me:{MASKED}@host/db"}
+    assert newest[f"connector-{CONNECTOR}"]["properties"] == answers[f"{of}/config"] | hidden
+    (task,) = answers[f"{of}/tasks"]
+    # The file source copies its config to its task, with the secrets.
+    assert newest[f"task-{CONNECTOR}-0"]["properties"] == without_planted(task["config"])
+    status = answers[f"{of}/status"]
+    for name, told in (("connector", status["connector"]), ("task", status["tasks"][0])):
+        kept = newest[f"status-{name}-{CONNECTOR}" + ("-0" if name == "task" else "")]
+        assert {key: kept[key] for key in ("state", "worker_id")} == {key: told[key] for key in ("state", "worker_id")}
+    (offset,) = answers[f"{of}/offsets"]["offsets"]
+    (key,) = (each for each in newest if each.startswith("["))
+    assert (json.loads(key), newest[key]) == ([CONNECTOR, offset["partition"]], offset["offset"])
+    assert newest[f"target-state-{CONNECTOR}"]["state"] == "PAUSED"
+    (topic,) = answers[f"{of}/topics"][CONNECTOR]["topics"]
+    assert newest[f"status-topic-{topic}:connector-{CONNECTOR}"]["topic"]["name"] == topic
+    assert newest["session-key"]["key"] == MASKED
+    return kinds
+
+
+def without_planted(config: Mapping[str, str]) -> dict[str, str]:
+    """A config as it is to be shown."""
+    return {key: MASKED if key.endswith("password") else each.replace(SECRETS["database.password"], MASKED)
+            for key, each in config.items()}  # fmt: skip
+
+
 # -- what the formatters print, of kac's JSON -------------------------------------------------------------------------
 
 _STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead")
@@ -436,16 +544,19 @@ def _group(key: Any, value: Any) -> str:
     )
 
 
-def by_kac(record: Sent) -> tuple[Any, Any]:
-    """The JSON that kac shows of a record's key and value. Raises AssertionError where it shows none."""
-    made = []
+def by_kac(record: Sent, part: str = "") -> tuple[Any, Any]:
+    """The JSON that kac shows of a record's key and value. part: the one that counts, "Key" or "Value"; both without
+    one. Raises AssertionError where it shows none."""
     of = Record(record.topic, 0, 0, 0, record.key, record.value, (), BatchFacts(0))
     shown = RecordDecoder((), own=internal_decoders(lambda data: data)).readable(of, Allowance())
-    for data, encoding in ((shown.key, shown.key_encoding), (shown.value, shown.value_encoding)):
-        assert data is None or (encoding is not None and not encoding.why), (record, encoding)
-        made.append(None if data is None else json.loads(data))
-    key, value = made
-    return key, value
+    parts = {"Key": (shown.key, shown.key_encoding), "Value": (shown.value, shown.value_encoding)}
+    made: dict[str, Any] = {"Key": None, "Value": None}
+    for name, (data, encoding) in parts.items():
+        if data is not None and part in ("", name):
+            assert encoding is not None, record
+            assert (encoding.form, encoding.why) == ("kafka", ""), record
+            made[name] = json.loads(data)
+    return made["Key"], made["Value"]
 
 
 def compare(recording: Recording) -> Counter[str]:
@@ -487,3 +598,42 @@ def documents(text: str) -> Iterator[Any]:
         yield found
         while at < len(text) and text[at].isspace():
             at += 1
+
+
+# -- recorded ----------------------------------------------------------------------------------------------------------
+
+RECORDED = Path(__file__).parents[1] / "unit" / "internal_records.json.xz"
+BROKERS = tuple(RELEASES[each] for each in ("2.8", "3.9", "4.3", "4.4"))
+MIRRORS = tuple(RELEASES[each] for each in ("2.8", "3.9", "4.3"))
+
+
+class Recorded(Struct, frozen=True):
+    """The recordings of the fast tests, of each version."""
+
+    brokers: tuple[Recording, ...]
+    mirrors: tuple[Recording, ...]
+    connect: tuple[Recording, ...]
+
+
+def recorded() -> Recorded:
+    """What was recorded last."""
+    return msgspec.json.decode(lzma.decompress(RECORDED.read_bytes()), type=Recorded)
+
+
+def main() -> int:
+    """Record and compare all."""
+    with TemporaryDirectory() as folder:
+        made = Recorded(
+            tuple(map(recorded_brokers, BROKERS)),
+            tuple(recorded_mirror(each, Path(folder)) for each in MIRRORS),
+            (recorded_connect(KAFKA_4_3, Path(folder)),),
+        )
+    for how, recordings in ((compare, made.brokers), (compare_mirror, made.mirrors), (compare_connect, made.connect)):
+        for each in recordings:
+            print(each.version, dict(how(each)), flush=True)
+    RECORDED.write_bytes(lzma.compress(msgspec.json.encode(made), preset=9))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
