@@ -53,7 +53,7 @@ def rule_decoder(rules: Sequence[DecodeRule]) -> OwnDecoder:
             raise NotDecoded(f"{rule.place}: {problem}") from None
         return Decoded(_form(rule), _name(rule), made, aliases=ready.aliases)
 
-    return OwnDecoder(claims, decode)
+    return OwnDecoder(claims, decode, lambda topic: any(each.fits(topic, each.part) for each in rules))
 
 
 def _form(rule: DecodeRule) -> str:

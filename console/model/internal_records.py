@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,10 +34,14 @@ WithoutSecrets = Callable[[Any], Any]
 def internal_decoders(without_secrets: WithoutSecrets) -> tuple[OwnDecoder, ...]:
     """Return the decoders of these records, the first of which that claims a key or a value decodes it."""
     return (
-        OwnDecoder(_is_of_coordinator, _coordinators_part),
-        OwnDecoder(_is_of_mirror, _mirrors_part),
-        OwnDecoder(_is_of_registry, _registrys_part),
-        OwnDecoder(_is_of_connect, lambda record, _part, _allowance: _connects_part(record, without_secrets)),
+        OwnDecoder(_is_of_coordinator, _coordinators_part, _COORDINATED.__contains__),
+        OwnDecoder(_is_of_mirror, _mirrors_part, lambda topic: _mirror_topic(topic) != ""),
+        OwnDecoder(_is_of_registry, _registrys_part, lambda _topic: False),
+        OwnDecoder(
+            _is_of_connect,
+            lambda record, _part, _allowance: _connects_part(record, without_secrets),
+            _is_connects_topic,
+        ),
     )
 
 
@@ -252,6 +256,13 @@ _SECRET_KINDS = ("properties", "key")
 """First members of kinds whose values may have secrets."""
 
 
+@lru_cache(1 << 10)
+def _is_connects_topic(topic: str) -> bool:
+    """Return whether a topic has a usual name of Connect's. Its records are known in any topic, by their contents."""
+    owner = system_topics.system_topic(topic)
+    return owner is not None and owner.owner == system_topics.CONNECT
+
+
 def _is_of_connect(record: Record, part: str) -> bool:
     return part != KEY and _connects(record) is not None
 
@@ -284,7 +295,7 @@ def _is_offsets_key(key: bytes) -> bool:
     return isinstance(found, list) and len(found) == 2 and isinstance(found[0], str) and isinstance(found[1], dict)
 
 
-def _connects_part(record: Record, without_secrets: WithoutSecrets) -> Decoded:
+def _connects_part(without_secrets: WithoutSecrets, record: Record, _part: str, _allowance: Allowance) -> Decoded:
     """Return a value of Connect's topics. The values of keys that look secret are replaced in configs, and the key by
     which workers sign their requests."""
     kind, value = _connects(record), record.value or b""

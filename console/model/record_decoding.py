@@ -40,6 +40,8 @@ class OwnDecoder(NamedTuple):
     """Takes a record and a part of it that is not empty; returns whether `decode` is responsible."""
     decode: Callable[[Record, str, schemas.Allowance], Decoded]
     """Returns the decoded part. Raises NotDecoded with the reason, if it can't be decoded."""
+    changes: Callable[[str], bool]
+    """Returns whether the records of a topic of this name are shown in another form than the sent one."""
 
 
 class RecordDecoder:
@@ -61,6 +63,11 @@ class RecordDecoder:
         self._mask = mask
         self._known = known
         self._own = own
+
+    def is_plain_in(self, topics: Iterable[str]) -> bool:
+        """Return whether the contents of topics are shown as they are sent: then a search may look for bytes."""
+        changed = (own.changes(topic) for topic in topics for own in self._own)
+        return not self._mask and self._known is None and not any(changed)
 
     def readable(self, record: Record, allowance: schemas.Allowance) -> Record:
         """Return a record with key, value and headers in displayable form, by the schemas that are known now.

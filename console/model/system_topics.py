@@ -66,21 +66,20 @@ _KAFKAS_OWN = {
     CLUSTER_METADATA: SystemTopic("Kafka's controllers", "the cluster itself is lost", "the cluster itself is lost"),
 }
 
+CONNECT = "Kafka Connect"
 _CONNECT_CONFIGS = SystemTopic(
-    "Kafka Connect",
+    CONNECT,
     "its workers lose all connectors and their configs",
     "its workers refuse to start: this topic has one partition",
     COMPACT,
 )
 _CONNECT_OFFSETS = SystemTopic(
-    "Kafka Connect",
+    CONNECT,
     "source connectors begin again, and copy everything once more or skip what came meanwhile",
     "old and new offsets of a connector may come to lie in different partitions, and the old ones may win",
     COMPACT,
 )
-_CONNECT_STATUS = SystemTopic(
-    "Kafka Connect", "its workers forget which connectors are paused or failed", policy=COMPACT
-)
+_CONNECT_STATUS = SystemTopic(CONNECT, "its workers forget which connectors are paused or failed", policy=COMPACT)
 REGISTRY = SystemTopic(
     "the schema registry",
     "every schema and its id are lost: no record that was written with them can be decoded",

@@ -105,6 +105,12 @@ def test_the_first_topic_that_fits_counts_for_each_part(tmp_path: Path) -> None:
     assert (other.value, other.value_encoding) == (b"\0\7", None)
 
 
+def test_a_search_looks_for_bytes_only_where_no_rule_is(tmp_path: Path) -> None:
+    own = RecordDecoder((), own=(rule_decoder(rules(tmp_path, '"orders-*".key = "int64"')),))
+    assert own.is_plain_in(["payments"])
+    assert not own.is_plain_in(["payments", "orders-eu"])
+
+
 def test_protobuf_by_a_file_with_its_imports(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
     (tmp_path / "orders.proto").write_text(PROTO)
@@ -275,3 +281,16 @@ def test_what_others_may_change_is_not_run(tmp_path: Path) -> None:
     found = read_context(tmp_path, text)
     assert isinstance(found, BrokenContext)
     assert "command: it is not run: others may write" in found.problem
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_program_or_a_configuration_of_another_user_is_not_run(tmp_path: Path) -> None:
+    text = program(tmp_path, "print('{}')")
+    made = rules(tmp_path, text)
+    os.chown(tmp_path / "decode", 12345, 12345)
+    assert f"{tmp_path}/decode belongs to another user" in why_not(shown(made, b"a"))
+    (tmp_path / "config.toml").write_text("")
+    os.chown(tmp_path / "config.toml", 12345, 12345)
+    found = read_context(tmp_path, text)
+    assert isinstance(found, BrokenContext)
+    assert "command: it is not run" in found.problem

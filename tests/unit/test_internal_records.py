@@ -116,6 +116,15 @@ def test_no_registry_is_asked_for_them() -> None:
     assert list(decoder.missing(Record("orders", 0, 0, 0, key, value, (), BatchFacts(0)))) != []
 
 
+def test_in_which_topics_a_search_may_look_for_bytes() -> None:
+    decoder = RecordDecoder((), own=OWN)
+    assert decoder.is_plain_in(["orders", "_schemas"])
+    for topic in (OFFSETS, "heartbeats", "connect-configs", "mm2-configs.a.internal"):
+        assert not decoder.is_plain_in(["orders", topic]), topic
+    assert not RecordDecoder((mask_path("$.a"),)).is_plain_in(["orders"])
+    assert not RecordDecoder((), lambda _: None).is_plain_in(["orders"])
+
+
 def test_other_topics_of_mirrormakers_names_are_left_as_they_are() -> None:
     record = shown("heartbeats", b"sensor-7", b'{"at":1}')
     assert (record.key, record.value, record.value_encoding) == (b"sensor-7", b'{"at":1}', None)
