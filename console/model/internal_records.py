@@ -37,11 +37,7 @@ def internal_decoders(without_secrets: WithoutSecrets) -> tuple[OwnDecoder, ...]
         OwnDecoder(_is_of_coordinator, _coordinators_part, _COORDINATED.__contains__),
         OwnDecoder(_is_of_mirror, _mirrors_part, lambda topic: _mirror_topic(topic) != ""),
         OwnDecoder(_is_of_registry, _registrys_part, lambda _topic: False),
-        OwnDecoder(
-            _is_of_connect,
-            lambda record, _part, _allowance: _connects_part(record, without_secrets),
-            _is_connects_topic,
-        ),
+        OwnDecoder(_is_of_connect, partial(_connects_part, without_secrets), _is_connects_topic),
     )
 
 
