@@ -11,6 +11,7 @@ from console.model.broker_matrix import BrokerRow, broker_matrix
 from console.model.certificates import client_protocols
 from console.model.codes import BROKER
 from console.model.config import ConfigEntry, broker_resource, is_override, number_in, text_in
+from console.model.inheritance import AUTO_CREATE
 from console.model.numbers import first_few
 from console.model.parts import Part
 from console.model.releases import proven_release
@@ -20,7 +21,6 @@ from console.plan.edits import SetConfig
 from console.plan.limit_risks import FETCH_WAIT, LAG_TIME, is_lag_time_short
 from console.plan.stale_throttles import stale_throttles
 
-AUTO_CREATE = "auto.create.topics.enable"
 LEAST_BYTES, TIMES = 10 << 30, 4
 """A directory is out of proportion from this size on, and with this many times the bytes of another."""
 _LONGEST_VALUE = 60

@@ -10,6 +10,8 @@ from console.model.codes import BROKER, DEFAULT_CONFIG, TOPIC, ConfigSource, Res
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 
+AUTO_CREATE = "auto.create.topics.enable"
+"""Whether brokers create a topic that a client asks for."""
 _FACTORS = {broker_key.name: broker_key.factor for keys in TOPIC_SYNONYMS.values() for broker_key in keys}
 
 

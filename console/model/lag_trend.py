@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from console.model import time_lag as model_time_lag
 from console.model.cluster import GroupLag, PartitionLag
+from console.model.observed_logs import CORRECTED
 
 WINDOW = 15.0
 """Seconds: a trend compares with a poll that is one to two windows old, once such a poll exists."""
@@ -63,8 +64,9 @@ class Standing(NamedTuple):
     records wait; end: of the partition then. moved: the poll at which the commit was first seen here, None if it never
     moved. step: records of its last move. pause: the longest time, seconds, that it stood before a move. first_moved:
     the poll of its first move. moves: the number of moves. read: whether a reader was observed: a member had the
-    partition, or the commit moved within the log; a commit beyond the end was copied from elsewhere. high, next_high:
-    the highest lag since the poll that the trend compares with, and since the poll that replaces it."""
+    partition, or the commit moved within the log; a commit beyond the end was copied from elsewhere. held: whether a
+    member ever had the partition; then `since` does not count the time in which no member has it. high, next_high: the
+    highest lag since the poll that the trend compares with, and since the poll that replaces it."""
 
     committed: int
     since: float | None
@@ -75,6 +77,7 @@ class Standing(NamedTuple):
     first_moved: float | None = None
     moves: int = 0
     read: bool = False
+    held: bool = False
     high: int = 0
     next_high: int = 0
 
@@ -238,16 +241,19 @@ def trend_after(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: 
 
     Args:
         known: the trend so far, None before the first poll.
-        at: the time of the poll, Unix seconds. A time before the last poll means that the clock went back: the trend
-            starts over.
+        at: the time of the poll, Unix seconds. A time long before the last poll means that the clock went back: the
+            trend starts over.
         throttled: whether a quota may delay the fetches of its members.
 
-        Returns:
+    Returns:
         Partitions have a rate once two polls are `SHORTEST` seconds apart. Equal parts of two polls are one object.
     """
+    if known is not None and at < known.last.at - CORRECTED:
+        known = None
+    at = at if known is None else max(at, known.last.at)
     poll = Poll(at, lag if known is None else _shared(known.last.lag, lag))
-    if known is None or at < known.last.at:
-        standing = {place(p): _stands(p, at, None) for p in lag.partitions}
+    if known is None:
+        standing = {place(p): _stands(p, at, 0.0, None) for p in lag.partitions}
         seen = _ends_seen(None, poll)
         return LagTrend(poll, poll, poll, standing, seen=seen, behind=_behind(poll, seen, NO_TIMES))
     # Two polls alternate as the base: with frequent polls, it is one to two windows old.
@@ -257,7 +263,8 @@ def trend_after(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: 
     elif at - next_base.at >= WINDOW:
         base, next_base = next_base, poll
     before = known.standing if next_base is not poll else _with_next_high(known.standing)
-    standing = {place(p): _stands(p, at, before.get(place(p))) for p in lag.partitions}
+    passed = at - known.last.at
+    standing = {place(p): _stands(p, at, passed, before.get(place(p))) for p in lag.partitions}
     partitions = _trends(base, poll, standing, LONGEST_THROTTLE if throttled else 0.0)
     rates = [trend.rate for trend in partitions.values() if trend.rate is not None]
     seen, written = _ends_seen(known, poll), NO_TIMES
@@ -296,8 +303,9 @@ def _with_next_high(standing: Mapping[Place, Standing]) -> dict[Place, Standing]
     return {where: each._replace(high=each.next_high, next_high=0) for where, each in standing.items()}
 
 
-def _stands(now: PartitionLag, at: float, before: Standing | None) -> Standing:
-    stands = _stood(now, at, before)
+def _stands(now: PartitionLag, at: float, passed: float, before: Standing | None) -> Standing:
+    """Return the movement of a commit after another poll. passed: seconds since the last one."""
+    stands = _stood(now, at, passed, before)
     if before is None:
         return stands._replace(high=now.lag, next_high=now.lag)
     high, next_high = max(before.high, now.lag), max(before.next_high, now.lag)
@@ -308,23 +316,27 @@ def _stands(now: PartitionLag, at: float, before: Standing | None) -> Standing:
     )
 
 
-def _stood(now: PartitionLag, at: float, before: Standing | None) -> Standing:
+def _stood(now: PartitionLag, at: float, passed: float, before: Standing | None) -> Standing:
     waits = now.lag > 0
     read = bool(now.member) or (before is not None and before.read)
+    held = bool(now.member) or (before is not None and before.held)
     if before is None or now.committed < 0 or before.committed < 0:
-        return Standing(now.committed, at if waits else None, now.end, read=read)
+        return Standing(now.committed, at if waits else None, now.end, read=read, held=held)
     if now.committed != before.committed:
         pause = max(before.pause, at - before.since if before.since is not None else 0.0)
         step = abs(now.committed - before.committed)
         first = before.first_moved if before.first_moved is not None else at
         read |= now.committed <= now.end
-        return Standing(now.committed, at if waits else None, now.end, at, step, pause, first, before.moves + 1, read)
+        moves = before.moves + 1
+        return Standing(now.committed, at if waits else None, now.end, at, step, pause, first, moves, read, held)
     # Keep the same object if nothing changed: a cluster has 100,000 idle partitions.
-    if read is not before.read:
-        before = before._replace(read=read)
+    if (read, held) != (before.read, before.held):
+        before = before._replace(read=read, held=held)
     if not waits:
         return before._replace(since=None)
-    return before if before.since is not None else before._replace(since=at, end=now.end)
+    if before.since is None:
+        return before._replace(since=at, end=now.end)
+    return before if now.member or not held else before._replace(since=before.since + passed)
 
 
 def _trends(base: Poll, now: Poll, standing: Mapping[Place, Standing], delay: float) -> dict[Place, PartitionTrend]:

@@ -15,6 +15,8 @@ Place = tuple[str, int]
 MOST_JUMPS = 2_000
 """Maximum jumps and falls that are kept of each kind: the latest."""
 KEPT_SECONDS = 1_800.0
+CORRECTED = 5.0
+"""Seconds by which a clock may go back as it is corrected, or as the times of answers in a record do."""
 
 
 class LogOffsets(NamedTuple):
@@ -106,11 +108,12 @@ def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: 
 
     Args:
         logs_read: the logs of this read; the observations of other logs stay.
-        at: the time of the read, Unix seconds. If it is not after that of the last read, the clock went back, and all
+        at: the time of the read, Unix seconds. If it is long before that of the last read, the clock went back, and all
             observations start over.
     """
-    if at <= before.at:
+    if at < before.at - CORRECTED:
         before = ObservedLogs()
+    at = max(at, before.at)
     logs = dict(before.logs)
     alike: dict[tuple[int, LogOffsets], ObservedLog] = {}  # most logs of a large cluster are idle: one object for all
     jumps = [each for each in before.jumps if each.at > at - KEPT_SECONDS]

@@ -180,7 +180,7 @@ def facts(named: Named) -> Iterator[tuple[str, str]]:
 def explained(named: Named) -> str:
     """Return the number of symptoms of each name that a cause explains, with examples other than its own subject."""
     counts = ", ".join(f"{count:,} {name}" for name, count in named.explains.items())
-    others = [subject_text(each) for each in named.examples if each != named.claim.subject]
+    others = [text for each in named.examples if each != named.claim.subject and (text := subject_text(each))]
     return f"{counts}, as {', '.join(others[:2])}" if others else counts
 
 

@@ -93,8 +93,8 @@ class Claim(Struct, frozen=True, kw_only=True):
         since: UTC; None if it was there at the first poll.
         times: how often it happened; 0 if that is not counted.
         beside: it explains only symptoms without another cause, and is listed next to the others.
-        yields: it is dropped if another claim is about the same topic, group or broker: it says what may follow, and
-            the other one what did.
+        yields: it is dropped if another claim is about the same topic, group, broker or entity: it says what may
+            follow, and the other one what did.
         fills: it is named only if nothing else explains one of its symptoms.
         fold: the texts for one and for many groups, if equal claims are reported as one; None if each is reported
             alone.

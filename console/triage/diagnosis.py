@@ -313,9 +313,14 @@ def _stands_alone(claim: Claim) -> bool:
 
 
 def _owners(claim: Claim) -> Iterator[tuple[str, object]]:
-    """Yield the topic, the group and the broker of a claim's subject."""
+    """Yield the topic, the group, the broker and the entity of a claim's subject."""
     subject = claim.subject
-    places = ("topic", subject.topic), ("group", subject.group), ("broker", subject.broker)
+    places = (
+        ("topic", subject.topic),
+        ("group", subject.group),
+        ("broker", subject.broker),
+        ("entity", subject.entity),
+    )
     yield from (each for each in places if each[1] is not None)
 
 

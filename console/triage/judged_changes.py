@@ -78,11 +78,18 @@ class JudgedChange(Struct, frozen=True):
     holds: str | None = None
     offsets: Mapping[OffsetPlace, tuple[int, int]] = field(default_factory=dict)
     """Topic and partition -> a group's offset before and after, -1 for none: those that it has not reached again."""
+    waited: int | None = None
+    """The records that waited for a group when it went with its offsets; None if the group stayed."""
 
     @property
     def again(self) -> int:
         """The records that a group reads again, at most."""
         return sum(was - now for was, now in self.offsets.values() if 0 <= now < was)
+
+    @property
+    def skipped(self) -> int:
+        """The records between the offsets that went with a group and those with which it began again."""
+        return sum(now - was for was, now in self.offsets.values() if was < now) if self.waited is not None else 0
 
     @property
     def is_lost(self) -> bool:
@@ -202,12 +209,29 @@ def _as_it_is(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
     assert isinstance(change.place.about, changes.GroupTarget)
     lag = snapshot.lags.get(change.place.about.name)
     now = {(each.topic, each.partition): each.committed for each in lag.partitions} if lag is not None else {}
+    if change.waited is not None:
+        left = _begun_again(change, now, snapshot)
+        return change if left == change.offsets else replace(change, offsets=left)
     left = {
         where: (was, became)
         for where, (was, became) in change.offsets.items()
         if (became < 0 and where[0] in snapshot.topics) or (became < was and 0 <= now.get(where, -1) < was)
     }
     return change if len(left) == len(change.offsets) else replace(change, offsets=left)
+
+
+def _begun_again(
+    change: JudgedChange, now: Mapping[OffsetPlace, int], snapshot: Snapshot
+) -> dict[OffsetPlace, tuple[int, int]]:
+    """Return the offsets that went with a group, with those at which it began again. It has them back, or reads the
+    records again, if it did not begin later: these are left out. now: its present offsets.
+    """
+    left = {}
+    for where, (was, became) in change.offsets.items():
+        began = became if became >= 0 else now.get(where, -1)
+        if where[0] in snapshot.topics and (began < 0 or began > was):
+            left[where] = (was, began)
+    return left
 
 
 def _made_again(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
@@ -272,6 +296,29 @@ def _of_offsets(before: Poll, now: Poll) -> Iterator[JudgedChange]:
             if isinstance(each.place.about, changes.GroupOffsetTarget)
         }
         yield JudgedChange(place, None, None, (), (), since or before.at, now.at, offsets=offsets)
+    yield from _gone_with_groups(before, now)
+
+
+def _gone_with_groups(before: Poll, now: Poll) -> Iterator[JudgedChange]:
+    """Yield the groups that went with their offsets: these expired, or another client deleted the group. A group that
+    had no member since the console began to look is no loss.
+    """
+    old, new = before.snapshot, now.snapshot
+    if old.groups is new.groups:
+        return
+    for name, group in old.groups.items():
+        lag = old.lags.get(name)
+        if name in new.groups or name not in old.had_members or not group.is_vacant or lag is None:
+            continue
+        offsets = {
+            (each.topic, each.partition): (each.committed, -1)
+            for each in lag.partitions
+            if each.committed >= 0 and each.topic in new.topics
+        }
+        if offsets:
+            place = triage_events.Place(triage_events.Kind.OFFSET, changes.GroupTarget(name))
+            since = old.read_at.get(Part.GROUPS, before.at)
+            yield JudgedChange(place, None, None, (), (), since, now.at, offsets=offsets, waited=lag.total)
 
 
 def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -> Iterator[JudgedChange]:

@@ -92,11 +92,14 @@ class Cut(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """Records that were deleted prematurely. change: of the retention, the cause."""
+    """Records that were deleted prematurely. change: of the retention, the cause. unread: group -> how many of the
+    records it had yet to read; empty if groups read the partition and all had read them; None if that is unknown.
+    """
 
     jump: Jump
     why: str
     change: ConfigChange | None
+    unread: Mapping[str, int] | None = None
 
 
 class AclChange(NamedTuple):
@@ -121,6 +124,7 @@ class Past(Struct, frozen=True):
     unclean: tuple[Unclean, ...] = ()
     losses: tuple[Loss, ...] = ()
     cuts: tuple[Cut, ...] = ()
+    unread: Mapping[Jump, Mapping[str, int] | None] = MappingProxyType({})
     judged: tuple[JudgedChange, ...] = ()
     nodes: Mapping[int, Node] = MappingProxyType({})
     joined: Mapping[Instance, tuple[Joined, ...]] = field(default_factory=dict)
@@ -141,13 +145,15 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
     cuts += _cuts(made, before.snapshot, now.snapshot)
     unclean = [each for each in past.unclean if each.at > oldest]
     unclean += _elections(before, now)
-    losses = _losses(past.losses, before, now, cuts)
+    unread = _unread_after(past.unread, before, now)
+    losses = _losses(past.losses, before, now, cuts, unread)
     return Past(
         changes=tuple(changes[-MOST:]),
         access=tuple(access[-MOST:]),
         unclean=tuple(unclean[-MOST:]),
         losses=tuple(losses[-MOST:]),
         cuts=tuple(cuts[-MOST:]),
+        unread=unread,
         judged=changes_after(past.judged, before, now, past.nodes),
         nodes=nodes_after(past.nodes, now),
         joined=joined_after(past.joined, before.snapshot, now.snapshot, now.at),
@@ -293,7 +299,48 @@ def _led_anew(old: Topic, new: Topic) -> Iterator[tuple[Partition, Partition]]:
 # -- deleted records ---------------------------------------------------------------------------------------------------
 
 
-def _losses(known: tuple[Loss, ...], before: Poll, now: Poll, cuts: list[Cut]) -> list[Loss]:
+def _unread_after(
+    known: Mapping[Jump, Mapping[str, int] | None], before: Poll, now: Poll
+) -> Mapping[Jump, Mapping[str, int] | None]:
+    """Return the deletions that are kept, with the groups that had yet to read the records: as of the poll that sees
+    the deletion, since later offsets of a group may be those of a reset.
+    """
+    jumps = now.facts.logs.jumps
+    if not jumps:
+        return known if not known else MappingProxyType({})
+    seen = before.facts.logs.at
+    return {jump: _unread(jump, before.snapshot, now.snapshot) if jump.at > seen else known.get(jump) for jump in jumps}
+
+
+def _unread(jump: Jump, old: Snapshot, new: Snapshot) -> Mapping[str, int] | None:
+    unread, known = {}, False
+    for group, was, now in _offsets_of((jump.topic, jump.partition), old, new):
+        if now < jump.start:
+            unread[group] = jump.start - max(now, jump.was)
+        elif was < jump.start:
+            return None  # it has read them, or went on behind them
+        known = True
+    return unread if known else None
+
+
+def _offsets_of(place: tuple[str, int], old: Snapshot, new: Snapshot) -> Iterator[tuple[str, int, int]]:
+    """Yield each group that reads a partition, with its offset before and now."""
+    for group, lag in new.lags.items():
+        for each in lag.partitions:
+            if (each.topic, each.partition) == place and each.committed >= 0:
+                before = old.lags.get(group)
+                rows = before.partitions if before is not None else ()
+                was = next((row.committed for row in rows if (row.topic, row.partition) == place), -1)
+                yield group, was, each.committed
+
+
+def _losses(
+    known: tuple[Loss, ...],
+    before: Poll,
+    now: Poll,
+    cuts: list[Cut],
+    unread: Mapping[Jump, Mapping[str, int] | None],
+) -> list[Loss]:
     moment = now.at.timestamp()
     kept = [each for each in known if each.jump.at > moment - KEPT.total_seconds()]
     logs = now.facts.logs
@@ -304,7 +351,7 @@ def _losses(known: tuple[Loss, ...], before: Poll, now: Poll, cuts: list[Cut]) -
     new = before.facts.logs.at
     recent = [each for each in logs.jumps if each not in seen and (each.at > new or each.at > moment - NOTICED)]
     for jump in recent:
-        found = _loss(jump, now, _cut_of(jump, now.snapshot, cuts), is_new=jump.at > new)
+        found = _loss(jump, now, _cut_of(jump, now.snapshot, cuts), unread.get(jump), is_new=jump.at > new)
         if found is not None:
             kept.append(found)
     return kept
@@ -382,28 +429,17 @@ def _cut_of(jump: Jump, snapshot: Snapshot, cuts: list[Cut]) -> Cut | None:
     return None
 
 
-def _loss(jump: Jump, poll: Poll, cut: Cut | None, *, is_new: bool) -> Loss | None:
+def _loss(jump: Jump, poll: Poll, cut: Cut | None, unread: Mapping[str, int] | None, *, is_new: bool) -> Loss | None:
     if cut is not None:
         from_ = "" if cut.broker is None else f", inherited from broker {cut.broker}"
-        return Loss(jump, f"{cut.key} was {cut.held}, and became {cut.holds}{from_}", cut.change)
-    # Without a change that explains it, a jump is examined once: later reads of groups do not show the state then.
-    if not is_new or jump.topic.endswith(PURGED) or _was_read(jump, poll.snapshot):
+        why = f"{cut.key} was {cut.held}, and became {cut.holds}{from_}"
+        return Loss(jump, why, cut.change, unread)
+    # Without a change that explains it, a jump is examined once. If all groups had read the records, a program
+    # probably deletes what it has read.
+    if not is_new or jump.topic.endswith(PURGED) or unread == {}:
         return None
     why = _too_early(jump, poll)
-    return Loss(jump, why, None) if why else None
-
-
-def _was_read(jump: Jump, snapshot: Snapshot) -> bool:
-    """Return whether groups read the partition, and all had read the deleted records: then a program probably deletes
-    the records that it has read.
-    """
-    offsets = [
-        each.committed
-        for lag in snapshot.lags.values()
-        for each in lag.partitions
-        if (each.topic, each.partition) == (jump.topic, jump.partition) and each.committed >= 0
-    ]
-    return bool(offsets) and min(offsets) >= jump.start
+    return Loss(jump, why, None, unread) if why else None
 
 
 def _too_early(jump: Jump, poll: Poll) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from console.model.cluster import Topic
@@ -53,6 +54,28 @@ def _silences(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Sequence[Silen
         and not topics[topic].internal
     ]
     return sorted(found, key=lambda each: (-each.grew_at, each.topic))
+
+
+APPEARED = 60.0
+"""Seconds between the last record of a topic and the first look at the topic that is written to instead."""
+SIMILAR = 0.8
+"""The least similarity of two names (difflib's ratio) that one of them may be a slip of the other."""
+
+
+def instead_of(observations: Observations) -> Sequence[tuple[Silence, str]]:
+    """Return the silent topics, each with a new topic of a similar name that is written to since."""
+    silent = silences(observations)
+    if not silent:
+        return ()
+    logs, topics = observations.last.facts.logs, observations.last.snapshot.topics
+    began = observations.began.timestamp() + STEADY  # by then every topic of the first look was read
+    new = {topic: log.first_at for (topic, _), log in logs.logs.items() if log.first_at > began and log.last.end > 0}
+    return [
+        (each, found[0])
+        for each in silent
+        if (some := [name for name, at in new.items() if name in topics and abs(at - each.grew_at) <= APPEARED])
+        and (found := get_close_matches(each.topic, some, 1, SIMILAR))
+    ]
 
 
 def fell_silent(observations: Observations, after: datetime, at: datetime, broker: int | None = None) -> Iterator[str]:

@@ -504,8 +504,17 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
     (
         "records-deleted",
         Subject(topic="orders", key="retention.ms", change="03:00:25"),
-        lambda s, t: kept_for(s, 60_000 if t >= 5 else DAY_MS),
-        {"facts": lambda t: replace(_deleted(t), newest={}), "before": kept_for(healthy(), DAY_MS)},
+        lambda s, t: moved(kept_for(s, 60_000 if t >= 5 else DAY_MS), {0: (50, 100)}),
+        {
+            "facts": lambda t: replace(_deleted(t), newest={}),
+            "before": moved(kept_for(healthy(), DAY_MS), {0: (50, 100)}),
+        },
+    ),
+    (
+        "log-shortened",
+        Subject(topic="orders", partition=0),
+        lambda s, _: s,
+        {"facts": lambda t: Facts(logs_at(t, {0: LogOffsets(0, 100, 100), 3: LogOffsets(0, 40, 40)}))},
     ),
     ("hot-partition", Subject(topic="orders", partition=0), _hot, {}),
     ("log-dir-failed", Subject(broker=2, dir="/data"), _failed_dir, {}),
@@ -615,6 +624,7 @@ def test_every_cause_has_a_case() -> None:
         # No symptom of the cluster: test_triage_tokens.py, test_triage_silent.py.
         "token-expiring",
         "writes-stopped",
+        "written-elsewhere",
         # Rules of lint: test_triage_standing.py.
         *(rule.name for rule in STANDING),
         # What this console suffers: test_triage_console.py.
@@ -1047,3 +1057,27 @@ def test_what_holds_up_a_copy_comes_first_among_its_fixes() -> None:
     assert fixes(throttled) == (Next("raise the throttle of broker 3", raised), cancels)
     assert parse(raised)
     assert fixes(_move_to_the_dead) == (cancels,)
+
+
+@pytest.mark.parametrize(
+    ("states", "change"),
+    [
+        ({0: 100, 3: 40, 4: 100}, lambda s, _: s),
+        ({0: 100, 8: 40}, lambda s, _: s),
+        ({0: 100, 3: 40}, lambda s, t: s if t < 3 else of_topic_id(s, "another")),
+    ],
+    ids=["for a moment", "just now", "of another topic"],
+)
+def test_an_end_that_is_lower_without_a_loss_is_no_row(states: Mapping[int, int], change: Change) -> None:
+    def facts(tick: int) -> Facts:
+        return Facts(logs_at(tick, {at: LogOffsets(0, end, end) for at, end in states.items()}))
+
+    before = of_topic_id(healthy(), "one")
+    assert "log-shortened" not in {
+        each.claim.cause for each in diagnose(watched(change, before=before, facts=facts)).causes
+    }
+
+
+def of_topic_id(snapshot: Snapshot, topic_id: str) -> Snapshot:
+    """The topic orders with this id."""
+    return replace(snapshot, topics={"orders": replace(snapshot.topics["orders"], topic_id=topic_id)})

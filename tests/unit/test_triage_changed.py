@@ -577,3 +577,41 @@ def test_a_value_in_a_brokers_file_is_no_change_of_a_client() -> None:
         return lambda snapshot, _: replace(snapshot, configs={broker_resource(1): entries})
 
     assert changes_between(dynamic("8"), dynamic("1"))
+
+
+# -- groups that go with their offsets -------------------------------------------------------------------------------
+
+
+def gone(*, had_members: bool = True, back_at: int = 1_000, begins: int = -1) -> Change:
+    """A group without members that is gone after a while. begins: the offset with which it comes back."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = frozenset({"billing"} if had_members else ())
+        if WHEN <= tick < back_at:
+            return replace(snapshot, groups={}, lags={}, had_members=known)
+        at = begins if tick >= back_at else 100
+        return replace(committed({0: at}, end=900, members=tick >= back_at)(snapshot, tick), had_members=known)
+
+    return change
+
+
+def test_a_group_that_went_with_its_offsets_is_named() -> None:
+    (claim,) = verdict_of(gone(), WHEN + 8)
+    assert claim.title == "group billing: gone, with its offsets in 1 partition, while 800 records waited for it"
+    assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.CERTAIN)
+    assert "orders/0 to 100" in claim.next[0].text
+
+
+def test_the_records_that_it_missed_are_counted_when_it_is_back() -> None:
+    claims = verdict_of(gone(back_at=WHEN + 8, begins=850), WHEN + 12)
+    (claim,) = [each for each in claims if each.cause == "changed-lately"]
+    assert claim.title == "group billing: began 750 records after its former offsets, which were gone"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [gone(had_members=False), gone(back_at=WHEN + 8, begins=100), gone(back_at=WHEN + 8, begins=0)],
+    ids=["never had a member", "has them back", "reads all again"],
+)
+def test_a_group_that_missed_nothing_is_no_row(change: Change) -> None:
+    assert "changed-lately" not in {each.cause for each in verdict_of(change, WHEN + 12)}

@@ -8,9 +8,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from console.model.failure import Failure
+from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import ReadFailure, Snapshot
+from console.plan.edits import UnsetQuota
 from console.triage.dependencies import configs_of
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.observations import after, begin
@@ -37,7 +39,7 @@ def test_a_throttled_console_says_so_and_what_is_older_by_it() -> None:
         Severity.WARNING,
         Certainty.CERTAIN,
     )
-    assert "throttled by request_percentage=0.05 of" in claim.title
+    assert "throttled by request_percentage=0.05 (" in claim.title
     assert "alice" in claim.title
     facts = [each.fact for each in claim.evidence]
     assert facts[0] == "brokers delay it by 430 ms of each second"
@@ -45,6 +47,20 @@ def test_a_throttled_console_says_so_and_what_is_older_by_it() -> None:
     assert not any(each.edits or each.command for each in claim.next), "it can't know who else has this quota"
     assert not verdict.is_healthy
     assert set(verdict.unread) == {"lags", "topics"}
+
+
+def test_a_quota_that_was_changed_just_now_is_one_row_with_its_way_back() -> None:
+    limited = replace(healthy(), quotas={ALICE: {"request_percentage": 0.05}})
+    read = {**healthy().read_at, Part.QUOTAS: START}
+    observations = begin(Poll(START, replace(healthy(), read_at=read)))
+    for second in range(1, 60):
+        at, own = START + second * SECOND, Own(430, "alice", "kac") if second > 1 else Own()
+        read = replace(limited, read_at={**limited.read_at, Part.QUOTAS: at})
+        observations = after(observations, Poll(at, read, own=own))
+    (named,) = diagnose(observations).causes
+    assert named.claim.cause == "console-throttled"
+    assert named.claim.title.startswith("this console is throttled by request_percentage=0.05 (quota of user alice)")
+    assert named.claim.next[0].edits == (UnsetQuota(ALICE, "request_percentage"),)
 
 
 def test_a_console_that_is_hardly_throttled_suffers_nothing() -> None:

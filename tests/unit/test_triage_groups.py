@@ -388,3 +388,46 @@ def test_a_member_that_stands_in_all_of_its_partitions_is_named_itself(
     else:
         assert claim.subject == Subject(group="billing", topic="orders", partition=3)
         assert "skip it" in [each.text for each in claim.next]
+
+
+def test_the_time_without_a_member_does_not_count_as_standing_still() -> None:
+    """A member that comes after a pause of its group has the time of any other to commit."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        away = 3 <= tick < 14
+        return moved(snapshot, {0: (100, 150 + 50 * tick)}, *(("Empty", "") if away else ("Stable", "m1")))
+
+    before = moved(healthy(), {0: (100, 100)})
+    for ticks in (16, 20):
+        verdict = diagnose(watched(change, ticks, before=before))
+        assert "consumer-stuck" not in {each.claim.cause for each in verdict.causes}
+    later = diagnose(watched(change, 50, before=before))
+    assert "consumer-stuck" in {each.claim.cause for each in later.causes}
+
+
+def test_members_of_different_services_are_told_apart() -> None:
+    """A group that rebalances and whose clients read different topics says so; replicas of one client do not."""
+
+    def evidence(*members: tuple[str, tuple[str, ...]]) -> str:
+        some = tuple(
+            cluster.GroupMember(f"m{n}", client, "/h", topics=topics) for n, (client, topics) in enumerate(members)
+        )
+
+        def change(snapshot: Snapshot, tick: int) -> Snapshot:
+            state = "PreparingRebalance" if tick % 2 else "Stable"
+            group = replace(snapshot.groups["billing"], state=state, members=some)
+            return replace(snapshot, groups={"billing": group})
+
+        causes = diagnose(watched(change, 40)).causes
+        (claim,) = [each.claim for each in causes if each.claim.cause == "group-rebalancing"]
+        return " ".join(each.fact for each in claim.evidence)
+
+    assert "different services: invoicing orders, mailing mails" in evidence(
+        ("invoicing", ("orders",)), ("mailing", ("mails",))
+    )
+    for one in (
+        [("app", ("orders",)), ("app", ("mails",))],
+        [("a", ("orders",)), ("b", ("mails", "orders"))],
+        [("a", ("orders",)), ("b", ("orders",))],
+    ):
+        assert "different services" not in evidence(*one)

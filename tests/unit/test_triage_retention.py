@@ -269,3 +269,27 @@ def test_a_mute_ends_with_the_next_unclean_election() -> None:
     (again,) = [each for each in cause_rows(later, muted) if each.claim.cause == "unclean-election"]
     assert (again.muted, again.claim.times, again.claim.since) == (None, 2, second.at)
     assert cause_id(again.claim) == cause_id(row.claim)
+
+
+@pytest.mark.parametrize(
+    ("committed", "severity", "said"),
+    [
+        (95, Severity.INFO, "had read all of them"),
+        (40, Severity.HIGH, "group billing had not read 50 of them"),
+        (None, Severity.HIGH, ""),
+    ],
+    ids=["read", "unread", "no group"],
+)
+def test_what_every_group_had_read_was_deleted_on_purpose(committed: int | None, severity: Severity, said: str) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        cut = triage.kept_for(snapshot, 60_000 if tick >= 3 else triage.DAY_MS)
+        if committed is None:
+            return replace(cut, groups={}, lags={})
+        return triage.moved(cut, {0: (committed, 100)})
+
+    before = change(triage.healthy(), 0)
+    verdict = diagnose(triage.watched(change, before=before, facts=lambda t: Facts(triage._deleted(t).logs)))
+    (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "records-deleted"]
+    assert claim.severity is severity
+    assert said in " ".join(each.fact for each in claim.evidence)
+    assert ("not read" in " ".join(each.fact for each in claim.evidence)) is (committed == 40)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from console.model.cluster import GroupLag, PartitionLag
 from console.model.observed_logs import LogOffsets
 from console.model.severity import Severity
 from console.model.snapshot import Snapshot
@@ -95,3 +96,38 @@ def test_a_silence_is_much_longer_than_every_pause_before_it(writes: list[bool])
     if rows(verdict(lambda at: ends[at], len(writes) - 1)):
         pauses = [after - before for before, after in zip([0, *times], times, strict=False)]
         assert len(writes) - 1 - times[-1] >= 3 * max(pauses)
+
+
+def misspelt(name: str, *, made_at: int = STOPS + 1, read: bool = False) -> Verdict:
+    """The verdict on orders, which falls silent, and on another topic that appears."""
+    orders = healthy().topics["orders"]
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        topics = {"orders": orders} | ({name: replace(orders, name=name)} if tick >= made_at else {})
+        lags = {"refunds": GroupLag((PartitionLag(name, 0, 5, 5, 0, "m2"),))} if read else {}
+        return replace(snapshot, topics=topics, lags={**snapshot.lags, **lags})
+
+    def logs(at: int) -> dict[tuple[str, int], LogOffsets]:
+        end, other = until(STOPS)(at), 5 * (at - made_at)
+        return {("orders", 0): LogOffsets(0, end, end)} | (
+            {(name, 0): LogOffsets(0, other, other)} if at >= made_at else {}
+        )
+
+    return diagnose(watched(change, LATER, before=healthy(), facts=lambda tick: Facts(logs_seen(tick, logs))))
+
+
+def test_a_new_topic_with_a_letter_less_is_written_to_instead() -> None:
+    (claim,) = [each.claim for each in misspelt("order").causes]
+    assert (claim.cause, claim.severity, claim.subject) == ("written-elsewhere", Severity.HIGH, Subject(topic="orders"))
+    assert claim.title.endswith("; the new topic order gets some instead")
+    assert "no group has read order" in {each.fact for each in claim.evidence}
+    read = misspelt("order", read=True)
+    assert "no group has read order" not in {each.fact for one in read.causes for each in one.claim.evidence}
+
+
+@pytest.mark.parametrize(
+    ("name", "made_at"), [("returns", STOPS + 1), ("order", 0)], ids=["another name", "there before"]
+)
+def test_a_topic_that_is_none_of_its_slips_is_not_named(name: str, made_at: int) -> None:
+    (claim,) = rows(misspelt(name, made_at=made_at))
+    assert "instead" not in claim.title

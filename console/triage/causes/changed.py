@@ -11,7 +11,7 @@ from typing import NamedTuple
 from console.model import changes, codes
 from console.model.config import ConfigResource, topic_resource
 from console.model.coordinators import OFFSETS
-from console.model.inheritance import values_of_brokers
+from console.model.inheritance import AUTO_CREATE, values_of_brokers
 from console.model.numbers import first_few, long_number, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
@@ -112,8 +112,10 @@ STAYS = timedelta(seconds=30)
 its consumers may be about to start.
 """
 
-AUTO_CREATE, COUNT = "auto.create.topics.enable", "num.partitions"
-"""Whether brokers create a topic that a client asks for, and with how many partitions."""
+EXPIRES = "offsets.retention.minutes"
+"""The time after which brokers drop the offsets of a group without members."""
+COUNT = "num.partitions"
+"""The partitions of a topic that brokers create for a client that asks for it."""
 
 _Owner = tuple[object, datetime]
 
@@ -186,7 +188,10 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
 def _stands(made: _Made, observations: Observations) -> bool:
     """Return whether changes are worth a row before anything suffers."""
     snapshot = observations.last.snapshot
-    if not any(each.again or _has_risk(each) or _made_by_request(each, snapshot) for each in made.parts):
+    if not any(
+        each.again or each.waited or each.skipped or _has_risk(each) or _made_by_request(each, snapshot)
+        for each in made.parts
+    ):
         return False
     # A change that was made here was announced, with its warnings.
     is_own = any(_author(each, observations.last.facts.authors) is not None for each in made.parts)
@@ -439,6 +444,13 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
     """
     for each in made.parts:
         about, key = each.place.about, each.place.key
+        minutes = sorted({value for value in values_of_brokers(snapshot, EXPIRES).values() if value})
+        if each.waited is not None and minutes:
+            yield cause.Evidence(
+                f"offsets expire after {' or '.join(minutes)} minutes without members ({EXPIRES}), unless "
+                "another client deleted the group",
+                "DescribeConfigs",
+            )
         if made.silent and key in _REFUSES:
             yield cause.Evidence(_REFUSES[key], "Kafka's documentation")
         if isinstance(about, ConfigResource) and about.type == codes.BROKER and about.name:
@@ -545,6 +557,10 @@ def _short(change: JudgedChange) -> str:
 
 def _short_offsets(change: JudgedChange) -> str:
     where = plural(len(change.offsets), "partition")
+    if change.skipped:
+        return f"began {plural(change.skipped, 'record')} after its former offsets, which were gone"
+    if change.waited is not None:
+        return f"gone, with its offsets in {where}, while {plural(change.waited, 'record')} waited for it"
     if change.again:
         return f"offsets set back by {plural(change.again, 'record')} in {where}, which it reads again"
     return f"offsets gone in {where}"
@@ -556,6 +572,8 @@ def _said(change: JudgedChange) -> str:
     if change.place.kind in (Kind.CONFIG, Kind.QUOTA):
         was, became = _shown(change.was, change.held), _shown(change.became, change.holds)
         return f"{change.place.key} was {was}, and is {became} {when}"
+    if change.waited is not None:
+        return f"it had offsets and no members, and is in no list {when}"
     if change.offsets:
         (topic, number), (was_at, now) = next(iter(change.offsets.items()))
         became = f"became {now:,}" if now >= 0 else "is gone"
@@ -596,9 +614,21 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
             return cause.Next(f"set a password for {user} again: no broker has kept the former one")
         case changes.BrokerTarget(id=number) if first.place.key == ADDRESS:
             return cause.Next(f"look at advertised.listeners of broker {number}: clients are sent to {first.became}")
+        case changes.GroupTarget() if first.waited is not None:
+            return _position_lost(first)
         case changes.GroupTarget(name=group) if first.again:
             return _offsets_back(first, group, observations)
     return None
+
+
+def _position_lost(change: JudgedChange) -> cause.Next:
+    """Return the step for a group whose offsets went with it: kac has seen them."""
+    offsets = [f"{topic}/{number} to {was:,}" for (topic, number), (was, _) in sorted(change.offsets.items())]
+    when = "without members" if change.skipped else "before its next member starts"
+    return cause.Next(
+        f"reset it to its former offsets, {when}: {first_few(offsets, MOST_NAMED)}. Longer gaps need a higher "
+        f"{EXPIRES} in server.properties of all brokers"
+    )
 
 
 def _offsets_back(change: JudgedChange, group: str, observations: Observations) -> cause.Next:

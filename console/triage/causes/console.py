@@ -9,6 +9,7 @@ from console.model.parts import about
 from console.model.quota import effective
 from console.model.severity import Certainty, Severity
 from console.triage import cause
+from console.triage.changed_places import changed_place
 from console.triage.observations import Observations
 from console.triage.symptoms import BROKER_SILENT, CONSOLE_THROTTLED, Subject
 
@@ -27,11 +28,15 @@ def _throttled(observations: Observations) -> Iterator[cause.Claim]:
             for key in KEYS
             if (limit := effective(poll.snapshot.quotas, poll.own.user, poll.own.client_id, key)) is not None
         ]
-        by = f" by {limits[0][0]}={limits[0][1].value:g} of {limits[0][1].entity!r}" if limits else ""
+        named = [(changed_place(limit.entity, key), key, limit.value) for key, limit in limits]
+        by = f" by {named[0][1]}={named[0][2]:g} ({named[0][0][1]})" if named else ""
         late = [about(part).noun for part in poll.late]
+        places = [(limit.entity, key) for key, limit in limits]
+        made = next((each for each in observations.past.judged if (each.place.about, each.place.key) in places), None)
         yield cause.Claim(
             cause="console-throttled",
-            subject=HERE,
+            # A quota that was changed just now is one trouble with what it does here.
+            subject=changed_place(made.place.about, made.place.key)[0] if made is not None else HERE,
             severity=Severity.WARNING,
             certainty=Certainty.CERTAIN,
             title=f"this console is throttled{by}: what it shows may be old",
@@ -41,15 +46,20 @@ def _throttled(observations: Observations) -> Iterator[cause.Claim]:
                     f"brokers delay it by {poll.own.throttled_ms:,} ms of each second", "throttle times of answers"
                 ),
                 *(
-                    cause.Evidence(f"{key} of {limit.entity!r} is {limit.value:,g}", "DescribeClientQuotas")
-                    for key, limit in limits
+                    cause.Evidence(f"{key} of the {name} is {value:,g}", "DescribeClientQuotas")
+                    for (_, name), key, value in named
                 ),
                 cause.Evidence(f"older than usual by it: {first_few(late, MOST_PARTS)}", "this console's reads")
                 if late
                 else None,
             ),
             predicted=cause.predict(CONSOLE_THROTTLED),
-            next=(cause.Next("allow the user or client id of this console more: until then the rest of this is late"),),
+            next=cause.given(
+                cause.Next("take the change of the quota back", edits=made.back)
+                if made is not None and made.back
+                else None,
+                cause.Next("allow the user or client id of this console more: until then the rest of this is late"),
+            ),
         )
 
 

@@ -37,6 +37,8 @@ BEHIND = 10.0
 """Seconds for which records wait before a growing lag is a trouble: most consumers commit every five."""
 UNEVEN, UNEVEN_OF = 0.8, 3
 """The share of a topic's new records above which one partition has most of them, and the fewest partitions for that."""
+AWAY = 30.0
+"""Seconds without a commit after which a group without members is a trouble: a restart of its consumers takes less."""
 LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
 """Rebalancing time within the last minute: a group that rebalances for so long reads almost nothing."""
 
@@ -79,7 +81,7 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="group-stopped",
             subject=symptoms.Subject(group=group.name),
-            severity=Severity.HIGH,
+            severity=Severity.INFO if _has_just_committed(trend) else Severity.HIGH,
             certainty=Certainty.CERTAIN,
             title=f"group {group.name} has no member, and records wait",
             since=observations.since(symptoms.Symptom(symptoms.LAG_GROWS, symptoms.Subject(group=group.name))),
@@ -98,6 +100,11 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
             fold=("has no member, and records wait", "have no member, and records wait"),
             idle=True,
         )
+
+
+def _has_just_committed(trend: LagTrend) -> bool:
+    moved = [each.moved for each in trend.standing.values() if each.moved is not None]
+    return bool(moved) and trend.last.at - max(moved) < AWAY
 
 
 def _broker_away(absences: Sequence[tuple[int, Interval]], trend: LagTrend) -> cause.Evidence | None:
@@ -199,6 +206,7 @@ def _member_stands(
     """Return the claim that a member commits nothing, while others of its group do. rows: its partitions."""
     known = {each.member_id: each for each in group.members or ()}.get(rows[0].member)
     who = f"{known.client_id}@{known.host.removeprefix('/')}" if known is not None else rows[0].member
+    static = known.instance_id if known is not None else None
     stills = [trend.partitions[each.topic, each.partition].still for each in rows]
     places = [symptoms.Subject(group=group.name, topic=each.topic, partition=each.partition) for each in rows]
     return cause.Claim(
@@ -214,13 +222,26 @@ def _member_stands(
                 f"{min(stills):.0f} s and more, while records wait",
                 "OffsetFetch, ListOffsets",
             ),
-            cause.Evidence("it is a member, so its client is alive; other members move", "DescribeGroups"),
+            cause.Evidence(
+                f"it is a static member (group.instance.id {static}): brokers keep its place after its client is gone, "
+                "until its session.timeout.ms is over; other members move"
+                if static
+                else "it is a member, so its client is alive; other members move",
+                "DescribeGroups",
+            ),
         ),
         predicted=(
             *cause.predict_each(places, symptoms.COMMIT_STANDS_STILL),
             *cause.predict(symptoms.LAG_GROWS, group=group.name),
         ),
-        next=(
+        next=cause.given(
+            cause.Next(
+                f"look whether the client of {static} still runs: start it again with this group.instance.id; if it is "
+                "gone for good, remove the member (removeMembersFromConsumerGroup of Kafka's Admin), else its "
+                "partitions wait until the session times out"
+            )
+            if static
+            else None,
             cause.Next(
                 f"look at the log and the metrics of {who}: it paused its partitions, or its application works without "
                 "an end; no API says which. A restart gives them to a member that reads"
@@ -304,9 +325,8 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
         since = observations.since(symptom)
         rebalanced = _rebalanced(observations, subject, reading.trend)
         again = observations.times((symptom.name, subject)) > 1
-        parts.append(
-            (subject, (subject, reading.trend, reading.group.is_vacant, since, observations.began, rebalanced, again))
-        )
+        is_empty, left = reading.group.is_vacant, subject.group in observations.last.snapshot.had_members
+        parts.append((subject, (subject, reading.trend, is_empty, left, since, observations.began, rebalanced, again)))
     yield from (claim for claim in _each_slow.of(parts) if claim is not None)
 
 
@@ -314,6 +334,7 @@ def _slow_group(
     subject: symptoms.Subject,
     trend: LagTrend,
     is_empty: bool,
+    had_members: bool,
     since: datetime | None,
     watched: datetime,
     rebalanced: bool,
@@ -324,14 +345,16 @@ def _slow_group(
     """
     if not _moving(trend) or (is_empty and _rests(trend)):
         return None
-    # A group without members only commits now and then, or is about to be found stopped.
+    # A group without members only commits now and then, or, if it had some, is about to be found stopped.
     began = since or watched
     lasts = trend.last.at - began.timestamp() >= LASTS
     lags = not is_empty and _falls_behind(trend, began) and not rebalanced and lasts
     # For a group at work it may be a burst of records, which is only a problem if it lasts, and if records wait long.
     waits_for = trend.longest_behind
-    is_burst = not (is_empty or rebalanced or lasts or again) or (
-        waits_for.seconds is not None and not waits_for.least and waits_for.seconds < BEHIND
+    is_burst = (
+        (is_empty and had_members)
+        or not (is_empty or rebalanced or lasts or again)
+        or (waits_for.seconds is not None and not waits_for.least and waits_for.seconds < BEHIND)
     )
     uneven = _uneven(trend) if lags else None
     return cause.Claim(
@@ -420,13 +443,36 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
                 if deployed
                 else None,
                 _behind(known),
+                _several_services(known),
             ),
             predicted=cause.predict(
                 symptoms.REBALANCING, symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, group=group
             ),
-            next=(cause.Next("look at its members: restarts, max.poll.interval.ms, session timeouts"),),
+            next=cause.given(
+                cause.Next("look at its members: restarts, max.poll.interval.ms, session timeouts"),
+                cause.Next("if they are different services, give each one a group.id of its own")
+                if _several_services(known)
+                else None,
+            ),
             fold=(f"rebalances {how}", f"rebalance {how}"),
         )
+
+
+def _several_services(group: Group) -> cause.Evidence | None:
+    """Return that members with different client ids have no topic in common: each one stops the others."""
+    by_topics: dict[tuple[str, ...], str] = {}
+    for member in group.members or ():
+        if member.topics:
+            by_topics.setdefault(member.topics, member.client_id)
+    topics = [each for mine in by_topics for each in mine]
+    if len(by_topics) < 2 or len(set(topics)) < len(topics) or len(set(by_topics.values())) < len(by_topics):
+        return None
+    some = [f"{client} {first_few(topics, 2)}" for topics, client in by_topics.items()]
+    return cause.Evidence(
+        f"its members subscribe to different topics, as different services: {first_few(some, FEW)}; a rebalance stops "
+        "all of them",
+        "DescribeGroups",
+    )
 
 
 def _is_young(intervals: Sequence[Interval], now: datetime) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
 from console.model import transactions
-from console.model.cluster import Topic
+from console.model.changes import TopicTarget
+from console.model.cluster import Topic, partition_in
 from console.model.coordinators import OFFSETS, TRANSACTIONS, partition_of
 from console.model.numbers import first_few, plural, time_of, time_of_day
 from console.model.observed_logs import Place
@@ -16,6 +18,7 @@ from console.model.severity import Certainty, Severity
 from console.triage import cause as triage_cause
 from console.triage import symptoms
 from console.triage.changed_places import changed_place, undo
+from console.triage.events import ID
 from console.triage.observations import Observations
 from console.triage.past import ConfigChange, Loss, is_mended, losses_by_change
 from console.triage.waiting import Wait, waits
@@ -341,7 +344,7 @@ def _unexplained_loss(topic: str, losses: tuple[Loss, ...]) -> triage_cause.Clai
         symptoms.Subject(topic=topic),
         losses,
         title=f"{topic}: {_lost(losses):,} offsets were deleted before their time",
-        evidence=(_most_lost(losses), triage_cause.Evidence(worst.why, "ListOffsets")),
+        evidence=(_most_lost(losses), *_not_read(losses), triage_cause.Evidence(worst.why, "ListOffsets")),
         next=(
             triage_cause.Next("look for who deleted them: brokers' request logs have DeleteRecords with its principal"),
         ),
@@ -356,6 +359,8 @@ def _loss_by_change(change: ConfigChange, losses: tuple[Loss, ...], *, is_past: 
     topics = sorted({each.jump.topic for each in losses})
     first = min(losses, key=lambda each: each.jump.at)
     title = f"{first_few(topics)}: {_lost(losses):,} offsets were deleted before their time"
+    # What each group has read is gone on purpose, as far as it shows.
+    was_read = all(each.unread == {} for each in losses)
     if subject.topic is None:
         title += f" by {change.key} of {name}"
     return _loss(
@@ -364,12 +369,13 @@ def _loss_by_change(change: ConfigChange, losses: tuple[Loss, ...], *, is_past: 
         title=f"{title}; {change.key} was changed again since" if is_past else title,
         evidence=(
             _most_lost(losses),
+            *_not_read(losses),
             triage_cause.Evidence(first.why, "DescribeConfigs"),
             triage_cause.Evidence(
                 f"changed between {time_of_day(change.after)} and {time_of_day(change.at)}", "DescribeConfigs"
             ),
         ),
-        severity=Severity.INFO if is_past else Severity.HIGH,
+        severity=Severity.INFO if is_past or was_read else Severity.HIGH,
         beside=True,  # two changes that cut the same logs are both named
         next=()
         if is_past
@@ -399,10 +405,32 @@ def _loss(
         latest=datetime.fromtimestamp(moments[-1], UTC),
         times=len(moments),
         evidence=evidence,
-        predicted=triage_cause.predict_each(places, symptoms.RECORDS_LOST),
+        predicted=(
+            *triage_cause.predict_each(places, symptoms.RECORDS_LOST),
+            *(
+                prediction
+                for each in losses
+                for group in each.unread or ()
+                for prediction in triage_cause.predict(
+                    symptoms.OFFSET_OUT_OF_RANGE,
+                    subject=symptoms.Subject(group=group, topic=each.jump.topic, partition=each.jump.partition),
+                )
+            ),
+        ),
         next=next,
         beside=beside,
     )
+
+
+def _not_read(losses: tuple[Loss, ...]) -> Iterator[triage_cause.Evidence]:
+    """Yield whether groups had read the deleted records."""
+    unread = Counter[str]()
+    for each in losses:
+        unread.update(each.unread or {})
+    for group, count in unread.most_common(NAMED_GROUPS):
+        yield triage_cause.Evidence(f"group {group} had not read {count:,} of them", "OffsetFetch, ListOffsets")
+    if all(each.unread == {} for each in losses):
+        yield triage_cause.Evidence("the groups that commit there had read all of them", "OffsetFetch, ListOffsets")
 
 
 def _lost(losses: tuple[Loss, ...]) -> int:
@@ -417,6 +445,74 @@ def _most_lost(losses: tuple[Loss, ...]) -> triage_cause.Evidence:
     return triage_cause.Evidence(
         f"{jump.topic}/{jump.partition} begins at {jump.start:,}, and began at {jump.was:,}{more}", "ListOffsets"
     )
+
+
+# -- logs that became shorter ------------------------------------------------------------------------------------------
+
+
+def _shorter(observations: Observations) -> Iterator[triage_cause.Claim]:
+    """Yield the partitions that end before records which their producers were told are written. An election from
+    outside of the ISR has a claim of its own, and a topic that was made again is another one.
+    """
+    logs, snapshot = observations.last.facts.logs, observations.last.snapshot
+    again = {each.place.about for each in observations.past.judged if each.place.key == ID}
+    for fall in {(each.topic, each.partition): each for each in logs.falls}.values():
+        subject = symptoms.Subject(topic=fall.topic, partition=fall.partition)
+        log = logs.logs.get((fall.topic, fall.partition))
+        partition = partition_in(snapshot.topics.get(fall.topic), fall.partition)
+        if (
+            log is None
+            or partition is None
+            or log.last.end >= fall.was
+            or logs.at - fall.at < LASTS
+            or TopicTarget(fall.topic) in again
+            or (symptoms.UNCLEAN_LEADER, subject) in observations.seen
+        ):
+            continue
+        since = datetime.fromtimestamp(fall.at, UTC)
+        back = observations.back_since(partition.leader)
+        alone = len(partition.replicas) == 1
+        yield triage_cause.Claim(
+            cause="log-shortened",
+            subject=subject,
+            severity=Severity.HIGH,
+            certainty=Certainty.CERTAIN,
+            title=f"{fall.topic}/{fall.partition} lost {plural(fall.was - fall.end, 'record')}: its end went back",
+            since=since,
+            evidence=triage_cause.given(
+                triage_cause.Evidence(
+                    f"its end was {fall.was:,}, and {fall.end:,} at {time_of_day(since)}; new records have offsets "
+                    "that others had before",
+                    "ListOffsets, two looks",
+                ),
+                triage_cause.Evidence(
+                    f"broker {partition.leader}, which leads it, was away until {time_of_day(back)}", "Metadata"
+                )
+                if back is not None
+                else None,
+                triage_cause.Evidence("it has one replica: no other broker has the records", "Metadata")
+                if alone
+                else None,
+            ),
+            predicted=(
+                *triage_cause.predict(symptoms.OFFSET_OUT_OF_RANGE, topic=fall.topic),
+                *triage_cause.predict(symptoms.COMMIT_STANDS_STILL, topic=fall.topic),
+            ),
+            next=(
+                triage_cause.Next(
+                    f"look at the disk and the log of broker {partition.leader}: an older volume, or a disk that lost "
+                    "writes; keep the former volume, if there is one, until its records are copied"
+                ),
+                triage_cause.Next(
+                    "tell who reads it: what a group has committed is of the former records. "
+                    + ("More replicas keep such records" if alone else "")
+                ),
+            ),
+        )
+
+
+LASTS = 5.0
+"""Seconds for which a log has to end earlier than before: a new leader's high watermark may be behind for a moment."""
 
 
 # -- timestamps --------------------------------------------------------------------------------------------------------
@@ -525,6 +621,12 @@ CAUSES = (
             "certain: the first offset rose although the retention keeps the records, or right after "
             "the retention was cut. No trouble if all groups had read them"
         ),
+    ),
+    triage_cause.CauseRule(
+        "log-shortened",
+        _shorter,
+        reads="ListOffsets over time, Metadata",
+        takes="certain: the end of a log is lower than before for 5 s, without an unclean election",
     ),
     triage_cause.CauseRule(
         "future-records",

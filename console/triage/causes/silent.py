@@ -1,18 +1,22 @@
-"""Topics whose producers stopped without a change that explains it: no API has the reason, only a place to look."""
+"""Topics whose producers stopped without a change that explains it: a new topic of a similar name is written to, or no
+API has the reason, only a place to look.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from console.model.numbers import first_few, time_of_day
+from console.model.cluster import Topic
+from console.model.inheritance import AUTO_CREATE, values_of_brokers
+from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.triage import cause
 from console.triage.observations import Observations
-from console.triage.silence import Silence, silences
+from console.triage.silence import Silence, instead_of, silences
 from console.triage.symptoms import CLUSTER, Subject
 
-NAME = "writes-stopped"
+NAME, MISSPELT = "writes-stopped", "written-elsewhere"
 FEW = 3
 """Limit of topics with rows of their own; more are one row."""
 _LOOK = (
@@ -21,8 +25,48 @@ _LOOK = (
 )
 
 
+def _elsewhere(observations: Observations) -> Iterator[cause.Claim]:
+    snapshot = observations.last.snapshot
+    for silence, other in instead_of(observations):
+        topic, since = snapshot.topics[other], datetime.fromtimestamp(silence.grew_at, UTC)
+        yield cause.Claim(
+            cause=MISSPELT,
+            subject=Subject(topic=silence.topic),
+            severity=Severity.HIGH,
+            certainty=Certainty.LIKELY,
+            title=f"{silence.topic}: no new record since {time_of_day(since)}; the new topic {other} gets some instead",
+            since=since,
+            evidence=cause.given(
+                cause.Evidence(
+                    f"{other} appeared at about that time, and its name is similar", "Metadata, ListOffsets"
+                ),
+                _made_by_request(observations, topic),
+                None
+                if any(each.topic == other for lag in snapshot.lags.values() for each in lag.partitions)
+                else cause.Evidence(f"no group has read {other}", "OffsetFetch"),
+            ),
+            next=(
+                cause.Next(
+                    f"look at the name of the topic in the producers that were released lately; keep {other} until its "
+                    f"records are copied to {silence.topic}"
+                ),
+            ),
+        )
+
+
+def _made_by_request(observations: Observations, topic: Topic) -> cause.Evidence | None:
+    if "true" not in values_of_brokers(observations.last.snapshot, AUTO_CREATE).values():
+        return None
+    return cause.Evidence(
+        f"{AUTO_CREATE} is true: a client that writes to a name makes a topic of it, here with "
+        f"{plural(len(topic.partitions), 'partition')} and {plural(topic.replication, 'replica')}",
+        "DescribeConfigs",
+    )
+
+
 def _stopped(observations: Observations) -> Iterator[cause.Claim]:
-    found = silences(observations)
+    elsewhere = {silence.topic for silence, _ in instead_of(observations)}
+    found = [each for each in silences(observations) if each.topic not in elsewhere]
     for some in [[each] for each in found] if len(found) <= FEW else [found]:
         yield _claim(some)
 
@@ -57,6 +101,14 @@ def _time(silence: Silence) -> str:
 
 
 CAUSES = (
+    cause.CauseRule(
+        MISSPELT,
+        _elsewhere,
+        reads="ListOffsets over time, Metadata",
+        takes=(
+            "likely: a topic gets no new records, and one with a similar name appeared within a minute and gets some"
+        ),
+    ),
     cause.CauseRule(
         NAME,
         _stopped,
