@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from console.model import schemas
 from console.model.record_filter import decoded_json
-from console.model.record_masks import NO_ALIASES, Aliases, MaskPath, hidden, is_binary, without_masked
+from console.model.record_masks import MaskPath, hidden, is_binary, without_masked
 from console.model.records import Encoding, Record
 
 LARGEST_PAYLOAD = 1 << 20
@@ -30,7 +31,8 @@ class Decoded(NamedTuple):
     made: bytes
     is_changed: bool = False
     """Whether the decoder hides a part of the contents: the bytes of the record may not be shown either."""
-    aliases: Aliases = NO_ALIASES
+    aliases: Mapping[str, frozenset[str]] = MappingProxyType({})
+    """A field's name -> its other names, under which it is masked as well."""
 
 
 class OwnDecoder(NamedTuple):
