@@ -53,7 +53,10 @@ def rule_decoder(rules: Sequence[DecodeRule]) -> OwnDecoder:
             raise NotDecoded(f"{rule.place}: {problem}") from None
         return Decoded(_form(rule), _name(rule), made, aliases=ready.aliases)
 
-    return OwnDecoder(claims, decode, lambda topic: any(each.fits(topic, each.part) for each in rules))
+    def is_ruled(topic: str) -> bool:
+        return any(each.fits(topic, each.part) for each in rules)
+
+    return OwnDecoder(claims, decode, is_ruled, is_ruled)
 
 
 def _form(rule: DecodeRule) -> str:

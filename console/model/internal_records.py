@@ -34,11 +34,15 @@ WithoutSecrets = Callable[[Any], Any]
 def internal_decoders(without_secrets: WithoutSecrets) -> tuple[OwnDecoder, ...]:
     """Return the decoders of these records, the first of which that claims a key or a value decodes it."""
     return (
-        OwnDecoder(_is_of_coordinator, _coordinators_part, _COORDINATED.__contains__),
-        OwnDecoder(_is_of_mirror, _mirrors_part, lambda topic: _mirror_topic(topic) != ""),
-        OwnDecoder(_is_of_registry, _registrys_part, lambda _topic: False),
-        OwnDecoder(_is_of_connect, partial(_connects_part, without_secrets), _is_connects_topic),
+        OwnDecoder(_is_always, _coordinators_part, _COORDINATED.__contains__, _is_always),
+        OwnDecoder(_is_of_mirror, _mirrors_part, lambda topic: _mirror_topic(topic) != "", _is_always),
+        OwnDecoder(_is_of_registry, _registrys_part, _is_registrys_topic, lambda _topic: False),
+        OwnDecoder(_is_of_connect, partial(_connects_part, without_secrets), _is_always, _is_connects_topic),
     )
+
+
+def _is_always(*_of: object) -> bool:
+    return True
 
 
 def _of(record: Record, part: str) -> bytes:
@@ -74,10 +78,6 @@ def _coordinator_types(topic: str) -> Mapping[int, tuple[str, _Half, Mapping[int
             keys, values = halves
             made[row["apiKey"]] = (row["name"], next(iter(keys.values())), values)
     return made
-
-
-def _is_of_coordinator(record: Record, _part: str) -> bool:
-    return record.topic in _COORDINATED
 
 
 def _coordinators_part(record: Record, part: str, allowance: Allowance) -> Decoded:
@@ -195,7 +195,7 @@ def _is_registrys_topic(topic: str) -> bool:
 
 
 def _is_of_registry(record: Record, part: str) -> bool:
-    return _is_registrys_topic(record.topic) and _keytype(record) != "" and _object(_of(record, part)) is not None
+    return _keytype(record) != "" and _object(_of(record, part)) is not None
 
 
 def _keytype(record: Record) -> str:

@@ -42,8 +42,10 @@ class OwnDecoder(NamedTuple):
     """Takes a record and a part of it that is not empty; returns whether `decode` is responsible."""
     decode: Callable[[Record, str, schemas.Allowance], Decoded]
     """Returns the decoded part. Raises NotDecoded with the reason, if it can't be decoded."""
+    topics: Callable[[str], bool]
+    """Returns whether it may claim a part of a topic of this name."""
     changes: Callable[[str], bool]
-    """Returns whether the records of a topic of this name are shown in another form than the sent one."""
+    """Returns whether records of such a topic are known to be shown in another form than the sent one."""
 
 
 class RecordDecoder:
@@ -65,10 +67,11 @@ class RecordDecoder:
         self._mask = mask
         self._known = known
         self._own = own
+        self._by_topic: dict[str, tuple[OwnDecoder, ...]] = {}
 
     def is_plain_in(self, topics: Iterable[str]) -> bool:
         """Return whether the contents of topics are shown as they are sent: then a search may look for bytes."""
-        changed = (own.changes(topic) for topic in topics for own in self._own)
+        changed = (own.topics(topic) and own.changes(topic) for topic in topics for own in self._own)
         return not self._mask and self._known is None and not any(changed)
 
     def readable(self, record: Record, allowance: schemas.Allowance) -> Record:
@@ -101,8 +104,15 @@ class RecordDecoder:
 
     def _own_decoder(self, record: Record, data: bytes | None, header: bytes) -> OwnDecoder | None:
         """Return the decoder of a key or a value that comes before the registry; None if there is none."""
-        part = _PARTS[header]
-        return next((each for each in self._own if each.claims(record, part)), None) if data else None
+        if not data:
+            return None
+        if (own := self._by_topic.get(record.topic)) is None:
+            own = tuple(each for each in self._own if each.topics(record.topic))
+            self._by_topic[record.topic] = own
+        for each in own:
+            if each.claims(record, _PARTS[header]):
+                return each
+        return None
 
     def _framed(self, record: Record, data: bytes | None, header: bytes) -> schemas.Framed | None:
         """Return a key or a value with its schema reference; for binary contents without one, the topic's newest."""
