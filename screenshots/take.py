@@ -145,7 +145,7 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
 }, "quiet": {
     "schemas": (
         "see:watched since", "orders:checkout.orders 0", "colon",
-        "text:records topic checkout.orders partition 0 last 7", "enter", "see:EUR", "G", "see:Schema not found",
+        "text:records checkout.orders partition 0 last 7", "enter", "see:EUR", "G", "see:Schema not found",
     ),
     "moves": ("moving:checkout.orders 0", "w", "see:is down: no byte can arrive", "see:Now!2"),
 }, "quorum": {

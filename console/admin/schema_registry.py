@@ -29,7 +29,8 @@ from console.admin.link import Link
 from console.admin.settings import RegistrySettings, TlsSettings
 from console.model import schemas
 from console.model.foreign_json import json_as
-from console.model.record_masks import NO_ALIASES
+from console.model.record_decoding import OwnDecoder, RecordDecoder
+from console.model.record_masks import NO_ALIASES, MaskPath
 
 SECONDS = 5.0
 """Seconds for one response, from the connection on."""
@@ -344,6 +345,18 @@ def _unused_proxy(settings: RegistrySettings) -> str:
     wanted = "http_proxy" if settings.tls is None else "https_proxy"
     name = next((each for each in (wanted, wanted.upper()) if os.environ.get(each)), None)
     return f" ({name} is not used: a login goes to no proxy; via leads there by SSH)" if name else ""
+
+
+def registry_decoder(
+    mask: tuple[MaskPath, ...], registry: SchemaRegistry, own: Sequence[OwnDecoder] = ()
+) -> RecordDecoder:
+    """Return the decoder by the schemas of a registry. own: decoders that come before it."""
+
+    def known(key: schemas.SchemaKey) -> schemas.Schema | str | None:
+        found = registry.known(key)
+        return found.why if isinstance(found, Missing) else found
+
+    return RecordDecoder(mask, known, own)
 
 
 async def look_up(_link: Link, registry: SchemaRegistry, keys: Iterable[schemas.SchemaKey]) -> None:

@@ -75,7 +75,12 @@ class What(Enum):
     PARTITION = "partition"
     ARGUMENT = "argument"
     CONTEXT = "context"
+    CONDITION = "condition"
     VERB_NAME = "verb name"
+
+
+SEVERAL = "several"
+"""Detail of an `Expected` that takes several names, parted by commas."""
 
 
 class Form(Enum):

@@ -19,8 +19,8 @@ import msgspec
 from console.model import system_topics
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.kafka_structs import MalformedRecordError, Read, schemas_of
+from console.model.record_conditions import decoded_json
 from console.model.record_decoding import KEY, LARGEST_PAYLOAD, Decoded, OwnDecoder
-from console.model.record_filter import decoded_json
 from console.model.record_masks import MASKED
 from console.model.records import Record
 from console.model.schemas import Allowance, NotDecoded

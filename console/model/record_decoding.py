@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from console.model import schemas
-from console.model.record_filter import decoded_json
+from console.model.record_conditions import decoded_json
 from console.model.record_masks import MaskPath, hidden, is_binary, without_masked
 from console.model.records import Encoding, Record
 
@@ -83,6 +83,8 @@ class RecordDecoder:
             record: the original record.
             allowance: the remaining budget of the response. Contents that exceed it are not decoded.
         """
+        if self._is_plain(record):
+            return record
         key, key_encoding = self._part(record, record.key, schemas.KEY_HEADER, allowance)
         value, value_encoding = self._part(record, record.value, schemas.VALUE_HEADER, allowance)
         if not self._mask and key_encoding is None and value_encoding is None:
@@ -92,6 +94,16 @@ class RecordDecoder:
             headers = tuple((name, without_masked(value, self._mask)) for name, value in headers)
         return replace(
             record, key=key, value=value, headers=headers, key_encoding=key_encoding, value_encoding=value_encoding
+        )
+
+    def _is_plain(self, record: Record) -> bool:
+        """Return whether a record is shown as it was sent: the quick way for most."""
+        if self._mask or self._known is not None or record.headers:
+            return False
+        is_framed = _may_be_framed(record.key) or _may_be_framed(record.value)
+        return not is_framed and (
+            self._own_decoder(record, record.value, schemas.VALUE_HEADER) is None
+            and self._own_decoder(record, record.key, schemas.KEY_HEADER) is None
         )
 
     def missing(self, record: Record) -> Iterable[schemas.SchemaKey]:
@@ -187,6 +199,11 @@ class RecordDecoder:
         if len(named.payload) > LARGEST_PAYLOAD:
             raise schemas.NotDecoded(f"more than {LARGEST_PAYLOAD >> 20} MiB are not decoded")
         return schema.decode(named.payload, named.indexes, allowance)
+
+
+def _may_be_framed(data: bytes | None) -> bool:
+    """Return whether contents may refer to a schema by their first byte; `schemas.framed` says whether they do."""
+    return data is not None and data[:1] in schemas.FRAME_BEGINS
 
 
 def _is_document(data: bytes) -> bool:

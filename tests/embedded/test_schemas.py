@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from console.admin.client import AdminClient
 from console.admin.link import Link
-from console.admin.readable_records import registry_decoder
+from console.admin.schema_registry import registry_decoder
 from console.admin.schema_registry import AT_ONCE, LARGEST_ANSWER, MOST_KEPT, Missing, SchemaRegistry, kind_of, look_up
 from console.admin.settings import RegistrySettings, Store, TlsSettings
 from console.contexts.context import Context
@@ -146,7 +146,7 @@ async def run(running: ThreadedCluster, text: str, output: str = "json", **chang
 
 
 async def found(running: ThreadedCluster, text: str, **changes: Any) -> list[dict[str, Any]]:
-    return list(json.loads(await run(running, f"records topic {TOPIC} {text}", **changes))["records"])
+    return list(json.loads(await run(running, f"records {TOPIC} {text}", **changes))["records"])
 
 
 async def test_what_others_serializers_write_is_read(cluster: ThreadedCluster, schemas: RegistryServer) -> None:
@@ -171,7 +171,7 @@ async def test_what_others_serializers_write_is_read(cluster: ThreadedCluster, s
 async def test_hex_is_what_was_sent_and_text_says_why(cluster: ThreadedCluster, schemas: RegistryServer) -> None:
     avro, *_ = await found(cluster, "first 1 as hex", schemas=schemas.settings)
     assert avro["value_hex"].startswith("0000000001")
-    text = await run(cluster, f"records topic {TOPIC} first 8", "text", schemas=schemas.settings)
+    text = await run(cluster, f"records {TOPIC} first 8", "text", schemas=schemas.settings)
     assert '{"id":1,"email":"a@example.org","price":2.5}' in text
     assert "(id 999) 00 00 00 03 e7 01" in text
     assert "offset 4: not decoded: value, schema id 999: the registry answers 404: Schema not found" in text
@@ -198,7 +198,7 @@ async def test_masked_fields_of_what_is_decoded(cluster: ThreadedCluster, schema
     for output in ("json", "text", "csv"):
         for form in ("", " as hex", " as text"):
             for known in (schemas.settings, None):
-                text = f"records topic {TOPIC} first 20{form}"
+                text = f"records {TOPIC} first 20{form}"
                 out = await run(cluster, text, output, schemas=known, mask=mask)
                 assert "example.org" not in out
                 assert b"example.org".hex() not in out.replace(" ", "")
@@ -594,7 +594,7 @@ async def test_no_read_waits_for_a_registry(cluster: ThreadedCluster) -> None:
         running.bad["/schemas/ids/1"] = Bad(silent=True)
         with AdminClient(worlds.settings(cluster)) as client:
             session = Session(client, Context("test", "tests", client.settings, schemas=running.settings))
-            (statement,) = parse(f"records topic {TOPIC} first 1")
+            (statement,) = parse(f"records {TOPIC} first 1")
             async with asyncio.timeout(PATIENCE):
                 read = await session.records.read(statement)  # type: ignore[arg-type]
                 (record,) = (await session.records.readable(read)).records

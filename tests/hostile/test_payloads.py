@@ -208,7 +208,7 @@ async def _fill(running: ThreadedCluster, numbers: dict[str, int]) -> None:
 
 @pytest.mark.parametrize(
     "statement",
-    ["records topic nulls first 2000", "records topic nulls first 2000 json $.x=1", "records topic wide first 100"],
+    ["records nulls first 2000", "records nulls first 2000 where 'value.x == 1'", "records wide first 100"],
 )
 def test_ctrl_c_is_heard_while_records_are_decoded(
     cluster: ThreadedCluster, schemas: RegistryServer, tmp_path: Path, statement: str
@@ -230,7 +230,7 @@ def test_a_search_that_may_not_decode_more_stops_there_and_says_so(
     cluster: ThreadedCluster, schemas: RegistryServer, tmp_path: Path
 ) -> None:
     """Each record that is not decoded could be the one that is sought."""
-    run, environment = command(cluster, schemas, tmp_path, "records topic nulls first 2000 json $.x=1")
+    run, environment = command(cluster, schemas, tmp_path, "records nulls first 2000 where 'value.x == 1'")
     done = subprocess.run(run, env=environment, capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert re.search(r"\b0 records of \d+ looked at", done.stdout)
     assert re.search(r"stopped after \d+ records: (the records have more|decoding the records takes more)", done.stdout)

@@ -648,7 +648,7 @@ async def test_a_refusal_repeats_what_was_asked_and_names_what_a_person_may_run(
         tool = await refused(session, "records", topic="orders")
         other = await refused(session, "list", kind="topics", filter="; records topic orders")
     assert "'records'" in tool["message"]
-    assert "kac run -e 'records topic NAME'" in tool["remedy"]
+    assert "kac records NAME" in tool["remedy"]
     assert "records topic orders" in other["message"]
 
 

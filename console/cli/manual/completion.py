@@ -391,8 +391,13 @@ class _Line:
             made.add_argument("listed", nargs="?", choices=self.listed)
         if self.command:
             rest = made.add_argument("rest", nargs="*")
-            rest.completer = SuppressCompleter()  # type: ignore[attr-defined]
+            rest.completer = self._topics if self.command == "records" else SuppressCompleter()  # type: ignore[attr-defined]
         return made
+
+    def _topics(self, prefix: str, **_: Any) -> list[str]:
+        """Return the topics that complete the last of several, parted by commas."""
+        before, comma, last = prefix.rpartition(",")
+        return [f"{before}{comma}{name}" for name in self._named(Kind.TOPIC, last)]
 
     def _add(self, parser: argparse.ArgumentParser, option: OptionHelp, hidden: bool = False) -> None:
         if _is_positional(option):

@@ -192,7 +192,7 @@ def _stuck_at(
         next=cause.given(
             cause.Next(
                 "look at the record: the committed one, or one of those after it in its batch",
-                f"records topic {topic} partition {partition} of group {group.name}",
+                f"records {topic} partition {partition} from group {group.name}",
             ),
             cause.Next("skip it", f"skip group {group.name} topic {topic} partition {partition}") if one else None,
         ),
