@@ -295,15 +295,17 @@ class Sieve:
         wanted: RecordFilter,
         decoder: RecordDecoder,
         await_schemas: Callable[[model.Record], None] | None = None,
+        topics: Iterable[str] = (),
     ) -> None:
         """Make a sieve.
 
         Args:
+            topics: those of the search.
             await_schemas: function that waits for the missing schemas of a record; None without a registry.
         """
         self.wanted = wanted
         self._decoder = decoder
-        self._is_plain = decoder.is_plain
+        self._is_plain = decoder.is_plain_in(topics)
         self._await_schemas = await_schemas
         self._allowance = Allowance()
         self.looked_at = 0
@@ -311,7 +313,7 @@ class Sieve:
         """Whether the search is to end: set in any thread."""
         self.undecided = 0
         """Number of records that were too large to decode for the filter."""
-        self.literals = wanted.literals() if decoder.is_plain else ()
+        self.literals = wanted.literals() if self._is_plain else ()
         """Texts without which no record of a batch passes; none where masks or schemas make other bytes of contents."""
 
     def passing(self, found: Iterable[model.Record], scan: Scan) -> Iterator[model.Record]:

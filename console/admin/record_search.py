@@ -129,7 +129,8 @@ async def search(
     if not plan.scans and (problems or plan.problems):
         raise errors.BrokerError((*problems, *plan.problems)[0])
     waits = None if registry is None else _Waits(asyncio.get_running_loop(), decoder, registry)
-    sieve = Sieve(wanted, decoder or RecordDecoder(()), None if waits is None else waits.await_schemas)
+    await_schemas = None if waits is None else waits.await_schemas
+    sieve = Sieve(wanted, decoder or RecordDecoder(()), await_schemas, search.topics)
     if waits is not None:
         waits.sieve = sieve
     searching = _Searching(link, search, topics, plan, sieve, halt or Halt())

@@ -29,7 +29,7 @@ from console.admin.link import Link
 from console.admin.settings import RegistrySettings, TlsSettings
 from console.model import schemas
 from console.model.foreign_json import json_as
-from console.model.record_decoding import RecordDecoder
+from console.model.record_decoding import OwnDecoder, RecordDecoder
 from console.model.record_masks import NO_ALIASES, MaskPath
 
 SECONDS = 5.0
@@ -347,14 +347,16 @@ def _unused_proxy(settings: RegistrySettings) -> str:
     return f" ({name} is not used: a login goes to no proxy; via leads there by SSH)" if name else ""
 
 
-def registry_decoder(mask: tuple[MaskPath, ...], registry: SchemaRegistry) -> RecordDecoder:
-    """Return the decoder by the schemas of a registry."""
+def registry_decoder(
+    mask: tuple[MaskPath, ...], registry: SchemaRegistry, own: Sequence[OwnDecoder] = ()
+) -> RecordDecoder:
+    """Return the decoder by the schemas of a registry. own: decoders that come before it."""
 
     def known(key: schemas.SchemaKey) -> schemas.Schema | str | None:
         found = registry.known(key)
         return found.why if isinstance(found, Missing) else found
 
-    return RecordDecoder(mask, known)
+    return RecordDecoder(mask, known, own)
 
 
 async def look_up(_link: Link, registry: SchemaRegistry, keys: Iterable[schemas.SchemaKey]) -> None:

@@ -15,6 +15,7 @@ from widgets.cells import clean
 
 if TYPE_CHECKING:
     from console.lint.acceptance import Acceptance
+    from console.model.decode_rules import DecodeRule
     from console.model.record_masks import MaskPath
 
 OWN = "kac"
@@ -94,6 +95,8 @@ class Context(Struct, frozen=True):
     schemas: RegistrySettings | None = None
     lint: tuple[Acceptance, ...] = ()
     """Findings of lint that stay, each with its reason."""
+    decode: tuple[DecodeRule, ...] = ()
+    """How records without a reference to a schema are decoded, the first rule that fits."""
 
     @property
     def principal(self) -> str:

@@ -21,6 +21,9 @@ url = "https://registry:8081"
 username = "kac"
 password = "${env:REGISTRY_PASSWORD}"
 
+[contexts.prod.decode]                # topics whose records refer to no schema: console/contexts/decoding
+"orders-*" = { key = "int64", value = { protobuf = { file = "orders.proto", message = "shop.Order" } } }
+
 [[contexts.prod.lint]]                # a finding of lint that stays; the reason is required
 rule = "single-replica"
 subject = "topic scratch-*"           # a glob of what lint prints
@@ -47,6 +50,7 @@ from widgets.cells import clean
 if TYPE_CHECKING:
     from console.contexts.properties import Entry
     from console.lint.acceptance import Acceptance
+    from console.model.decode_rules import DecodeRule
     from console.model.record_masks import MaskPath
 
 # Line numbers of keys, which tomllib does not provide.
@@ -121,6 +125,7 @@ _OWN_KEYS = (
     "records",
     "mask",
     "schemas",
+    "decode",
     "throttles",
     "via",
     "lint",
@@ -265,6 +270,7 @@ class _OwnFileReader:
             throttles=self._throttles(name, own),
             mask=self._mask(name, own),
             schemas=registry,
+            decode=self._decode(name, own),
             lint=self._lint(name, own),
         )
 
@@ -333,6 +339,17 @@ class _OwnFileReader:
         values = Values(entries, file=self._path, bases=(folder,), surroundings=self._surroundings)
         settings = registry_settings(values)
         return settings, (*values.warnings, *values.exposure())
+
+    def _decode(self, name: str, table: Mapping[str, Any]) -> tuple[DecodeRule, ...]:
+        """Return the rules by which records are decoded."""
+        if "decode" not in table:
+            return ()
+        from console.contexts.decoding import decode_rules
+
+        def place_of(*keys: str) -> context.Place:
+            return self._place("contexts", name, "decode", *keys)
+
+        return decode_rules(table["decode"], place_of, self._path, self._surroundings)
 
     def _throttles(self, name: str, table: Mapping[str, Any]) -> frozenset[ConfigPlace]:
         """Return the intended throttles of a context: ``broker ID KEY``, ``broker <default> KEY`` and ``topic NAME

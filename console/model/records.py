@@ -40,9 +40,10 @@ Header = tuple[bytes, bytes | None]
 
 
 class Encoding(Struct, frozen=True):
-    """The result of decoding a key or a value by a schema of a registry.
+    """The result of decoding a key or a value.
 
-    form: ``avro``, ``protobuf`` or ``json``; ``""`` if it is not decoded. schema: its subject, version and id. why: the
+    form: ``avro``, ``protobuf``, ``json``, ``kafka`` (a record of Kafka's own), ``number`` or ``command``; ``""`` if it
+    is not decoded. schema: its subject, version and id in a registry, or another name of its schema. why: the
     reason if it is not decoded. size: original bytes; sent: the original bytes, None if they may not be shown. note: a
     remark on the schema of a decoded value.
     """

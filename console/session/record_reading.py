@@ -9,18 +9,22 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from console.contexts.context import HIDDEN, NEVER, Context
 from console.language.seen_fields import SeenFields
+from console.language.sensitive import data_without_secrets
 from console.language.verbs.records import Records
 from console.model import records
 from console.model.failure import Failure
+from console.model.internal_records import internal_decoders
 from console.model.record_conditions import decoded_json
-from console.model.record_decoding import RecordDecoder
+from console.model.record_decoding import OwnDecoder, RecordDecoder
 from console.model.record_filter import RecordFilter
+from console.model.record_masks import MASKED
 from console.model.schemas import MOST_MADE, Allowance
 from console.plan.amounts import moment
 from console.session.snapshot_reader import Client, Refused
@@ -47,13 +51,14 @@ class RecordReader:
         self._client = client
         self._context = context
         self._registry: SchemaRegistry | None = None
-        self._decoder = RecordDecoder(context.mask)
+        own = own_decoders(context)
+        self._decoder = RecordDecoder(context.mask, own=own)
         self.fields = SeenFields()
         if context.schemas is not None:
             from console.admin.schema_registry import SchemaRegistry, registry_decoder
 
             self._registry = SchemaRegistry(context.schemas)
-            self._decoder = registry_decoder(context.mask, self._registry)
+            self._decoder = registry_decoder(context.mask, self._registry, own)
 
     async def topics(self, statement: Records) -> tuple[str, ...]:
         """Return the topics of a statement; each glob names those that exist now, Kafka's own only if it begins so.
@@ -166,6 +171,16 @@ class RecordReader:
         if missing:
             await self._client.run(look_up, self._registry, list(missing)[:MOST_ASKED])
         return bool(missing)
+
+
+def own_decoders(context: Context) -> tuple[OwnDecoder, ...]:
+    """Return the decoders of a context that need no registry."""
+    internal = internal_decoders(partial(data_without_secrets, hidden=MASKED))
+    if not context.decode:
+        return internal
+    from console.admin.rule_decoders import rule_decoder
+
+    return (rule_decoder(context.decode), *internal)
 
 
 def _shown(found: Sequence[records.Record], decoder: RecordDecoder, allowance: Allowance) -> Sequence[records.Record]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from console.admin import record_scans
 from console.admin.record_scans import FIRST_STRETCH, BackwardScan, KeepingScan, LatestScan, Scan, Sieve, look, merged
 from console.model import record_conditions as conditions_module
+from console.model.internal_records import internal_decoders
 from console.model.record_decoding import RecordDecoder
 from console.model.record_filter import RecordFilter
 from console.model.record_masks import mask_path
@@ -329,3 +330,10 @@ def test_the_newest_record_of_each_key_is_kept_on_disk_beyond_memorys_part(monke
     for _ in look(few, data, (), Sieve(RecordFilter(), PLAIN)):
         pass
     assert "more than 3 keys; from offset" in few.gap()
+
+
+def test_bytes_are_not_looked_for_where_contents_are_decoded() -> None:
+    """A number in the JSON of an offset commit is no text in its bytes."""
+    decoder = RecordDecoder((), own=internal_decoders(lambda data: data))
+    assert Sieve(RecordFilter(text="partition"), decoder, topics=["orders"]).literals
+    assert Sieve(RecordFilter(text="partition"), decoder, topics=["orders", "__consumer_offsets"]).literals == ()
