@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -80,7 +80,7 @@ class RecordReader:
 
     async def search(
         self, wanted: records.Search, only: RecordFilter | None = None, halt: Halt | None = None
-    ) -> AsyncIterator[records.Portion]:
+    ) -> AsyncGenerator[records.Portion, None]:
         """Search records; see `console.admin.record_search.search`. Close the iterator if it is left early.
 
         It fetches only as far as the caller takes the portions. Their records are as the brokers sent them; `shown`
