@@ -24,7 +24,7 @@ def weight(record: Record) -> int:
 
 
 class RecordFile:
-    """A file of records that nobody else can open: it has the mode 0600, and no name."""
+    """A file of records that no other user can open: it has the mode 0600, and no name."""
 
     def __init__(self) -> None:
         self._file: BinaryIO = cast("BinaryIO", tempfile.TemporaryFile(prefix="kac-records-"))  # noqa: SIM115 it lives as long as this

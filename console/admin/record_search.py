@@ -18,16 +18,7 @@ from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
-from console.admin import record_scans
-from console.admin.errors import (
-    AdminError,
-    BrokerError,
-    Disconnected,
-    RequestTimedOut,
-    UnknownBroker,
-    Unreachable,
-    failure,
-)
+from console.admin import errors, record_scans
 from console.admin.groups import group_position
 from console.admin.link import Link, delays, reading
 from console.admin.partitions import EARLIEST, LATEST, list_offsets
@@ -136,7 +127,7 @@ async def search(
     topics, problems = await _topics(link, search)
     plan = await _planned(link, search, wanted, topics)
     if not plan.scans and (problems or plan.problems):
-        raise BrokerError((*problems, *plan.problems)[0])
+        raise errors.BrokerError((*problems, *plan.problems)[0])
     waits = None if registry is None else _Waits(asyncio.get_running_loop(), decoder, registry)
     sieve = Sieve(wanted, decoder or RecordDecoder(()), None if waits is None else waits.await_schemas)
     if waits is not None:
@@ -171,11 +162,11 @@ async def _topics(link: Link, search: model.Search) -> tuple[dict[str, Topic], l
     problems = []
     for name in search.topics:
         if name not in listing.topics:
-            problem = listing.failures.get(name) or failure(ErrorCode.unknown_topic_or_partition)
-            named = BrokerError.of(problem.message or f"topic {name}", problem.remedy, name=problem.name)
+            problem = listing.failures.get(name) or errors.failure(ErrorCode.unknown_topic_or_partition)
+            named = errors.BrokerError.of(problem.message or f"topic {name}", problem.remedy, name=problem.name)
             problems.append(named.failure)
     if problems and not listing.topics:
-        raise BrokerError(problems[0])
+        raise errors.BrokerError(problems[0])
     return {name: listing.topics[name] for name in search.topics if name in listing.topics}, problems
 
 
@@ -199,7 +190,7 @@ def _places(search: model.Search, topics: Mapping[str, Topic]) -> list[model.Pla
         numbers = [partition.number for partition in topic.partitions]
         if search.partition is not None:
             if search.partition not in numbers:
-                raise BrokerError.of(
+                raise errors.BrokerError.of(
                     f"{name} has no partition {search.partition}: it has {len(numbers)}",
                     "Partitions are numbered from 0.",
                     name="UNKNOWN_TOPIC_OR_PARTITION",
@@ -209,7 +200,7 @@ def _places(search: model.Search, topics: Mapping[str, Topic]) -> list[model.Pla
     by_offset = isinstance(search.start, model.FromOffset) or isinstance(search.until, model.ToOffset)
     if by_offset and len(found) > 1:
         what = f"{next(iter(topics))} has {len(found)}" if len(topics) == 1 else f"these topics have {len(found)}"
-        raise BrokerError.of(
+        raise errors.BrokerError.of(
             f"an offset is a partition's, and {what}", "Name the partition: partition N.", name="INVALID_REQUEST"
         )
     return found
@@ -370,7 +361,7 @@ async def _begin(link: Link, search: model.Search, places: Sequence[model.Place]
             stands = {place: position.committed[place].offset for place in places if place in position.committed}
             if not stands:
                 where = _name(places[0]) if len(places) == 1 else ", ".join(search.topics)
-                raise BrokerError.of(
+                raise errors.BrokerError.of(
                     f"group {group} has committed nothing for {where}",
                     "Check the names; a consumer that assigns itself commits only if it calls commit.",
                     name="NO_OFFSET",
@@ -563,7 +554,7 @@ class _Searching:
             await asyncio.gather(running, return_exceptions=True)
         readers = self._readers
         if readers and all(reader.failed for reader in readers) and not (self._count or self._sieve.looked_at):
-            raise BrokerError(next(reader.failed for reader in readers if reader.failed is not None))
+            raise errors.BrokerError(next(reader.failed for reader in readers if reader.failed is not None))
         for portion in self._last_portions():
             yield portion
 
@@ -576,7 +567,7 @@ class _Searching:
             return ()
 
     def _wake(self, _: asyncio.Task[None]) -> None:
-        with suppress(asyncio.QueueFull):  # then nobody waits for results
+        with suppress(asyncio.QueueFull):  # then no one waits for results
             self._found.put_nowait(())
 
     def _up_to_limit(self, records: Sequence[model.Record]) -> Sequence[model.Record]:
@@ -632,7 +623,7 @@ class _Searching:
 
     def _last_portions(self) -> Iterator[model.Portion]:
         """Yield the records that were kept to the end, and the final progress."""
-        self.notes += self._last_notes()
+        self.notes += _last_notes([reader.scan for reader in self._readers], self._sieve, self._throttled)
         self._is_last = True
         scans = [reader.scan for reader in self._readers]
         if self._search.latest_by_key:
@@ -662,9 +653,7 @@ class _Searching:
         more than memory holds.
         """
         limit, size = self._search.limit, record_scans.CHUNK_RECORDS
-        found = (record for scan in scans for record in scan.result())
-        if limit:
-            found = islice(found, limit)
+        found = islice((record for scan in scans for record in scan.result()), limit or None)
         self._count = 0
         while part := list(islice(found, size)):
             self._count += len(part)
@@ -681,19 +670,6 @@ class _Searching:
             if at < reader.scan.until and not reader.scan.broken:
                 places[reader.scan.place] = at
         return model.FromOffsets(places) if places else None
-
-    def _last_notes(self) -> list[str]:
-        scans = [reader.scan for reader in self._readers]
-        notes = [gap for scan in scans if (gap := scan.gap())]
-        lines = sum(max(0, scan.lines - record_scans.MOST_LINES) for scan in scans)
-        if lines:
-            notes.append(f"{lines:,} more batches can't be decoded")
-        if self._throttled:
-            notes.append(f"brokers held this search back for {self._throttled:.1f} s by their quotas")
-        if self._sieve.undecided:
-            count = self._sieve.undecided
-            notes.append(f"{count:,} records are too large to decode: the filter saw them as they are")
-        return notes
 
     # -- reading
 
@@ -715,8 +691,8 @@ class _Searching:
                     self._lanes[lane] = asyncio.create_task(self._in_lane(lane, phase), name="search at a leader")
                 await self._one_ends()
         finally:
-            for lane in self._lanes.values():
-                lane.cancel()
+            for task in self._lanes.values():
+                task.cancel()
             await asyncio.gather(*self._lanes.values(), return_exceptions=True)
 
     async def _one_ends(self) -> None:
@@ -755,18 +731,22 @@ class _Searching:
 
     async def _fetch(self, leader: int, mine: list[_Reader]) -> list[_Answer]:
         """Fetch once from a leader; return the parts with records, and note those without."""
-        await self._wait_for_turn()
+        # The rate, or a broker's quota, asks for a pause.
+        wait = self._due - self._clock()
+        while wait > 0 and not self._sieve.stopping:
+            await asyncio.sleep(min(wait, BEAT))
+            wait -= BEAT
         # Partitions without records in the last answer come first: brokers spend the answer's limit in this order.
         mine = sorted(mine, key=lambda reader: reader.served)[:PARTITIONS_AT_ONCE]
         asked = self._request(mine)
         try:
             async with self._link.turns.fetches:
                 response = await self._link.call("fetch", asked, to=reading(leader))
-        except (Disconnected, RequestTimedOut, UnknownBroker, Unreachable) as error:
+        except (errors.Disconnected, errors.RequestTimedOut, errors.UnknownBroker, errors.Unreachable) as error:
             for reader in mine:
                 self._again(reader, error.failure)
             return []
-        except AdminError as error:
+        except errors.AdminError as error:
             for reader in mine:
                 self._give_up(reader, error.failure)
             return []
@@ -779,13 +759,6 @@ class _Searching:
             self._throttled += throttled
             self._due = max(self._due, self._clock()) + min(throttled, PATIENCE)
         return await self._sorted_out(mine, response, is_throttled=throttled > 0)
-
-    async def _wait_for_turn(self) -> None:
-        """Wait as long as the rate, or a broker's quota, asks for."""
-        wait = self._due - self._clock()
-        while wait > 0 and not self._sieve.stopping:
-            await asyncio.sleep(min(wait, BEAT))
-            wait -= BEAT
 
     def _request(self, mine: Sequence[_Reader]) -> Any:
         most = max(LEAST_BYTES, min(ANSWER_BYTES, MOST_AT_ONCE // (3 * max(1, len(self._lanes)))))
@@ -812,7 +785,7 @@ class _Searching:
         for reader in mine:
             part = parts.get(reader.scan.place)
             if part is None:
-                self._again(reader, failure(ErrorCode.unknown_server_error))
+                self._again(reader, errors.failure(ErrorCode.unknown_server_error))
             elif part.error_code == ErrorCode.offset_out_of_range:
                 await self._deleted(reader)
             elif part.error_code:
@@ -822,18 +795,10 @@ class _Searching:
                     ends = part.last_stable_offset if self._search.committed else part.high_watermark
                     reader.scan.end = max(reader.scan.end, ends)
                 if part.records:
-                    answers.append(self._answer(reader, part))
+                    answers.append(_answer(reader, part, self._clock()))
                 elif not total and not is_throttled and not self._search.follow:
                     self._again(reader, None)
         return answers
-
-    def _answer(self, reader: _Reader, part: Any) -> _Answer:
-        reader.ahead = record_scans.next_offset(part.records)
-        reader.looks += 1
-        reader.served = self._clock()
-        reader.silent_since = None
-        aborted = [(each.producer_id, each.first_offset) for each in part.aborted_transactions or ()]
-        return _Answer(reader, part.records, aborted)
 
     async def _look(self, answers: Sequence[_Answer]) -> None:
         """Search answers in a thread, so that other requests of the client continue."""
@@ -892,7 +857,7 @@ class _Searching:
         self._moved, self._refreshed = False, self._clock()
         try:
             listing = await describe_topics(self._link, list(self._topics))
-        except AdminError:
+        except errors.AdminError:
             self._moved = True  # the next round tries again
             return
         self._topics.update(listing.topics)
@@ -916,6 +881,16 @@ class _Searching:
             self._give_up(reader, problems[0] if problems else _failure(scan, ErrorCode.offset_out_of_range))
 
 
+def _answer(reader: _Reader, part: Any, now: float) -> _Answer:
+    """Return a part with records, and note where the next Fetch begins."""
+    reader.ahead = record_scans.next_offset(part.records)
+    reader.looks += 1
+    reader.served = now
+    reader.silent_since = None
+    aborted = [(each.producer_id, each.first_offset) for each in part.aborted_transactions or ()]
+    return _Answer(reader, part.records, aborted)
+
+
 def _leaders(topics: Mapping[str, Topic]) -> dict[model.Place, int]:
     return {(name, each.number): each.leader for name, topic in topics.items() for each in topic.partitions}
 
@@ -925,14 +900,14 @@ def _parts(response: Any, topics: Mapping[str, Topic]) -> dict[model.Place, Any]
     names = {uuid_of(topic.topic_id): name for name, topic in topics.items() if topic.topic_id is not None}
     found: dict[model.Place, Any] = {}
     for each in response.responses:
-        name = getattr(each, "topic", None) or names.get(getattr(each, "topic_id", None))
+        name = getattr(each, "topic", "") or names.get(each.topic_id)
         if name is not None:
             found |= {(name, part.partition_index): part for part in each.partitions}
     return found
 
 
 def _failure(scan: Scan, code: int) -> Failure:
-    found = failure(code, _name(scan.place))
+    found = errors.failure(code, _name(scan.place))
     if code != ErrorCode.topic_authorization_failed:
         return found
     remedy = f"Ask an administrator of the cluster for an ACL: READ on TOPIC {scan.topic}."
@@ -946,3 +921,15 @@ def _silent(scan: Scan) -> Failure:
         f"{scan.end}",
         "A quota may hold this client back, or remote storage be slow: try again.",
     )
+
+
+def _last_notes(scans: Sequence[Scan], sieve: Sieve, throttled: float) -> list[str]:
+    """Return the notes at the end of a search. throttled: seconds for which brokers held it back."""
+    notes = [gap for scan in scans if (gap := scan.gap())]
+    if lines := sum(max(0, scan.lines - record_scans.MOST_LINES) for scan in scans):
+        notes.append(f"batches that can't be decoded, besides those that are listed: {lines:,}")
+    if throttled:
+        notes.append(f"brokers held this search back for {throttled:.1f} s by their quotas")
+    if sieve.undecided:
+        notes.append(f"too large to decode, so the filter saw them as they are: {sieve.undecided:,}")
+    return notes

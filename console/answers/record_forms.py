@@ -13,7 +13,7 @@ import msgspec
 
 from console.answers.data_forms import csv_text
 from console.model.numbers import Data, json_text, known_number
-from console.model.records import Record, Undecodable
+from console.model.records import Encoding, Record, Undecodable
 from console.present import records as present
 from console.present.text import clean
 
@@ -173,7 +173,7 @@ def raw_field(record: Record, field: str, form: str) -> bytes:
     return next((value or b"" for key, value in record.headers if key == name), b"")
 
 
-def _as_asked(data: bytes | None, encoding: present.Encoding | None, form: str) -> bytes:
+def _as_asked(data: bytes | None, encoding: Encoding | None, form: str) -> bytes:
     return b"" if data is None else present.as_sent(data, encoding, form or present.HEX)
 
 

@@ -116,7 +116,7 @@ def condition(text: str) -> Condition:
     """Compile a condition.
 
     Raises:
-        ConditionError: it is none.
+        ConditionError: it is not a condition.
     """
     if len(text) > LONGEST:
         raise ConditionError(f"a condition has at most {LONGEST:,} characters, and this one {len(text):,}")

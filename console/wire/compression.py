@@ -50,7 +50,7 @@ def decompress(codec: int, data: Bytes, limit: int) -> Bytes:
 
 
 class Scratch:
-    """Memory into which one body after another is decompressed, so that none is allocated anew.
+    """Memory into which one body after another is decompressed, so that its memory is not allocated again.
 
     The bytes before `GAP` are the caller's; the bytes behind a body are not of it.
     """

@@ -25,7 +25,7 @@ from console.admin.schema_registry import decoder_of
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.model.record_decoding import RecordDecoder
 from console.model.record_masks import mask_path
-from console.model.records import BatchFacts, Record, RecordsQuery, RecordsRead
+from console.model.records import BatchFacts, Record, RecordsRead, Search
 from console.model.schemas import MOST_SECONDS, MOST_VALUES, Allowance, NotDecoded, Schema, SchemaKey, SchemaText
 from console.session.record_reading import _readable
 from tests.support import worlds
@@ -89,7 +89,7 @@ def record(value: bytes, offset: int = 0) -> Record:
 
 
 def read_of(value: bytes, count: int) -> RecordsRead:
-    return RecordsRead(RecordsQuery("t"), tuple(record(value, offset) for offset in range(count)))
+    return RecordsRead(Search(("t",)), tuple(record(value, offset) for offset in range(count)))
 
 
 def decoder(text: str, kind: str = "AVRO", *mask: str) -> RecordDecoder:
