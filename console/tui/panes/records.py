@@ -86,6 +86,26 @@ class RecordKeys:
     async def _goto(self, wanted: Records) -> None:
         await self._tools.navigator.goto(records_in(self._tools.navigator.place, wanted))
 
+    def do_delete_records(self) -> None:
+        """Begin the command that deletes the records before the one under the cursor."""
+        row = self._view.row()
+        if row is not None:
+            place = f"topic {quote(row.item.topic)} partition {row.item.partition}"
+            self._tools.editing.begin(f"delete records {place} before {row.offset}")
+
+    def do_skip_record(self) -> None:
+        """Begin the command that moves the group's offset past the record under the cursor."""
+        row = self._view.row()
+        if row is None or self._asked.answer is None:
+            return
+        if not self._asked.is_at_group or self._asked.wanted.partition is None:
+            self._tools.message.say("only at a group's position: v on a partition of the group", "muted")
+            return
+        last = row.item.last if isinstance(row.item, Undecodable) else row.offset
+        count = last + 1 - self._asked.answer.progress.scanned[0].first
+        group, topic = quote(self._asked.wanted.begins.at), quote(row.item.topic)
+        self._tools.editing.begin(f"skip group {group} topic {topic} partition {self._asked.wanted.partition} {count}")
+
 
 class RecordsView(BesideView[records.RecordRow]):
     """The records of a statement.
@@ -175,13 +195,6 @@ class RecordsView(BesideView[records.RecordRow]):
                 rows = records.record_rows(answer, self.form, masked=self.masked, known=self._kinds)
             self._rows = (made_from, rows)
         return self._rows[1]
-
-    def do_delete_records(self) -> None:
-        """Begin the command that deletes the records before the one under the cursor."""
-        row = self.row()
-        if row is not None:
-            place = f"topic {quote(row.item.topic)} partition {row.item.partition}"
-            self._editing.begin(f"delete records {place} before {row.offset}")
 
     def key(self, row: records.RecordRow) -> Hashable:
         """Return topic, partition and offset, and whether the record is undecodable."""
@@ -290,19 +303,6 @@ class RecordsView(BesideView[records.RecordRow]):
     async def enter(self, row: records.RecordRow) -> None:
         """Show the whole record."""
         self.show_text(_title(row), lambda width: records.record_lines(row, width))
-
-    def do_skip_record(self) -> None:
-        """Begin the command that moves the group's offset past the record under the cursor."""
-        row = self.row()
-        if row is None or self._asked.answer is None:
-            return
-        if not self._asked.is_at_group or self._asked.wanted.partition is None:
-            self._message.say("only at a group's position: v on a partition of the group", "muted")
-            return
-        last = row.item.last if isinstance(row.item, Undecodable) else row.offset
-        count = last + 1 - self._asked.answer.progress.scanned[0].first
-        group, topic = quote(self._asked.wanted.begins.at), quote(row.item.topic)
-        self._editing.begin(f"skip group {group} topic {topic} partition {self._asked.wanted.partition} {count}")
 
     def do_form(self) -> None:
         """Show contents in the next form of `FORMS`."""
