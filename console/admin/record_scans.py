@@ -362,7 +362,7 @@ def look(scan: Scan, data: bytes, aborted: Iterable[tuple[int, int]], sieve: Sie
     Args:
         aborted: producer id and first offset of each aborted transaction in this range (read_committed only).
     """
-    from console.wire.record_batches import BatchDamage, batches
+    from console.wire.record_batches import BatchDamage, OutOfTime, batches
 
     open_: set[int] = set()
     pending = sorted(aborted, key=lambda each: each[1], reverse=True)
@@ -386,6 +386,8 @@ def look(scan: Scan, data: bytes, aborted: Iterable[tuple[int, int]], sieve: Sie
                 yield from looking.through(batch)
                 if sieve.stopping or scan.is_full:
                     break
+        except OutOfTime:
+            break  # the search is ended within a batch
         except BatchDamage as damage:
             at = max(scan.position, first)
             if at < scan.until:
