@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -21,7 +21,6 @@ from console.terminal import write_all
 
 if TYPE_CHECKING:
     from console.language.verbs.records import Records
-    from console.session.session import Session
 
 SAID = 5
 """Partitions whose last offsets a message names."""
@@ -109,6 +108,18 @@ class ManifestFile:
             raise WriteError(f"{self.path} can't be written: {reason_of(error)}") from error
 
 
+class About(NamedTuple):
+    """What a manifest says besides the search."""
+
+    context: str
+    cluster_id: str
+    """``""`` without a file."""
+    hidden: bool
+    """Whether keys, values and headers are hidden."""
+    masks: tuple[str, ...]
+    """The paths of masked fields."""
+
+
 class Export:
     """The output of a search, and the manifest of a file.
 
@@ -116,14 +127,11 @@ class Export:
         progress: that of the last portion.
     """
 
-    def __init__(
-        self, session: Session, statement: Records, search: Search, output: Output, form: str, *, masked: bool
-    ) -> None:
+    def __init__(self, about: About, statement: Records, search: Search, output: Output, form: str) -> None:
         """Create the manifest, if the output is a file.
 
         Args:
             form: of the output.
-            masked: whether contents are hidden.
 
         Raises:
             WriteError: the manifest exists, or can't be created.
@@ -134,13 +142,13 @@ class Export:
         self._is_reserved = False
         self._manifest = Manifest(
             statement=unparse(statement),
-            cluster_id=session.snapshot.cluster.cluster_id or "",
-            context=session.context.name,
+            cluster_id=about.cluster_id,
+            context=about.context,
             topics=search.topics,
             output=form,
             began=_now(),
-            hidden=masked,
-            masks=tuple(path.text for path in session.context.mask),
+            hidden=about.hidden,
+            masks=about.masks,
         )
         try:
             self._file = ManifestFile(output.path, self._manifest) if output.path is not None else None

@@ -6,9 +6,10 @@ import argparse
 import asyncio
 import sys
 import time
-from collections.abc import AsyncGenerator, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +28,11 @@ from console.session.snapshot_reader import Refused
 from console.terminal import stdout
 
 if TYPE_CHECKING:
-    from console.cli.record_export import Export
+    from console.cli.record_export import About, Export
+    from console.contexts import Context
     from console.language.verbs.records import Records
+    from console.model.record_masks import MaskPath
     from console.session.record_reading import RecordReader
-    from console.session.session import Session
 
 INTERRUPTED = 130
 OUTPUTS = ("table", "json", *STREAMS)
@@ -131,7 +133,16 @@ def run_records(options: argparse.Namespace) -> int:
         complain(f"--rate: {error}")
         return USAGE
     work = _Work(options, statement, rate)  # type: ignore[arg-type]  # the text begins with `records`
-    return with_session(options, "records", work.run)
+
+    async def cluster_id(session: Any) -> str:
+        await session.read_cluster()
+        return session.snapshot.cluster.cluster_id or ""
+
+    return with_session(
+        options,
+        "records",
+        lambda session: work.run(session.records, session.context, partial(cluster_id, session)),
+    )
 
 
 def _contradiction(options: argparse.Namespace) -> str:
@@ -199,13 +210,25 @@ class _Work:
         self._shown_at = 0.0
         self._problems = 0
 
-    async def run(self, session: Session) -> int:
-        """Search, and write what is found. Return the exit code. Raises AdminError, Refused, BrokenPipeError."""
+    async def run(self, reader: RecordReader, context: Context, cluster_id: Callable[[], Awaitable[str]]) -> int:
+        """Search, and write what is found.
+
+        Args:
+            cluster_id: reads the cluster's id, for a manifest.
+
+        Returns:
+            The exit code.
+
+        Raises:
+            AdminError, Refused, BrokenPipeError: the search or the output failed.
+        """
+        from console.cli.record_export import About
         from console.cli.record_output import WriteError
         from console.session.record_reading import is_masked, refuse_if_never
 
-        refuse_if_never(session.context)
-        masked = is_masked(session.context, self._statement)
+        refuse_if_never(context)
+        masked = is_masked(context, self._statement)
+        masks = tuple(path.text for path in context.mask)
         if masked and self._options.output == "raw":
             complain("contents are hidden in this context: --reveal shows them")
             return FAILED
@@ -213,26 +236,27 @@ class _Work:
         with signals_end(stopping), status_line() as line:
             if self._options.output in STREAMS or self._statement.follow:
                 try:
-                    return await self._stream(session, stopping, line, masked=masked)
+                    about = About(
+                        context.name, await cluster_id() if self._options.out is not None else "", masked, masks
+                    )
+                    return await self._stream(reader, about, stopping, line)
                 except WriteError as error:
                     line.clear()
                     complain(str(error))
                     return FAILED
-            return await self._collect(session, stopping, line, masked=masked)
+            return await self._collect(reader, context.mask, stopping, line, masked=masked)
 
-    async def _stream(self, session: Session, stopping: asyncio.Event, line: StatusLine, *, masked: bool) -> int:
+    async def _stream(self, reader: RecordReader, about: About, stopping: asyncio.Event, line: StatusLine) -> int:
         """Write records while they are found. Raises WriteError."""
         from console.answers.record_forms import csv_head, separator_text, stream_form
         from console.cli.record_export import Export
         from console.cli.record_output import Output, WriteError
 
-        options, follow, reader = self._options, self._statement.follow, session.records
-        if options.out is not None:
-            await session.read_cluster()  # the cluster's id, for the manifest
+        options, follow = self._options, self._statement.follow
         wanted = replace(await self._search(reader), limit=self._statement.limit or 0)
-        export = Export(session, self._statement, wanted, Output(options.out), options.output, masked=masked)
+        export = Export(about, self._statement, wanted, Output(options.out), options.output)
         end = separator_text(options.separator)
-        form = stream_form(options.output, options.form or "", masked=masked, field=options.field, separator=end)
+        form = stream_form(options.output, options.form or "", masked=about.hidden, field=options.field, separator=end)
         live = LIVE_LINES if follow and sys.stdout.isatty() else 0
         cap = PerSecond(live if options.per_second is None else options.per_second)
         try:
@@ -241,8 +265,8 @@ class _Work:
             async with aclosing(self._portions(reader, wanted, stopping)) as portions:
                 async for portion in portions:
                     self._say(portion, line)
-                    items: Sequence[Record | Undecodable] = [*portion.undecodable, *portion.records]
-                    items = cap.passed(items, time.monotonic())
+                    found: list[Record | Undecodable] = [*portion.undecodable, *portion.records]
+                    items = cap.passed(found, time.monotonic())
                     if not await _done(export.write(items, form(items), portion), stopping):
                         break
                     self._show(portion.progress, line, cap.left_out)
@@ -304,15 +328,23 @@ class _Work:
             complain(f"{plural(export.output.count, 'record')} in {export.output.name}")
         return INTERRUPTED if interrupted else FAILED if self._problems else DONE
 
-    async def _collect(self, session: Session, stopping: asyncio.Event, line: StatusLine, *, masked: bool) -> int:
+    async def _collect(
+        self,
+        reader: RecordReader,
+        fields: Sequence[MaskPath],
+        stopping: asyncio.Event,
+        line: StatusLine,
+        *,
+        masked: bool,
+    ) -> int:
         """Collect the records, and write them at the end."""
         from console.answers.data_forms import write
         from console.answers.records import records_result
         from console.session.record_reading import Collected
 
-        wanted = await self._search(session.records)
+        wanted = await self._search(reader)
         found = Collected(wanted)
-        async with aclosing(self._portions(session.records, wanted, stopping)) as portions:
+        async with aclosing(self._portions(reader, wanted, stopping)) as portions:
             async for portion in portions:
                 try:
                     found.add(portion)
@@ -325,7 +357,7 @@ class _Work:
                 self._show(portion.progress, line)
         line.clear()
         read = found.read()
-        result = records_result(self._statement, read, masked=masked, fields=session.context.mask)
+        result = records_result(self._statement, read, masked=masked, fields=fields)
         write([result], self._options.output, stdout())
         if stopping.is_set():
             complain(f"{progress_text(read.progress)}; ended by Ctrl-C")

@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
+from console.language import reader
 from console.language.candidates import LIMIT, Completion, matching
 from console.language.expectations import Candidates
 from console.language.grammar import StatementReading, read
 from console.language.known_names import KnownNames
 from console.language.needs import needs
 from console.language.quoting import quote, quote_beside_equals, quoted
-from console.language.reader import SEVERAL, Candidate, Expected, Form, Role, What
+from console.language.reader import Candidate, Expected, Form, Role, What
 from console.language.seen_fields import SeenFields
 from console.language.snapshot_parts import NOTHING, Needs
 from console.language.statements import Subject, Where
@@ -138,7 +139,7 @@ def _complete(expected: Expected, source: Candidates, word: Word, typed: Word) -
             return _values(expected, source, key, value, word.end)
     if expected.what is What.OPERATIONS:
         return _items(source.words(expected, ""), typed, word.end)
-    if expected.detail == SEVERAL and typed.bare:
+    if expected.detail == reader.SEVERAL and typed.bare:
         before, comma, last = typed.text.rpartition(",")
         start = typed.start + len(before) + len(comma)
         return [_completion(start, word.end, each, False) for each in source.words(expected, last)]

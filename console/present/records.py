@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from console.model import records as model
 from console.model.foreign_json import deeper_than
 from console.model.numbers import Data, known_number, time_of
 from console.model.record_conditions import decoded_json
-from console.model.records import Encoding, Progress, Record, RecordsRead, Scanned, Undecodable
+from console.model.records import Encoding, Record, RecordsRead, Undecodable
 from console.plan.amounts import measured_time
 from console.present.columns import SHOWN, Column, Columns
 from console.present.names import plural
@@ -498,13 +499,13 @@ def summary(read: RecordsRead, *, filtered: bool) -> str:
     return text
 
 
-def _span(scanned: Scanned) -> str:
+def _span(scanned: model.Scanned) -> str:
     if scanned.next <= scanned.first:
         return f"log {scanned.start}–{scanned.end}"
     return f"{scanned.first}–{scanned.next - 1} of {scanned.start}–{scanned.end - 1}"
 
 
-def progress_text(progress: Progress) -> str:
+def progress_text(progress: model.Progress) -> str:
     """Return how far a search has come: ``1,200,000 of 2,000,000 looked at, 3 found, 3.1M/s, 1 s left``."""
     of = f" of {progress.of:,}" if progress.of > progress.looked_at else ""
     text = f"{progress.looked_at:,}{of} looked at, {progress.found:,} found"
@@ -526,7 +527,7 @@ _MEASURED = 0.2
 """Seconds after which a rate is more than chance."""
 
 
-def stopped_text(progress: Progress) -> str:
+def stopped_text(progress: model.Progress) -> str:
     """Return why a search ended before its limit and the end of its ranges; ``""`` if it did not."""
     match progress.stopped:
         case "" | "records":

@@ -16,9 +16,10 @@ from console.admin.errors import AdminError
 from console.language.quoting import quote_pattern
 from console.language.unparse import unparse
 from console.language.verbs.records import Bound, Records
+from console.model import records as model
 from console.model.failure import Failure
 from console.model.per_second import PerSecond
-from console.model.records import Portion, Progress, Record, RecordsRead, Scanned, Search, Start
+from console.model.records import Portion, Record, RecordsRead, Search
 from console.session.snapshot_reader import Refused
 from console.tui.places import records_in
 from console.tui.tools import Tools
@@ -43,9 +44,9 @@ class _Run(NamedTuple):
     """One run of a search."""
 
     wanted: Records
-    further: Start | None
+    further: model.Start | None
     halt: Halt
-    before: Progress
+    before: model.Progress
     """The progress of the runs that it continues."""
 
 
@@ -68,7 +69,7 @@ class AskedRecords:
         self.problem: Failure | None = None
         self.is_searching = False
         self._is_due = True
-        self._further: Start | None = None
+        self._further: model.Start | None = None
         self._collected: Collected | None = None
         self._live: deque[Record] = deque(maxlen=LIVE_KEPT)
         self._cap = PerSecond(LIVE)
@@ -122,7 +123,7 @@ class AskedRecords:
         """
         from console.admin.record_search import Halt
 
-        before = self.answer.progress if self.answer is not None and self._further is not None else Progress()
+        before = self.answer.progress if self.answer is not None and self._further is not None else model.Progress()
         run = self._run = _Run(self.wanted, self._further, Halt(), before)
         self.is_searching = True
         self.settled.clear()
@@ -253,7 +254,7 @@ class AskedRecords:
         self._editing.begin(f"{unparse(self.wanted)} ")
 
 
-def _together(before: Progress, now: Progress) -> Progress:
+def _together(before: model.Progress, now: model.Progress) -> model.Progress:
     """Return the progress of a search and of the runs that it continues."""
     if not before.scanned:
         return now
@@ -272,7 +273,7 @@ def _together(before: Progress, now: Progress) -> Progress:
     )
 
 
-def _joined(was: Scanned, now: Scanned) -> Scanned:
+def _joined(was: model.Scanned, now: model.Scanned) -> model.Scanned:
     """Return two ranges of a partition as one; one that was not searched has no part in it."""
     ranges = [each for each in (was, now) if each.next > each.first] or [now]
     return now._replace(first=min(each.first for each in ranges), next=max(each.next for each in ranges))

@@ -115,7 +115,8 @@ async def test_masked_fields_are_neither_shown_nor_found(records: ThreadedCluste
         out, _ = await run(records, f"records orders partition 0 first 10 {text}", "json", **changes)
         return [each["offset"] for each in json.loads(out)["records"]]
 
-    for condition, without in (("where 'value.items[0].price == 8'", [8]), ("text 'price\": 8'", [8]), ("text poison", [3])):
+    conditions = (("where 'value.items[0].price == 8'", [8]), ("text 'price\": 8'", [8]), ("text poison", [3]))
+    for condition, without in conditions:
         assert await offsets(condition) == without
         assert await offsets(condition, mask=mask) == []
     assert await offsets("where 'value.items[0].price > 8'", mask=mask) == []

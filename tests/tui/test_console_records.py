@@ -53,9 +53,10 @@ async def test_newest_and_oldest_text_json_and_hex(records: ThreadedCluster) -> 
         assert "\\u202e" in it.text
         await it.press("t", "t", shows="6b 65 79")
         await it.press("m", shows="13 records")
-        await it.command("records orders partition 0 where 'value.items[0].price >= 8'", shows="2 records of 10 looked at")
+        statement = "records orders partition 0 where 'value.items[0].price >= 8'"
+        await it.command(statement, shows="2 records of 10 looked at")
         assert len(rows(it)) == 2
-        await it.press("e", shows="records orders partition 0 where 'value.items[0].price >= 8'")
+        await it.press("e", shows=statement)
         await it.press("escape")
         await it.command("records orders partition 0 text nothing-has-this", shows="none of 10 records passes")
         await it.command("records orders partition 9", shows="has no partition 9")
@@ -98,7 +99,8 @@ async def test_masked_fields_are_on_no_screen_and_in_no_clipboard(records: Threa
         await it.press("escape", "y")
         assert it.app.clipboard == '{"id":9,"items":[{"price":"••••"}]}'
         await it.press("s", shows="nothing is hidden in this context")
-        await it.command("records orders partition 0 where 'value.items[0].price == 9'", shows="none of 10 records passes")
+        statement = "records orders partition 0 where 'value.items[0].price == 9'"
+        await it.command(statement, shows="none of 10 records passes")
 
 
 async def test_a_context_that_never_shows_records_refuses(records: ThreadedCluster) -> None:

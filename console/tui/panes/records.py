@@ -26,6 +26,87 @@ from console.tui.record_search import SOON, AskedRecords
 from console.tui.tools import Tools
 
 
+class RecordKeys:
+    """The keys of the record under the cursor that lead elsewhere."""
+
+    def __init__(self, view: RecordsView, asked: AskedRecords, tools: Tools) -> None:
+        self._view, self._asked, self._tools = view, asked, tools
+
+    def _record(self) -> Record | None:
+        """Return the record under the cursor; None, with a message, if its contents are hidden or damaged."""
+        row = self._view.row()
+        if row is None:
+            return None
+        if isinstance(row.item, Undecodable) or row.masked:
+            self._tools.message.say("contents are hidden: s shows them" if row.masked else str(row.item), "muted")
+            return None
+        return row.item
+
+    async def do_at_time(self) -> None:
+        """Show the records of all partitions from the time of the record under the cursor on."""
+        row = self._view.row()
+        at = None if row is None or isinstance(row.item, Undecodable) else time_of(row.item.timestamp)
+        if row is None or at is None:
+            self._tools.message.say("the record has no time", "muted")
+            return
+        time = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        await self._goto(Records(self._asked.wanted.topics, start=Bound("time", time), form=self._view.form))
+
+    async def do_key_history(self) -> None:
+        """Show every record with the key under the cursor, from the start of the log on."""
+        record = self._record()
+        if record is None:
+            return
+        key = record.key.decode(errors="replace") if record.key and record.key_encoding is None else ""
+        if not key or key.encode() != record.key:
+            self._tools.message.say("its key is no text, so it can't be looked for by key", "muted")
+            return
+        await self._goto(Records((record.topic,), key=literal_pattern(key), form=self._view.form))
+
+    async def do_standing(self) -> None:
+        """Show the group that stands at the first record, else the groups that read the topic."""
+        wanted, row = self._asked.wanted, self._view.row()
+        if self._asked.is_at_group:
+            place = Place(keymap.GROUP, pane_named(keymap.GROUPS).pane, wanted.begins.at)
+            await self._tools.navigator.goto(place)
+        elif row is not None:
+            show_readers(self._view.app, self._tools, row.item.topic)
+
+    def do_editor(self) -> None:
+        """Show the record under the cursor as JSON in the operator's editor."""
+        from console.tui.editor import read_in_editor
+
+        record = self._record()
+        if record is None:
+            return
+        data = records.record_data(records.RecordRow(record, self._view.form or records.JSON))
+        name = f"offset-{record.offset}.json"
+        self._tools.message.say(read_in_editor(self._view.app, name, f"{json_text(data, indent=2)}\n"), "muted")
+
+    async def _goto(self, wanted: Records) -> None:
+        await self._tools.navigator.goto(records_in(self._tools.navigator.place, wanted))
+
+    def do_delete_records(self) -> None:
+        """Begin the command that deletes the records before the one under the cursor."""
+        row = self._view.row()
+        if row is not None:
+            place = f"topic {quote(row.item.topic)} partition {row.item.partition}"
+            self._tools.editing.begin(f"delete records {place} before {row.offset}")
+
+    def do_skip_record(self) -> None:
+        """Begin the command that moves the group's offset past the record under the cursor."""
+        row = self._view.row()
+        if row is None or self._asked.answer is None:
+            return
+        if not self._asked.is_at_group or self._asked.wanted.partition is None:
+            self._tools.message.say("only at a group's position: v on a partition of the group", "muted")
+            return
+        last = row.item.last if isinstance(row.item, Undecodable) else row.offset
+        count = last + 1 - self._asked.answer.progress.scanned[0].first
+        group, topic = quote(self._asked.wanted.begins.at), quote(row.item.topic)
+        self._tools.editing.begin(f"skip group {group} topic {topic} partition {self._asked.wanted.partition} {count}")
+
+
 class RecordsView(BesideView[records.RecordRow]):
     """The records of a statement.
 
@@ -43,8 +124,8 @@ class RecordsView(BesideView[records.RecordRow]):
         super().__init__(tools)
         self._tools = tools
         self._asked = AskedRecords(tools)
-        self.receivers = (self, self._asked)
-        self._form = ""
+        self.receivers = (self, self._asked, RecordKeys(self, self._asked, tools))
+        self.form = ""
         self._revealed = False
         self._rows: tuple[tuple[object, ...], list[records.RecordRow]] = ((), [])
         self._kinds: records.Kinds = {}
@@ -61,7 +142,7 @@ class RecordsView(BesideView[records.RecordRow]):
         about = self.place.about
         wanted = about if isinstance(about, Records) else Records(("",))
         self._asked.begin(wanted)
-        self._form, self._revealed, self._kinds = wanted.form, False, {}
+        self.form, self._revealed, self._kinds = wanted.form, False, {}
         self.newest.begin(newest_first=wanted.follow)
 
     def known(self) -> bool:
@@ -89,7 +170,7 @@ class RecordsView(BesideView[records.RecordRow]):
 
     def inputs(self) -> tuple[object, ...]:
         """Return the records, whether they are still searched, and their form."""
-        return self._asked.answer, self._asked.problem, self._asked.is_searching, self._form, self.masked
+        return self._asked.answer, self._asked.problem, self._asked.is_searching, self.form, self.masked
 
     def draw(self) -> None:
         """Draw the table, with a column for the topic if there are several."""
@@ -107,20 +188,13 @@ class RecordsView(BesideView[records.RecordRow]):
     def rows(self) -> Sequence[records.RecordRow]:
         """Return the records, and batches that can't be decoded."""
         answer = self._asked.answer
-        made_from = (answer, self._form, self.masked)
+        made_from = (answer, self.form, self.masked)
         if self._rows[0] != made_from or self._rows[0][0] is not answer:
             rows = []
             if answer is not None:
-                rows = records.record_rows(answer, self._form, masked=self.masked, known=self._kinds)
+                rows = records.record_rows(answer, self.form, masked=self.masked, known=self._kinds)
             self._rows = (made_from, rows)
         return self._rows[1]
-
-    def do_delete_records(self) -> None:
-        """Begin the command that deletes the records before the one under the cursor."""
-        row = self.row()
-        if row is not None:
-            place = f"topic {quote(row.item.topic)} partition {row.item.partition}"
-            self._editing.begin(f"delete records {place} before {row.offset}")
 
     def key(self, row: records.RecordRow) -> Hashable:
         """Return topic, partition and offset, and whether the record is undecodable."""
@@ -154,8 +228,8 @@ class RecordsView(BesideView[records.RecordRow]):
             return []
         line: Line = [*self.newest.unseen()]
         line.append((records.summary(self._asked.answer, filtered=self._asked.wanted.is_filtered), "muted"))
-        if self._form:
-            line.append((f"  {self._form}", "pending"))
+        if self.form:
+            line.append((f"  {self.form}", "pending"))
         if not self._asked.wanted.committed:
             line.append(("  uncommitted", "pending"))
         if self.masked:
@@ -230,24 +304,11 @@ class RecordsView(BesideView[records.RecordRow]):
         """Show the whole record."""
         self.show_text(_title(row), lambda width: records.record_lines(row, width))
 
-    def do_skip_record(self) -> None:
-        """Begin the command that moves the group's offset past the record under the cursor."""
-        row = self.row()
-        if row is None or self._asked.answer is None:
-            return
-        if not self._asked.is_at_group or self._asked.wanted.partition is None:
-            self._message.say("only at a group's position: v on a partition of the group", "muted")
-            return
-        last = row.item.last if isinstance(row.item, Undecodable) else row.offset
-        count = last + 1 - self._asked.answer.progress.scanned[0].first
-        group, topic = quote(self._asked.wanted.begins.at), quote(row.item.topic)
-        self._editing.begin(f"skip group {group} topic {topic} partition {self._asked.wanted.partition} {count}")
-
     def do_form(self) -> None:
         """Show contents in the next form of `FORMS`."""
-        self._form = records.FORMS[(records.FORMS.index(self._form) + 1) % len(records.FORMS)]
+        self.form = records.FORMS[(records.FORMS.index(self.form) + 1) % len(records.FORMS)]
         self.redraw()
-        self._message.say(f"as {self._form}" if self._form else "each by what it looks like", "muted")
+        self._message.say(f"as {self.form}" if self.form else "each by what it looks like", "muted")
 
     def do_reveal(self) -> None:
         """Show hidden contents, or hide them again."""
@@ -256,62 +317,6 @@ class RecordsView(BesideView[records.RecordRow]):
             return
         self._revealed = not self._revealed
         self.redraw()
-
-    # -- keys of the record under the cursor ---------------------------------------------------------------------------
-
-    def _record(self) -> Record | None:
-        """Return the record under the cursor; None, with a message, if its contents are hidden or damaged."""
-        row = self.row()
-        if row is None:
-            return None
-        if isinstance(row.item, Undecodable) or row.masked:
-            self._message.say("contents are hidden: s shows them" if row.masked else str(row.item), "muted")
-            return None
-        return row.item
-
-    async def do_at_time(self) -> None:
-        """Show the records of all partitions from the time of the record under the cursor on."""
-        row = self.row()
-        at = None if row is None or isinstance(row.item, Undecodable) else time_of(row.item.timestamp)
-        if row is None or at is None:
-            self._message.say("the record has no time", "muted")
-            return
-        time = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        await self._goto(Records(self._asked.wanted.topics, start=Bound("time", time), form=self._form))
-
-    async def do_key_history(self) -> None:
-        """Show every record with the key under the cursor, from the start of the log on."""
-        record = self._record()
-        if record is None:
-            return
-        key = record.key.decode(errors="replace") if record.key and record.key_encoding is None else ""
-        if not key or key.encode() != record.key:
-            self._message.say("its key is no text, so it can't be looked for by key", "muted")
-            return
-        await self._goto(Records((record.topic,), key=literal_pattern(key), form=self._form))
-
-    async def do_standing(self) -> None:
-        """Show the group that stands at the first record, else the groups that read the topic."""
-        wanted, row = self._asked.wanted, self.row()
-        if self._asked.is_at_group:
-            place = Place(keymap.GROUP, pane_named(keymap.GROUPS).pane, wanted.begins.at)
-            await self._navigator.goto(place)
-        elif row is not None:
-            show_readers(self.app, self._tools, row.item.topic)
-
-    def do_editor(self) -> None:
-        """Show the record under the cursor as JSON in the operator's editor."""
-        from console.tui.editor import read_in_editor
-
-        record = self._record()
-        if record is None:
-            return
-        data = records.record_data(records.RecordRow(record, self._form or records.JSON))
-        name = f"offset-{record.offset}.json"
-        self._message.say(read_in_editor(self.app, name, f"{json_text(data, indent=2)}\n"), "muted")
-
-    async def _goto(self, wanted: Records) -> None:
-        await self._navigator.goto(records_in(self._navigator.place, wanted))
 
 
 def _title(row: records.RecordRow) -> str:
