@@ -312,7 +312,7 @@ class Sieve:
         self.stopping = False
         """Whether the search is to end: set in any thread."""
         self.undecided = 0
-        """Number of records that were too large to decode for the filter."""
+        """Number of records that could not be decoded for the filter."""
         self.literals = wanted.literals() if self._is_plain else ()
         """Texts without which no record of a batch passes; none where masks or schemas make other bytes of contents."""
 
@@ -348,7 +348,8 @@ class Sieve:
             # The allowance is for one answer, and a search has no such limit: each record may use all of it.
             self._allowance.renew()
             shown = self._decoder.readable(record, self._allowance)
-            self.undecided += bool(self._allowance.spent())
+        # A part that is not decoded could be what is looked for.
+        self.undecided += any(part and not part.form for part in (shown.key_encoding, shown.value_encoding))
         return shown
 
     def stop(self) -> None:

@@ -932,5 +932,5 @@ def _last_notes(scans: Sequence[Scan], sieve: Sieve, throttled: float) -> list[s
     if throttled:
         notes.append(f"brokers held this search back for {throttled:.1f} s by their quotas")
     if sieve.undecided:
-        notes.append(f"too large to decode, so the filter saw them as they are: {sieve.undecided:,}")
+        notes.append(f"records that are not decoded, which the filter saw as they are: {sieve.undecided:,}")
     return notes

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from string import ascii_letters, digits
 
 from console.language import reader
 from console.language.candidates import LIMIT, Completion, matching
@@ -35,7 +35,7 @@ ABOUT = {
     "schema": "the schema of its value",
 }
 """The variables of a condition, with what they are."""
-_LAST_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*\Z")
+_IN_NAMES = ascii_letters + digits + "_."
 _PAIRS = (What.ASSIGN, What.PAIR, What.LIST_FILTER)
 
 
@@ -94,8 +94,8 @@ class Completer:
 
     def _in_condition(self, expected: Expected, typed: Word) -> list[Completion]:
         """Return completions of the last name of a condition, which may be half of a word in quotes."""
-        last = _LAST_NAME.search(typed.text)
-        begun = last[0] if last is not None else ""
+        rest = typed.text[len(typed.text.rstrip(_IN_NAMES)) :]
+        begun = rest.lstrip(digits + ".")
         seen = self._fields()
         topics = [each for each in seen.topics() if any(fnmatchcase(each, one) for one in expected.detail.split(","))]
         names = [Candidate(name, about) for name, about in ABOUT.items() if "." not in begun]

@@ -42,13 +42,10 @@ _TOKEN = re.compile(
 )
 _PATH = r"""(?P<root>value|key|headers)(?:\s*\.\s*[A-Za-z_]\w*|\s*\[\s*(?:[0-9]{1,9}|"[^"\\\n]*"|'[^'\\\n]*')\s*\])*"""
 _PLAIN = r"""(?:"(?P<double>[^"\\\n]*)"|'(?P<single>[^'"\\\n]*)')"""
-_LITERAL_FORMS = tuple(
-    re.compile(form, re.ASCII)
-    for form in (
-        rf"{_PATH}\s*==\s*{_PLAIN}",
-        rf"{_PLAIN}\s*==\s*{_PATH}",
-        rf"{_PATH}\s*\.\s*(?:contains|startsWith|endsWith)\s*\(\s*{_PLAIN}\s*\)",
-    )
+_LITERAL_FORMS = (
+    re.compile(rf"\A{_PATH}\s*==\s*{_PLAIN}", re.ASCII),
+    re.compile(rf"\A{_PLAIN}\s*==\s*{_PATH}", re.ASCII),
+    re.compile(rf"\A{_PATH}\s*\.\s*(?:contains|startsWith|endsWith)\s*\(\s*{_PLAIN}\s*\)", re.ASCII),
 )
 _BOUND = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter)\s*\(\s*([A-Za-z_]\w*)\s*,")
 _PLACE = re.compile(r"<input>:([0-9]+):([0-9]+): (?:Syntax error: )?(.*)")

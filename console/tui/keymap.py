@@ -239,7 +239,7 @@ KEYS: tuple[Key, ...] = (
     _key("follow", "F", "follow", "Show new records as they come; p holds them", RECORDS, rank=25),
     _row_key("at-time", "a", "from then", "The records of all partitions from this record's time on", RECORDS, rank=26),
     _row_key("key-history", "K", "its key", "Every record with the key under the cursor", RECORDS, rank=27),
-    _row_key("standing", "u", "groups", "The group that stands at this record, or those that read the topic", RECORDS),
+    _row_key("standing", "B", "groups", "The group that stands at this record, or those that read the topic", RECORDS),
     _row_key("editor", "E", "editor", "The record as JSON in $EDITOR, to read it there", RECORDS),
     _key("form", "t", "text/JSON/hex", "Show contents as text, JSON, hex, or by what they look like", RECORDS, rank=24),
     _key("isolation", "c", "committed", "With or without open and aborted transactions", RECORDS, rank=30),

@@ -24,6 +24,7 @@ from console.embedded.scenarios.quiet import FAILED_ORDERS
 from console.embedded.spec import ClusterSpec
 from tests.embedded.poisoned import HOSTILE, POISON, poisoned
 from tests.support import worlds
+from tests.support.children import Child
 from tests.support.patience import PATIENCE
 
 poison = worlds.running(poisoned, scope="module")
@@ -50,8 +51,7 @@ def process(cluster: ThreadedCluster, *words: str, **more: Any) -> Iterator[subp
     """``kac records`` in a process of its own."""
     environ = {**os.environ, "PYTHONPATH": str(worlds.ROOT)}
     command = [sys.executable, "-m", "console", "records", "-b", cluster.bootstrap, *words]
-    started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ, **more)
-    with started:
+    with Child(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ, **more) as started:
         yield started
         started.kill()
 

@@ -18,8 +18,16 @@ from msgspec.structs import replace
 
 from console.admin.client import AdminClient
 from console.admin.link import Link
-from console.admin.schema_registry import registry_decoder
-from console.admin.schema_registry import AT_ONCE, LARGEST_ANSWER, MOST_KEPT, Missing, SchemaRegistry, kind_of, look_up
+from console.admin.schema_registry import (
+    AT_ONCE,
+    LARGEST_ANSWER,
+    MOST_KEPT,
+    Missing,
+    SchemaRegistry,
+    kind_of,
+    look_up,
+    registry_decoder,
+)
 from console.admin.settings import RegistrySettings, Store, TlsSettings
 from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster, run_in_thread
@@ -184,13 +192,13 @@ async def test_filters_see_what_is_decoded(cluster: ThreadedCluster, schemas: Re
     async def offsets(text: str, **changes: Any) -> list[int]:
         return [each["offset"] for each in await found(cluster, text, schemas=schemas.settings, **changes)]
 
-    assert await offsets("first 20 json $.price>2") == [0]
-    assert await offsets("first 20 json $.sum.currency=EUR") == [2]
-    assert await offsets("first 20 json $.id>=2") == [1, 2, 3, 6]
+    assert await offsets("first 20 where 'value.price > 2.0'") == [0]
+    assert await offsets("first 20 where 'value.sum.currency == \"EUR\"'") == [2]
+    assert await offsets("first 20 where 'value.id >= 2'") == [1, 2, 3, 6]
     assert await offsets("first 20 text b@example.org") == [1]
     mask = (mask_path("$.email"),)
     assert await offsets("first 20 text example.org", mask=mask) == []
-    assert await offsets("first 20 json $.id>=2", mask=mask) == [1, 2, 3, 6]
+    assert await offsets("first 20 where 'value.id >= 2'", mask=mask) == [1, 2, 3, 6]
 
 
 async def test_masked_fields_of_what_is_decoded(cluster: ThreadedCluster, schemas: RegistryServer) -> None:

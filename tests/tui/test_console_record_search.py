@@ -51,6 +51,7 @@ async def test_a_search_shows_its_progress_stops_and_goes_on(many: ThreadedClust
         await it.press("m", shows="1,200 records of 1,200 looked at")
         await found(it, 1_200)
         assert "m goes on" not in it.text
+        await it.until(lambda: not it.app.view._asked.is_searching)  # type: ignore[attr-defined]
         await it.press("m", shows="there is nothing further")
         await it.press("escape")
         await it.until(lambda: it.app.navigator.place.view == "topics")
@@ -117,10 +118,10 @@ async def test_the_keys_of_a_record(poison: ThreadedCluster, monkeypatch: pytest
         await it.shows("1 record of 13 looked at")
         await it.press("a", shows="from time 2026-09-21T14:13:20.005Z")
         await it.shows("key-9", "5 records")
-        await it.press("u", shows="billing")
+        await it.press("B", shows="billing")
         await it.press("escape", "escape")
         await it.command("records orders partition 0 from group billing", shows="group billing stands here")
-        await it.press("u")
+        await it.press("B")
         await it.until(lambda: it.app.navigator.place.about == "billing")
 
 
