@@ -89,6 +89,7 @@ def test_what_brokers_write_is_what_kafkas_formatters_print(version: str) -> Non
     assert {name for name, count in compared.items() if count} >= formatters
 
 
+@pytest.mark.long  # its first checkpoints take minutes on a busy machine; what it wrote is recorded for the fast tests
 @pytest.mark.parametrize("version", internal_topics.MIRRORS)
 def test_what_mirrormaker_writes_is_what_its_formatters_print(version: str, tmp_path: Path) -> None:
     with or_skip():
