@@ -113,7 +113,7 @@ class About(NamedTuple):
 
     context: str
     cluster_id: str
-    """``""`` without a file."""
+    """``""`` if it was not read."""
     hidden: bool
     """Whether keys, values and headers are hidden."""
     masks: tuple[str, ...]

@@ -9,7 +9,6 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -134,14 +133,12 @@ def run_records(options: argparse.Namespace) -> int:
         return USAGE
     work = _Work(options, statement, rate)  # type: ignore[arg-type]  # the text begins with `records`
 
-    async def cluster_id(session: Any) -> str:
-        await session.read_cluster()
-        return session.snapshot.cluster.cluster_id or ""
-
     return with_session(
         options,
         "records",
-        lambda session: work.run(session.records, session.context, partial(cluster_id, session)),
+        lambda session: work.run(
+            session.records, session.context, session.read_cluster, lambda: session.snapshot.cluster.cluster_id or ""
+        ),
     )
 
 
@@ -210,11 +207,17 @@ class _Work:
         self._shown_at = 0.0
         self._problems = 0
 
-    async def run(self, reader: RecordReader, context: Context, cluster_id: Callable[[], Awaitable[str]]) -> int:
+    async def run(
+        self,
+        reader: RecordReader,
+        context: Context,
+        read_cluster: Callable[[], Awaitable[None]],
+        cluster_id: Callable[[], str],
+    ) -> int:
         """Search, and write what is found.
 
         Args:
-            cluster_id: reads the cluster's id, for a manifest.
+            read_cluster, cluster_id: read the cluster, and return its id then, for a manifest.
 
         Returns:
             The exit code.
@@ -236,9 +239,9 @@ class _Work:
         with signals_end(stopping), status_line() as line:
             if self._options.output in STREAMS or self._statement.follow:
                 try:
-                    about = About(
-                        context.name, await cluster_id() if self._options.out is not None else "", masked, masks
-                    )
+                    if self._options.out is not None:
+                        await read_cluster()
+                    about = About(context.name, cluster_id(), masked, masks)
                     return await self._stream(reader, about, stopping, line)
                 except WriteError as error:
                     line.clear()
