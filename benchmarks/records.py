@@ -76,11 +76,11 @@ KCAT = "kcat -C -b {bootstrap} -t {topic} -e -q"
 
 
 class Taken(NamedTuple):
-    """What a program took."""
+    """The time, the memory and the lines of a program."""
 
     milliseconds: float
     mebibytes: float
-    """Of the largest process, at its most."""
+    """The peak of the largest process."""
     lines: int
 
 
