@@ -67,12 +67,16 @@ SIMILAR = 0.8
 
 def instead_of(observations: Observations) -> Sequence[tuple[Silence, str]]:
     """Return the silent topics, each with a new topic of a similar name that is written to since."""
-    silent = silences(observations)
+    return _instead_of(observations.last.facts.logs, observations.last.snapshot.topics, observations.began)
+
+
+@remembered
+def _instead_of(logs: ObservedLogs, topics: Mapping[str, Topic], began: datetime) -> Sequence[tuple[Silence, str]]:
+    silent = _silences(logs, topics)
     if not silent:
         return ()
-    logs, topics = observations.last.facts.logs, observations.last.snapshot.topics
-    began = observations.began.timestamp() + FIRST_LOOK
-    new = {topic: log.first_at for (topic, _), log in logs.logs.items() if log.first_at > began and log.last.end > 0}
+    first = began.timestamp() + FIRST_LOOK
+    new = {topic: log.first_at for (topic, _), log in logs.logs.items() if log.first_at > first and log.last.end > 0}
     return [
         (each, found[0])
         for each in silent
