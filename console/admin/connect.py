@@ -440,7 +440,7 @@ def _connector(name: str, described: _Expanded, topics: tuple[str, ...], hidden:
 
 def is_hidden(key: str, value: str, defined: Mapping[str, Definition]) -> bool:
     """Return whether a value may be a secret: by its definition, by its key's name or by its own form. A reference to a
-    config provider is none.
+    config provider stays: the worker replaces it.
     """
     if not value or _REFERENCE.fullmatch(value):
         return False

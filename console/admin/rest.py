@@ -52,7 +52,7 @@ class Answer(NamedTuple):
             text = json_as(self.body, _Problem).message
         except ValueError:
             return ""
-        return f": {''.join(each if each.isprintable() else ' ' for each in text)[:1000]}" if text else ""
+        return f": {''.join(each for each in text if each.isprintable())[:1000]}" if text else ""
 
 
 class _Problem(Struct, frozen=True):
