@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from console.admin.settings import ConnectionSettings, RegistrySettings, SshHost
+from console.admin.settings import ConnectionSettings, HttpSettings, SshHost
 from console.model.config import ConfigPlace
 from widgets.cells import clean
 
@@ -92,7 +92,7 @@ class Context(Struct, frozen=True):
     records: str = SHOWN
     throttles: frozenset[ConfigPlace] = frozenset()
     mask: tuple[MaskPath, ...] = ()
-    schemas: RegistrySettings | None = None
+    schemas: HttpSettings | None = None
     lint: tuple[Acceptance, ...] = ()
     """Findings of lint that stay, each with its reason."""
     decode: tuple[DecodeRule, ...] = ()

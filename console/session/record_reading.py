@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from console.contexts.context import HIDDEN, NEVER, Context
+from console.lake.sensitive import data_without_secrets
 from console.language.seen_fields import SeenFields
-from console.language.sensitive import data_without_secrets
 from console.language.verbs.records import Records
 from console.model import records
 from console.model.failure import Failure

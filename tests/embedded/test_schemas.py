@@ -18,9 +18,9 @@ from msgspec.structs import replace
 
 from console.admin.client import AdminClient
 from console.admin.link import Link
+from console.admin.rest import LARGEST_ANSWER
 from console.admin.schema_registry import (
     AT_ONCE,
-    LARGEST_ANSWER,
     MOST_KEPT,
     Missing,
     SchemaRegistry,
@@ -28,7 +28,7 @@ from console.admin.schema_registry import (
     look_up,
     registry_decoder,
 )
-from console.admin.settings import RegistrySettings, Store, TlsSettings
+from console.admin.settings import HttpSettings, Store, TlsSettings
 from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.language.grammar import parse
@@ -221,7 +221,7 @@ async def test_what_others_serializers_write_by_apicurio() -> None:
     with apicurio(folder) as url, run_in_thread(like("4.4", brokers=1)) as cluster:
         await asyncio.to_thread(asyncio.run, _fill(cluster, url, guids=False))
         parts = urlsplit(url)
-        settings = RegistrySettings(parts.hostname or "", parts.port or 0, parts.path)
+        settings = HttpSettings(parts.hostname or "", parts.port or 0, parts.path)
         avro, second, proto, shaped, unknown, short, *_ = await found(cluster, "first 20", schemas=settings)
         assert avro["value_json"] == {"id": 1, "email": "a@example.org", "price": 2.5}
         assert avro["key_json"] == {"id": 7, "email": "k@example.org", "price": None}
@@ -253,7 +253,7 @@ def as_record(payload: dict[str, Any], topic: str = TOPIC) -> Record:
     return Record(topic, 0, 0, -1, data if is_key else None, None if is_key else data, headers, BatchFacts(0))
 
 
-async def read_by(settings: RegistrySettings, record: Record, *mask: str) -> Record:
+async def read_by(settings: HttpSettings, record: Record, *mask: str) -> Record:
     """A record as it may be shown, by a registry that is asked for what it names."""
     of = SchemaRegistry(settings)
     decoder = registry_decoder(tuple(map(mask_path, mask)), of)
@@ -423,7 +423,7 @@ async def test_an_alias_is_masked_as_the_name_that_it_stands_for() -> None:
 # -- registries --------------------------------------------------------------------------------------------------------
 
 
-async def asked(settings: RegistrySettings, *numbers: int) -> list[Any]:
+async def asked(settings: HttpSettings, *numbers: int) -> list[Any]:
     """What a registry that is asked for some ids is known to have then."""
     client = SchemaRegistry(settings)
     keys = [SchemaKey(number) for number in numbers]
@@ -536,7 +536,7 @@ async def test_tls_with_a_certificate_of_our_own(cluster: ThreadedCluster, tmp_p
 
 
 async def test_a_silent_registry_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("console.admin.schema_registry.SECONDS", 0.1)
+    monkeypatch.setattr("console.admin.rest.SECONDS", 0.1)
     with registry() as running:
         running.bad["/schemas/ids/1"] = Bad(silent=True)
         (missing,) = await asked(running.settings, 1)

@@ -30,7 +30,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from msgspec import Struct
 
-from console.language.sensitive import data_without_secrets
+from console.lake.sensitive import data_without_secrets
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.internal_records import internal_decoders
 from console.model.record_decoding import RecordDecoder

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.language.sensitive import data_without_secrets
+from console.lake.sensitive import data_without_secrets
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.internal_records import internal_decoders
 from console.model.record_decoding import RecordDecoder
