@@ -9,10 +9,10 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from console.embedded.profiles import PROFILES
 from console.embedded.spec import LOOPBACK, RELEASE_NAMES, SCENARIO_NAMES, ClusterSpec, ConnectSpec, clusters_of
@@ -34,6 +34,8 @@ class Indented(logging.Formatter):
 
 
 FAILED, USAGE = 1, 2
+CONNECT = "connect"
+"""The word before the URLs of Connect's workers."""
 _DEFAULT_BROKERS = 3
 _STANDARD_INPUT = 0
 
@@ -192,7 +194,7 @@ async def _serve(clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...],
                 if cluster.bootstrap_controllers:
                     lines.append(f"controllers {cluster.bootstrap_controllers}")
                 if cluster.connect_urls:
-                    lines.append(f"connect {','.join(cluster.connect_urls)}")
+                    lines.append(f"{CONNECT} {','.join(cluster.connect_urls)}")
         put("".join(f"{line}\n" for line in lines))
         await stop.wait()
 
@@ -246,9 +248,16 @@ class ClusterProcessFailed(Exception):
     """The child process ended before it was ready. The text is its standard error output."""
 
 
+class Reached(NamedTuple):
+    """A cluster that runs. bootstrap: addresses of its brokers. connect_urls: URLs of Connect's workers."""
+
+    bootstrap: str
+    connect_urls: tuple[str, ...] = ()
+
+
 @contextmanager
-def run_in_process(argv: Sequence[str]) -> Iterator[str]:
-    """Run ``kac cluster`` with these options in a child process, and yield the bootstrap addresses.
+def run_in_process(argv: Sequence[str]) -> Iterator[Reached]:
+    """Run ``kac cluster`` with these options and one cluster in a child process, and yield its addresses.
 
     If this process dies, the child's standard input closes, and the child also ends. Raises ClusterProcessFailed.
     """
@@ -262,9 +271,15 @@ def run_in_process(argv: Sequence[str]) -> Iterator[str]:
                 process.wait(START_TIMEOUT)
                 errors.seek(0)
                 raise ClusterProcessFailed(errors.read().strip().removeprefix("kac: ") or "no error message")
-            yield bootstrap
+            yield Reached(bootstrap, _connect_urls(process.stdout) if f"--{CONNECT}" in argv else ())
         finally:
             _stop_process(process)
+
+
+def _connect_urls(lines: Iterable[str]) -> tuple[str, ...]:
+    """Read the line with the URLs of Connect's workers."""
+    line = next(each for each in lines if each.startswith(f"{CONNECT} "))
+    return tuple(line.removeprefix(f"{CONNECT} ").strip().split(","))
 
 
 def _started_process(argv: Sequence[str], errors: IO[str]) -> subprocess.Popen[str]:
