@@ -14,8 +14,8 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
+from console.embedded import spec as specs
 from console.embedded.profiles import PROFILES
-from console.embedded.spec import LOOPBACK, RELEASE_NAMES, SCENARIO_NAMES, ClusterSpec, ConnectSpec, clusters_of
 from console.model.numbers import decimal_number, natural_number, option
 from console.terminal import complain, indented, put
 
@@ -50,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser, scenario: str = "quiet") -> Non
         help="the first broker's port (default: free ports)",
     )
     parser.add_argument(
-        "--host", default=LOOPBACK, metavar="ADDRESS", help=f"address to listen on (default: {LOOPBACK})"
+        "--host", default=specs.LOOPBACK, metavar="ADDRESS", help=f"address to listen on (default: {specs.LOOPBACK})"
     )
     parser.add_argument(
         "--brokers",
@@ -68,9 +68,14 @@ def add_options(parser: argparse.ArgumentParser, scenario: str = "quiet") -> Non
         "the controllers, which do not listen)",
     )
     parser.add_argument(
-        "--scenario", choices=SCENARIO_NAMES, default=scenario, help=f"what the cluster holds (default: {scenario})"
+        "--scenario",
+        choices=specs.SCENARIO_NAMES,
+        default=scenario,
+        help=f"what the cluster holds (default: {scenario})",
     )
-    parser.add_argument("--versions", choices=RELEASE_NAMES, default=RELEASE_NAMES[-1], help="Kafka release to imitate")
+    parser.add_argument(
+        "--versions", choices=specs.RELEASE_NAMES, default=specs.RELEASE_NAMES[-1], help="Kafka release to imitate"
+    )
     parser.add_argument(
         "--profile", choices=tuple(PROFILES), help="imitate another server than Kafka: its APIs, and its own answers"
     )
@@ -129,9 +134,9 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
     return 0
 
 
-def cluster_specs(options: argparse.Namespace) -> dict[str, ClusterSpec]:
+def cluster_specs(options: argparse.Namespace) -> dict[str, specs.ClusterSpec]:
     """Return the clusters of these options, by name. Raises ValueError."""
-    spec = ClusterSpec(
+    spec = specs.ClusterSpec(
         brokers=options.brokers,
         controllers=options.controllers,
         versions=options.versions,
@@ -143,9 +148,9 @@ def cluster_specs(options: argparse.Namespace) -> dict[str, ClusterSpec]:
         propagation_delay=options.propagation_delay,
         forwarding=not options.no_forwarding,
         profile=PROFILES.get(options.profile),
-        connect=ConnectSpec() if options.connect else None,
+        connect=specs.ConnectSpec() if options.connect else None,
     )
-    return clusters_of(options.scenario, spec)
+    return specs.clusters_of(options.scenario, spec)
 
 
 def parsed_faults(options: argparse.Namespace) -> tuple[Fault, ...]:
@@ -172,7 +177,7 @@ def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-async def _serve(clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...], until_input_ends: bool) -> None:
+async def _serve(clusters: Mapping[str, specs.ClusterSpec], faults: tuple[Fault, ...], until_input_ends: bool) -> None:
     import asyncio
 
     from console.embedded.brokers import EmbeddedCluster

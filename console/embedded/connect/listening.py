@@ -11,7 +11,6 @@ from console.embedded.connect.workers import Workers, first_state
 from console.embedded.context import Cluster
 from console.embedded.spec import LOOPBACK, ConnectSpec
 
-
 REBALANCE_SECONDS = 1.0
 """Time that the workers need to join their group again."""
 
