@@ -109,7 +109,7 @@ async def test_workers_plugins_and_loggers_are_a_key_away(running: ThreadedClust
         await it.press("ctrl+n", shows="main/archive")
         await it.press("tab", shows="1 worker silent")
         assert all(url in it.text for url in running.connect_urls), it.text
-        assert "not reached" in it.line("gone ")
+        assert "the Connect worker is" in it.line("▸gone ")
         await it.press("tab", shows="FileStreamSinkConnector")
         await it.press("tab", shows="root")
         assert "INFO" in it.line("root")
