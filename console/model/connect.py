@@ -113,6 +113,17 @@ class ConnectListing(NamedTuple):
     failures: Mapping[str, Failure]
 
 
+def cause_line(trace: str) -> str:
+    """Return the root cause in a stack trace: the last line that begins with ``Caused by:``, without these words, else
+    the first line with text; ``""`` for an empty trace."""
+    lines = [text for line in trace.splitlines() if (text := line.strip())]
+    causes = [line for line in lines if line.startswith(_CAUSE)]
+    return causes[-1].removeprefix(_CAUSE).strip() if causes else next(iter(lines), "")
+
+
+_CAUSE = "Caused by:"
+
+
 def full_name(cluster: str, connector: str) -> str:
     """Return kac's name of a connector."""
     return f"{cluster}/{connector}"
@@ -143,8 +154,18 @@ def connector_in(clusters: Mapping[str, ConnectCluster], name: str) -> Connector
 
 def sink_group(connector: str, config: ConfigSet | None) -> str:
     """Return the consumer group of a sink. connector: without its cluster."""
-    entry = None if config is None else config.get("consumer.override.group.id")
-    return (entry.value if entry is not None else None) or f"connect-{connector}"
+    return value_of(config, "consumer.override.group.id") or f"connect-{connector}"
+
+
+def value_of(config: ConfigSet | None, key: str) -> str:
+    """Return the value of a key in a connector's config; ``""`` if it is unknown, hidden or has no value."""
+    entry = None if config is None else config.get(key)
+    return (entry.value if entry is not None else None) or ""
+
+
+def listed_topics(config: ConfigSet | None) -> tuple[str, ...]:
+    """Return the topics that the config of a sink lists."""
+    return tuple(filter(None, map(str.strip, value_of(config, TOPICS).split(","))))
 
 
 # -- changes -----------------------------------------------------------------------------------------------------------

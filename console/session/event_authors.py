@@ -9,6 +9,7 @@ from itertools import takewhile
 from console.answers.history_results import who_text
 from console.journal.history import Change, State
 from console.model.changes import GroupTarget
+from console.model.connect import ConnectorTarget, RestartConnector
 from console.model.snapshot import Snapshot
 from console.plan.current_state import current_state, wanted
 from console.plan.edits import Slot
@@ -20,6 +21,8 @@ SLACK = timedelta(seconds=5)
 """Time after its sending in which a change may still be missing from another broker's answer."""
 LONGEST = timedelta(minutes=10)
 """How far back a change is searched for if the last read of the former value is unknown."""
+RESTARTS_FOR = timedelta(hours=1)
+"""How far back restarts of connectors are searched for."""
 _STATES = (State.APPLIED, State.UNKNOWN, State.UNDER_WAY)
 
 
@@ -84,3 +87,22 @@ def authors(
                 author = Author(who_text(change), change.number, change.last_sent, reverts)
                 by_place.update(dict.fromkeys(mine, author))
     return by_place
+
+
+def restarts(latest: Iterator[Change], names: frozenset[str], at: datetime) -> dict[str, Author]:
+    """Return the last restart of each of these connectors that the journal has.
+
+    Args:
+        latest: the changes of the journal, the latest first; only those of the last hour are read.
+        names: kac's names of connectors.
+        at: now, UTC.
+    """
+    found: dict[str, Author] = {}
+    for change in takewhile(lambda each: (each.last_sent or each.intent.at) >= at - RESTARTS_FOR, latest):
+        sent = change.last_sent
+        made = [each for each in change.intent.requests if each.api == RestartConnector.kafka_name]
+        for place in (place for request in made for place in request.edits if sent is not None):
+            target = change.entries[place].staged.edit.target
+            if isinstance(target, ConnectorTarget) and target.name in names and change.state(place) in _STATES:
+                found.setdefault(target.name, Author(who_text(change), change.number, sent or at))
+    return found

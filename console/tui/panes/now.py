@@ -292,7 +292,10 @@ CHANGING = ("F", "m")
 
 def is_about(one: Subject, other: Subject) -> bool:
     """Return whether two subjects have the same broker, partition, group or other place, whatever else differs."""
-    places = [(s.broker, s.topic, s.partition, s.group, s.rack, s.dir, s.listener, s.entity) for s in (one, other)]
+    places = [
+        (s.broker, s.topic, s.partition, s.group, s.rack, s.dir, s.listener, s.entity, s.connector, s.task)
+        for s in (one, other)
+    ]
     return places[0] == places[1] and any(each is not None for each in places[0])
 
 
