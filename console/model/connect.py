@@ -180,6 +180,15 @@ class ConnectorTarget(OwnTarget, frozen=True):
     name: str
 
 
+class ConnectTarget(OwnTarget, frozen=True):
+    """A Connect cluster as a whole."""
+
+    text: ClassVar[str] = "Connect {0.name}"
+    part: ClassVar[Part | None] = Part.CONNECT
+
+    name: str
+
+
 class ConnectorOffsetsTarget(OwnTarget, frozen=True):
     """The offsets of a connector (KIP-875)."""
 

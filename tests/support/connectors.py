@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.admin.connect import Definition, config_set
 from console.model.config import ConfigResource, ConfigSet
 from console.model.connect import (
     FAILED,
+    PAUSED,
     RUNNING,
     SINK,
+    STOPPED,
+    UNASSIGNED,
     ConnectCluster,
     Connector,
     Plugin,
@@ -95,3 +99,30 @@ def with_connect(
     }
     known |= {connector_resource(*name.split("/")): each for name, each in (configs or {}).items()}
     return replace(snapshot, connect={each.name: each for each in clusters}, configs={**snapshot.configs, **known})
+
+
+_STATES = st.sampled_from((RUNNING, FAILED, PAUSED, STOPPED, UNASSIGNED, "RESTARTING", ""))
+
+
+@st.composite
+def connect_clusters(draw: st.DrawFn) -> ConnectCluster:
+    found = []
+    for number in range(draw(st.integers(0, 4))):
+        tasks = [
+            task(n, state, on, reason)
+            for n, (state, on, reason) in enumerate(
+                draw(
+                    st.lists(
+                        st.tuples(
+                            _STATES,
+                            st.sampled_from(("w1:8083", "w2:8083", "")),
+                            st.sampled_from((REASON, "x", "")),
+                        ),
+                        max_size=3,
+                    )
+                )
+            )
+        ]
+        found.append(connector(f"c{number}", tasks, draw(_STATES), draw(st.sampled_from(("sink", "source")))))
+    workers = [worker(each, gone=draw(st.booleans())) for each in (W1, W2)]
+    return ConnectCluster("main", tuple(workers), {each.name: each for each in found})

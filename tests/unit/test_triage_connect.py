@@ -350,34 +350,8 @@ def test_a_right_that_was_taken_is_the_cause_of_a_task_that_lacks_it() -> None:
 
 # -- laws --------------------------------------------------------------------------------------------------------------
 
-_STATES = st.sampled_from((RUNNING, FAILED, PAUSED, STOPPED, UNASSIGNED, "RESTARTING", ""))
 
-
-@st.composite
-def connect_clusters(draw: st.DrawFn) -> ConnectCluster:
-    found = []
-    for number in range(draw(st.integers(0, 4))):
-        tasks = [
-            made.task(n, state, on, reason)
-            for n, (state, on, reason) in enumerate(
-                draw(
-                    st.lists(
-                        st.tuples(
-                            _STATES,
-                            st.sampled_from(("w1:8083", "w2:8083", "")),
-                            st.sampled_from((made.REASON, "x", "")),
-                        ),
-                        max_size=3,
-                    )
-                )
-            )
-        ]
-        found.append(made.connector(f"c{number}", tasks, draw(_STATES), draw(st.sampled_from(("sink", "source")))))
-    workers = [made.worker(each, gone=draw(st.booleans())) for each in (made.W1, made.W2)]
-    return ConnectCluster("main", tuple(workers), {each.name: each for each in found})
-
-
-@given(connect_clusters(), st.integers(1, 30))
+@given(made.connect_clusters(), st.integers(1, 30))
 def test_whatever_connect_says_each_symptom_is_explained_and_each_row_is_named_once(
     found: ConnectCluster, ticks: int
 ) -> None:
