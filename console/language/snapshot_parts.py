@@ -31,6 +31,8 @@ class Needs(Struct, frozen=True):
     tiered: topics whose part in remote storage is shown, if they are tiered.
     replica_logs: topics, for the logs of the replicas of partitions that have no leader, or move.
     held: whether to read the leaders and replicas on brokers; empty over a connection to controllers.
+    connectors: whether to read the data around connectors: the lag of sinks, and dead letters.
+    users_of: topics, for the groups that read them.
     nodes: ids named as brokers, to find out whether those without a broker are controllers.
     """
 
@@ -53,6 +55,8 @@ class Needs(Struct, frozen=True):
     documentation: bool = False
     lag_times: bool = False
     held: bool = False
+    connectors: bool = False
+    users_of: frozenset[str] = frozenset()
     nodes: frozenset[int] = frozenset()
 
     def __or__(self, other: Needs) -> Needs:

@@ -6,7 +6,8 @@ kac names a connector ``CLUSTER/NAME``, where CLUSTER is the name of its Connect
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import ClassVar, NamedTuple
 
 from msgspec import Struct, field
@@ -113,6 +114,47 @@ class ConnectListing(NamedTuple):
     failures: Mapping[str, Failure]
 
 
+class StatesSeen(Struct, frozen=True):
+    """The states of a connector and its tasks, and since when they are known."""
+
+    states: tuple[str, ...]
+    """The connector's own, then those of its tasks."""
+    since: datetime
+    """When kac first saw them, UTC."""
+    is_first: bool = False
+    """Whether the first read of its cluster showed them: they may be older."""
+
+
+class Logger(NamedTuple):
+    """A logger of the worker that answered."""
+
+    name: str
+    level: str
+    changed_ms: int | None = None
+    """When its level was last changed, ms since 1970; None if it was not."""
+
+
+def states_seen(
+    known: Mapping[str, StatesSeen], clusters: Mapping[str, ConnectCluster], read: Collection[str], at: datetime
+) -> dict[str, StatesSeen]:
+    """Return the states of all connectors, by kac's name; unchanged states keep their time.
+
+    Args:
+        known: those after the last read.
+        read: the clusters that an earlier read showed.
+        at: the time of this read, UTC.
+    """
+    found = {}
+    for cluster in clusters.values():
+        for connector in cluster.connectors.values():
+            name = full_name(cluster.name, connector.name)
+            states = (connector.state, *(task.state for task in connector.tasks))
+            before = known.get(name)
+            same = before is not None and before.states == states
+            found[name] = before if before is not None and same else StatesSeen(states, at, cluster.name not in read)
+    return found
+
+
 def cause_line(trace: str) -> str:
     """Return the root cause in a stack trace: the last line that begins with ``Caused by:``, without these words, else
     the first line with text; ``""`` for an empty trace."""
@@ -166,6 +208,17 @@ def value_of(config: ConfigSet | None, key: str) -> str:
 def listed_topics(config: ConfigSet | None) -> tuple[str, ...]:
     """Return the topics that the config of a sink lists."""
     return tuple(filter(None, map(str.strip, value_of(config, TOPICS).split(","))))
+
+
+def plugin_version(plugins: Collection[Plugin], class_name: str) -> str:
+    """Return the version of a connector's class; several ones with commas, ``""`` if the worker names none.
+
+    Args:
+        class_name: as in a config: with or without its package, and without ``Connector`` at its end.
+    """
+    ends = tuple(f".{class_name}{end}" for end in ("", "Connector"))
+    found = {each.version for each in plugins if each.class_name == class_name or each.class_name.endswith(ends)}
+    return ", ".join(sorted(found - {""}))
 
 
 # -- changes -----------------------------------------------------------------------------------------------------------

@@ -14,7 +14,14 @@ from console.model import quota
 from console.model.acl import Acl
 from console.model.codes import GROUP, TOPIC
 from console.model.config import ConfigListing, ConfigResource, ConfigSet, topic_resource
-from console.model.connect import ConnectCluster, ConnectListing, connector_resource, split_name
+from console.model.connect import (
+    ConnectCluster,
+    ConnectListing,
+    StatesSeen,
+    connector_resource,
+    split_name,
+    states_seen,
+)
 from console.model.differing import differing
 from console.model.failure import Failure
 from console.model.observers import Rules, observed, observer_rules
@@ -38,6 +45,7 @@ class Snapshot(Struct, frozen=True):
     configs_from: the broker that described the topics, whose inherited values they show; None for any.
     configs_at: when the configs of each resource were last read, UTC.
     documentation: (resource type code, key) -> text, requested once for each key.
+    connect_seen: kac's name of a connector -> its states, and since when they are known.
     read_at: part ("topics", "quotas", …) -> when the whole part was last read, UTC.
     quorum_asked: when the quorum was first requested; None after any response: without a leader brokers hold the
     request back.
@@ -71,6 +79,7 @@ class Snapshot(Struct, frozen=True):
     scram: Mapping[str, tuple[model_cluster.ScramCredential, ...]] = field(default_factory=dict)
     tokens: Mapping[str, DelegationToken] = field(default_factory=dict)
     connect: Mapping[str, ConnectCluster] = field(default_factory=dict)
+    connect_seen: Mapping[str, StatesSeen] = field(default_factory=dict)
     groups: Mapping[str, model_cluster.Group] = field(default_factory=dict)
     had_members: frozenset[str] = frozenset()
     lags: Mapping[str, model_cluster.GroupLag] = field(default_factory=dict)
@@ -285,8 +294,10 @@ def with_connect(snapshot: Snapshot, listing: ConnectListing, at: datetime) -> S
     gone = [each for each in known if each not in listing.configs and split_name(each.name)[0] not in failed]
     configs = merged(snapshot.configs, listing.configs, gone)
     configs_at = merged(snapshot.configs_at, dict.fromkeys(listing.configs, at), gone)
+    seen = share(snapshot.connect_seen, states_seen(snapshot.connect_seen, clusters, snapshot.connect, at))
+    read_at = _read_at(snapshot, Part.CONNECT, at)
     snapshot = replace(
-        snapshot, connect=clusters, configs=configs, configs_at=configs_at, read_at=_read_at(snapshot, Part.CONNECT, at)
+        snapshot, connect=clusters, connect_seen=seen, configs=configs, configs_at=configs_at, read_at=read_at
     )
     return with_failures(snapshot, Part.CONNECT, listing.failures.items())
 

@@ -34,7 +34,7 @@ from console.model.parts import Part
 from console.model.quorum import known_voters, voters_text
 from console.model.rates import with_dirs
 from console.model.snapshot import Snapshot, TopicPartition
-from console.session.parts import LISTED
+from console.session.parts import LISTED, SERVICES, is_had
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -196,7 +196,10 @@ class SnapshotReader:
             self.notify(SnapshotChanged(old, snapshot))
 
     async def read_whole(self, part: Part) -> None:
-        """Read a part as a whole. Raises AdminError and Refused as the part's own reader does."""
+        """Read a part as a whole; of a service that the settings do not name, nothing. Raises AdminError and Refused as
+        the part's own reader does."""
+        if part in SERVICES and not is_had(part, self.context.settings):
+            return
         if part in LISTED:
             try:
                 await self.keep(read_listed(self.client, part))
