@@ -102,6 +102,10 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
         first.append(session.keep(snapshot_reader.read_group_positions(session.client, names)))
     if need.transactions:
         first.append(session.keep(snapshot_reader.read_transactions(session.client, sorted(need.transactions))))
+    if need.connector_classes:
+        first.append(session.keep(snapshot_reader.read_connector_classes(session.client, need.connector_classes)))
+    if need.connector_offsets:
+        first.append(session.keep(snapshot_reader.read_connector_offsets(session.client, need.connector_offsets)))
     first.append(session.read_configs(sorted(need.resources), need.documentation))
     await asyncio.gather(*first)
     if Part.TOPICS in parts:
