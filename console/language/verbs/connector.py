@@ -316,11 +316,16 @@ def _resets(statement: ResetConnector, staging: Staging) -> Iterator[plan_edits.
     if statement.path and statement.offsets is None:
         raise CommandError("the file was not read", "", statement.span)
     name = statement.name.text or ""
+    edit = plan_edits.ChangeConnectorOffsets(name, statement.offsets)
     found = connect.connector_in(staging.snapshot.connect, name)
     # Workers refuse other offsets while it runs.
     if found is not None and found.state != connect.STOPPED:
-        yield plan_edits.StopConnector(name)
-    yield plan_edits.ChangeConnectorOffsets(name, statement.offsets)
+        from console.plan.current_state import current_state, wanted
+        from console.plan.staged import Described
+
+        if not wanted(edit, current_state(edit, Described(staging.snapshot))):
+            yield plan_edits.StopConnector(name)
+    yield edit
 
 
 RESET = StatementKind(

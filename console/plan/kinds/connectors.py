@@ -298,7 +298,7 @@ def _deleted(edit: plan_edits.DeleteConnector, judged: Judged) -> Iterator[str]:
     found = connect.connector_in(judged.before.connect, edit.name)
     hidden = _hidden_keys(judged.was(edit))
     ends = f"its {plural(len(found.tasks), 'task')} end" if found is not None and found.tasks else "it ends"
-    kept = f"; {', '.join(hidden)}: secrets, which are kept nowhere" if hidden else ""
+    kept = f"; it had {', '.join(hidden)}, which no one keeps" if hidden else ""
     yield f"{ends} and no data flows{kept}"
 
 
@@ -345,10 +345,11 @@ class _DeleteConnectorKind(Removal, _ConnectorKind):
             return Reversal((plan_edits.CreateConnector(edit.name, config, state),), None)
         # It must not run with less than it had; where a worker refuses it so, the command asks for the secrets.
         asked = " ".join(f"{key}=?" for key in hidden)
+        is_one = len(hidden) == 1
         loss = (
-            f"{', '.join(hidden)}: secrets, which are kept nowhere. It comes back stopped without them: "
-            f"set connector {edit.name} {asked}, then resume connector {edit.name}. If a worker refuses it without "
-            f"them, add {asked} to its create command"
+            f"{', '.join(hidden)} {'is a secret, which is' if is_one else 'are secrets, which are'} kept nowhere: it "
+            f"comes back stopped and without {'it' if is_one else 'them'}; then set connector {edit.name} {asked}, and "
+            f"resume connector {edit.name}. If a worker refuses it so, add {asked} to its create command"
         )
         return Reversal((plan_edits.CreateConnector(edit.name, config, connect.STOPPED),), None, loss)
 
