@@ -20,6 +20,12 @@ _MAX_TASKS = "tasks.max"
 _OWN_GROUP = "consumer.override.group.id"
 
 
+def tasks_of(found: connect.Connector | None) -> str:
+    """Return the tasks of a connector for a sentence: ``task``, ``3 tasks``."""
+    count = len(found.tasks) if found is not None else 0
+    return "task" if count == 1 else f"{count} tasks" if count else "tasks"
+
+
 def _rebalance(name: str, snapshot: Snapshot) -> Iterator[str]:
     cluster, own = connect.split_name(name)
     there = snapshot.connect.get(cluster)
@@ -71,8 +77,8 @@ def steering_effects(edit: edits.Steering, snapshot: Snapshot) -> tuple[str, ...
         case edits.PauseConnector():
             return ("its tasks keep their place and do nothing: what it would read waits, as long as it is retained",)
         case edits.StopConnector():
-            tasks = plural(len(found.tasks), "task") if found is not None and found.tasks else "tasks"
-            return (f"its {tasks} end: what it would read waits, as long as it is retained",)
+            ends = "ends" if found is not None and len(found.tasks) == 1 else "end"
+            return (f"its {tasks_of(found)} {ends}: what it would read waits, as long as it is retained",)
         case _:
             return ()
 
@@ -119,7 +125,7 @@ def config_effects(edit: edits.ConfigEdit, draft: Draft) -> tuple[str, ...]:
     lines = []
     if draft.once(("connector", name), lambda: _first_slot(edit.resource, draft)) == edit.slot:
         found = connect.connector_in(draft.snapshot.connect, name)
-        tasks = f" and its {plural(len(found.tasks), 'task')}" if found is not None and found.tasks else ""
+        tasks = f" and its {tasks_of(found)}" if found is not None and found.tasks else ""
         lines.append(f"the connector{tasks} restart for it" if tasks else "the connector restarts for it")
     if edit.key == _MAX_TASKS:
         lines += _rebalance(name, draft.snapshot)

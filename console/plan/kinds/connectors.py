@@ -20,7 +20,13 @@ from console.model.snapshot import Snapshot
 from console.plan import connector_rules as rules
 from console.plan import edits as plan_edits
 from console.plan import staged as plan_staged
-from console.plan.connector_forecast import creation_effects, deletion_effects, offset_effects, steering_effects
+from console.plan.connector_forecast import (
+    creation_effects,
+    deletion_effects,
+    offset_effects,
+    steering_effects,
+    tasks_of,
+)
 from console.plan.edit_kind import Batch, EditKind, Removal, Reversal, each_line
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command
@@ -297,7 +303,7 @@ class _CreateConnectorKind(_ConnectorKind):
 def _deleted(edit: plan_edits.DeleteConnector, judged: Judged) -> Iterator[str]:
     found = connect.connector_in(judged.before.connect, edit.name)
     hidden = _hidden_keys(judged.was(edit))
-    ends = f"its {plural(len(found.tasks), 'task')} end" if found is not None and found.tasks else "it ends"
+    ends = f"its {tasks_of(found)} {'ends' if found is not None and len(found.tasks) == 1 else 'end'}"
     kept = f"; it had {', '.join(hidden)}, which no one keeps" if hidden else ""
     yield f"{ends} and no data flows{kept}"
 
