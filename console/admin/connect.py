@@ -311,8 +311,11 @@ def _cluster_of(link: Link, name: str) -> tuple[_Cluster, str]:
 
 async def describe_connect(link: Link) -> connect.ConnectListing:
     """Return all Connect clusters of the context with their connectors and configs, and why a cluster did not answer.
-    Clusters do not wait for each other.
+    Clusters do not wait for each other. Raises NotRecorded on a record without an answer by then.
     """
+    if (recorded := link.routes.connections.connect_recorded()) is not None:
+        return recorded
+    began = time.monotonic()
     known = _clusters_of(link)
     found = await asyncio.gather(*map(_described, known.values()), return_exceptions=True)
     clusters: dict[str, connect.ConnectCluster] = {}
@@ -326,7 +329,10 @@ async def describe_connect(link: Link) -> connect.ConnectListing:
         else:
             clusters[name], sets = each
             configs |= sets
-    return connect.ConnectListing(clusters, configs, failures)
+    listing = connect.ConnectListing(clusters, configs, failures)
+    if known:
+        link.sender.keep_connect(listing, time.monotonic() - began)
+    return listing
 
 
 async def ask_workers(link: Link) -> Mapping[str, tuple[connect.Worker, ...]]:
