@@ -153,6 +153,13 @@ class ConnectOffset(Struct, frozen=True):
     offset: dict[str, Any] | None = None
 
 
+class _Logger(Struct, frozen=True):
+    """The level of a logger; before Kafka 3.7 without the time of its change."""
+
+    level: str = ""
+    last_modified: int | None = None
+
+
 class _Offsets(Struct, frozen=True):
     offsets: list[ConnectOffset] = field(default_factory=list)
 
@@ -335,26 +342,33 @@ async def describe_connect(link: Link) -> connect.ConnectListing:
     return listing
 
 
-async def ask_workers(link: Link) -> Mapping[str, tuple[connect.Worker, ...]]:
-    """Return the answer of each worker of the settings, by Connect cluster."""
-    known = _clusters_of(link)
-    found = await asyncio.gather(*map(_workers, known.values()))
-    return dict(zip(known, found, strict=True))
+async def ask_workers(link: Link) -> Sequence[tuple[str, connect.Worker, float]]:
+    """Return the answer of each worker of the settings: its Connect cluster, the worker, and the seconds that it
+    took."""
+
+    async def ask(cluster: _Cluster, worker: RestClient) -> tuple[str, connect.Worker, float]:
+        begun = time.monotonic()
+        return cluster.name, await _worker(cluster, worker), time.monotonic() - begun
+
+    clusters = _clusters_of(link).values()
+    found = await asyncio.gather(*(ask(cluster, worker) for cluster in clusters for worker in cluster.workers))
+    return sorted(found, key=lambda each: (each[0], each[1].address))
 
 
 async def _workers(cluster: _Cluster) -> tuple[connect.Worker, ...]:
-    async def ask(worker: RestClient) -> connect.Worker:
-        address = str(worker.settings)
-        try:
-            root = _decoded(cluster, await worker.exchange("GET", _path(worker, "/")), _Root)
-        except RestFailed as problem:
-            return connect.Worker(address, failure=Failure("UNREACHABLE", str(problem), "See that the worker runs."))
-        except errors.AdminError as error:
-            return connect.Worker(address, failure=error.failure)
-        return connect.Worker(address, root.version[:60], root.commit[:60], root.kafka_cluster_id[:100])
-
-    workers = await asyncio.gather(*map(ask, cluster.workers))
+    workers = await asyncio.gather(*(_worker(cluster, each) for each in cluster.workers))
     return tuple(sorted(workers, key=lambda each: each.address))
+
+
+async def _worker(cluster: _Cluster, worker: RestClient) -> connect.Worker:
+    address = str(worker.settings)
+    try:
+        root = _decoded(cluster, await worker.exchange("GET", _path(worker, "/")), _Root)
+    except RestFailed as problem:
+        return connect.Worker(address, failure=Failure("UNREACHABLE", str(problem), "See that the worker runs."))
+    except errors.AdminError as error:
+        return connect.Worker(address, failure=error.failure)
+    return connect.Worker(address, root.version[:60], root.commit[:60], root.kafka_cluster_id[:100])
 
 
 async def _described(cluster: _Cluster) -> tuple[connect.ConnectCluster, dict[ConfigResource, ConfigSet]]:
@@ -572,6 +586,26 @@ async def list_offsets(
     return found, failures
 
 
+async def describe_loggers(link: Link) -> tuple[Sequence[tuple[str, connect.Logger]], Mapping[str, Failure]]:
+    """Return the loggers of the answering worker of each Connect cluster, with the cluster; and cluster -> why it has
+    none."""
+    failures: dict[str, Failure] = {}
+
+    async def describe(cluster: _Cluster) -> list[tuple[str, connect.Logger]]:
+        try:
+            found = await cluster.read("/admin/loggers", dict[str, _Logger])
+        except errors.AdminError as error:
+            failures[cluster.name] = error.failure
+            return []
+        return [
+            (cluster.name, connect.Logger(name[:300], each.level[:30], each.last_modified))
+            for name, each in sorted(found.items())[:MOST_CONNECTORS]
+        ]
+
+    found = await asyncio.gather(*map(describe, _clusters_of(link).values()))
+    return [each for loggers in found for each in loggers], failures
+
+
 # -- changing ----------------------------------------------------------------------------------------------------------
 
 
@@ -664,6 +698,11 @@ class _Altering(_ConnectSender[connect.AlterConnectors, ConfigResource]):
         before = await _config(cluster, name)
         defined = await cluster.define(before.get(connect.CLASS, ""))
         changes = _changed({**_defaults(defined), **before}, self.request.ops[target])
+
+        # A worker's message may repeat a value, also one that this change replaces.
+        defined = await cluster.define(before.get(connect.CLASS, ""))
+        self.secrets = [*self.secrets, *_hidden_values(before, defined)]
+        changes = _changed(before, self.request.ops[target])
         whole = {key: value for key, value in {**before, **changes}.items() if value is not None}
         if self.validate_only:
             return await self.checked(cluster, target, whole)

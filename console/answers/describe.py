@@ -312,6 +312,7 @@ def _about_connector(snapshot: Snapshot, subject: ConfigResource) -> About:
     row = next((each for each in connectors.connector_rows(snapshot) if each.name == subject.name), None)
     if row is None:
         return (), {}, {}
+    row = row._replace(seen=None)  # a single read shows no time
     lines = tuple("".join(text for text, _ in line) for line in connectors.connector_lines(row))
     tasks = table_of("tasks", connectors.TASKS, row.connector.tasks, empty="no tasks")
     return lines, connectors.CONNECTORS.detail(row), {"tasks": tasks}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from console.embedded.profiles import PROFILES
-from console.embedded.spec import LOOPBACK, RELEASE_NAMES, SCENARIO_NAMES, ClusterSpec, clusters_of
+from console.embedded.spec import LOOPBACK, RELEASE_NAMES, SCENARIO_NAMES, ClusterSpec, ConnectSpec, clusters_of
 from console.model.numbers import decimal_number, natural_number, option
 from console.terminal import complain, indented, put
 
@@ -87,6 +87,11 @@ def add_options(parser: argparse.ArgumentParser, scenario: str = "quiet") -> Non
         "--no-forwarding", action="store_true", help="brokers do not forward requests to the controller"
     )
     parser.add_argument("--no-proposals", action="store_true", help="only the formats of released Kafka")
+    parser.add_argument(
+        "--connect",
+        action="store_true",
+        help="run Kafka Connect next to the cluster: two workers with REST APIs on this host",
+    )
     parser.add_argument("--still", action="store_true", help="no changes by other clients")
 
 
@@ -94,7 +99,7 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
     """Run until SIGTERM or SIGINT, and return the exit code.
 
     Once all brokers listen, print the bootstrap addresses as one line. Each further cluster of a fleet has a line with
-    its name, and separate controllers have one.
+    its name; separate controllers have one, and the URLs of Connect's workers.
 
     until_input_ends: also stop at the end of standard input, which comes when the parent process dies.
     """
@@ -136,6 +141,7 @@ def cluster_specs(options: argparse.Namespace) -> dict[str, ClusterSpec]:
         propagation_delay=options.propagation_delay,
         forwarding=not options.no_forwarding,
         profile=PROFILES.get(options.profile),
+        connect=ConnectSpec() if options.connect else None,
     )
     return clusters_of(options.scenario, spec)
 
@@ -156,7 +162,7 @@ def argv_of(options: argparse.Namespace) -> list[str]:
     # The child process runs in another folder.
     pairs = [(flag, value.absolute() if isinstance(value, Path) else value) for flag, value in pairs]
     pairs += [("--fault", fault) for fault in options.fault]
-    flags = [_flag(name) for name in ("no_forwarding", "no_proposals", "still") if getattr(options, name)]
+    flags = [_flag(name) for name in ("no_forwarding", "no_proposals", "connect", "still") if getattr(options, name)]
     return [*(str(part) for pair in pairs for part in pair), *flags]
 
 
@@ -185,6 +191,8 @@ async def _serve(clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...],
                 lines.append(f"{name} {cluster.bootstrap}" if lines else cluster.bootstrap)
                 if cluster.bootstrap_controllers:
                     lines.append(f"controllers {cluster.bootstrap_controllers}")
+                if cluster.connect_urls:
+                    lines.append(f"connect {','.join(cluster.connect_urls)}")
         put("".join(f"{line}\n" for line in lines))
         await stop.wait()
 

@@ -315,6 +315,7 @@ def _connect_cluster(cluster: ConnectCluster, names: Pseudonyms) -> ConnectClust
             f"http://{names.name(_host(each.address))}",
             each.version,
             each.commit,
+            "",
             names.name(each.kafka_cluster_id),
             each.failure and Failure(each.failure.name, "", ""),
         )

@@ -214,14 +214,20 @@ def listed_topics(config: ConfigSet | None) -> tuple[str, ...]:
 
 
 def plugin_version(plugins: Collection[Plugin], class_name: str) -> str:
-    """Return the version of a connector's class; several ones with commas, ``""`` if the worker names none.
+    """Return the version of a connector's class as a config names it; several ones with commas, ``""`` if the worker
+    names none."""
+    found = {each.version for each in plugins if is_class(each.class_name, class_name)}
+    return ", ".join(sorted(found - {""}))
+
+
+def is_class(plugin: str, named: str) -> bool:
+    """Return whether a config names a plugin's class: with or without its package and ``Connector`` at its end.
 
     Args:
-        class_name: as in a config: with or without its package, and without ``Connector`` at its end.
+        plugin: the class with its package.
+        named: the value of connector.class.
     """
-    ends = tuple(f".{class_name}{end}" for end in ("", "Connector"))
-    found = {each.version for each in plugins if each.class_name == class_name or each.class_name.endswith(ends)}
-    return ", ".join(sorted(found - {""}))
+    return plugin == named or (bool(named) and plugin.endswith((f".{named}", f".{named}Connector")))
 
 
 # -- changes -----------------------------------------------------------------------------------------------------------

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from console.model import connect
 from console.model.cluster import GroupLag, LogRange
@@ -19,7 +22,6 @@ from console.plan.amounts import utc_time
 from console.present import columns
 from console.present.failures import failure_text
 from console.present.groups import behind_column, lag_total
-from console.present.names import NOTHING
 from console.present.text import Cell, Line, clean
 from widgets.row_source import Column as ScreenColumn
 
@@ -228,7 +230,7 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         columns.EVERYWHERE | columns.DETAIL,
         lambda row: tasks_text(row.connector.tasks),
         cell=_tasks_cell,
-        layout=ScreenColumn("tasks", "Tasks", min_width=11, max_width=30, priority=96, sort_key="T"),
+        layout=ScreenColumn("tasks", "Tasks", min_width=21, max_width=40, priority=96, sort_key="T"),
         order=lambda row: (-len(row.connector.tasks_in(connect.FAILED)), -len(row.connector.tasks)),
     ),
     columns.Column("tasks_total", columns.DATA, lambda row: len(row.connector.tasks), "number"),
@@ -267,7 +269,7 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         columns.SHOWN,
         _class_text,
         title="Class",
-        layout=ScreenColumn("plugin", "Class", min_width=16, max_width=44, priority=55, sort_key="P"),
+        layout=ScreenColumn("plugin", "Class", min_width=22, max_width=44, priority=55, sort_key="P"),
     ),
     columns.Column(
         "topics",
@@ -296,7 +298,7 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         columns.EVERYWHERE | columns.DETAIL,
         lambda row: row.cause or None,
         cell=lambda row: (clean(row.cause, LONGEST_CAUSE), "failed"),
-        layout=ScreenColumn("cause", "Cause", flex=2, min_width=16, max_width=200, priority=70),
+        layout=ScreenColumn("cause", "Cause", flex=2, min_width=16, max_width=200, priority=92),
     ),
     tie=lambda row: row.name,
 )
@@ -312,7 +314,9 @@ TASKS: columns.Columns[connect.Task] = columns.Columns(
         lambda row: row.number,
         "number",
         title="Task",
-        layout=ScreenColumn("task", "Task", width=5, align="right", sort_key="N"),
+        cell=lambda row: "itself" if row.number == ITSELF else str(row.number),
+        order=lambda row: row.number,
+        layout=ScreenColumn("task", "Task", width=6, align="right", sort_key="N"),
     ),
     columns.Column(
         "state",
@@ -337,6 +341,15 @@ TASKS: columns.Columns[connect.Task] = columns.Columns(
 )
 
 
+ITSELF = -1
+"""The number of a row that is the connector itself, not one of its tasks."""
+
+
+def task_title(task: connect.Task) -> str:
+    """Return ``task 2``, or ``the connector itself``."""
+    return "the connector itself" if task.number == ITSELF else f"task {task.number}"
+
+
 def trace_lines(trace: str) -> list[Line]:
     """Return a stack trace, each line cleaned, with its root cause on top; a line without a trace."""
     if not trace.strip():
@@ -358,11 +371,33 @@ def unanswered_line(row: ConnectorRow) -> Line:
     return [(clean(text, 800), "changed")]
 
 
+def silent_line(snapshot: Snapshot, cluster: str = "") -> Line:
+    """Return why a Connect cluster did not answer the last read, and since when; empty if it answered.
+
+    Args:
+        cluster: this one; ``""`` for the first of all that did not answer.
+    """
+    silent = [
+        each for each in snapshot.failures if each.part == Part.CONNECT and each.entity and cluster in ("", each.entity)
+    ]
+    if not silent:
+        return []
+    first = silent[0]
+    known = snapshot.connect.get(first.entity)
+    names = () if known is None else known.connectors
+    places = (connect.connector_resource(first.entity, name) for name in names)
+    times = [at for each in places if (at := snapshot.configs_at.get(each)) is not None]
+    since = f" since {columns.clock(max(times))}" if times else ""
+    more = f" (and {len(silent) - 1} more)" if len(silent) > 1 else ""
+    what = f"Connect {clean(first.entity, 60)} does not answer{since}{more}: "
+    return [(what, "failed"), (failure_text(first.failure), "")]
+
+
 def connector_lines(row: ConnectorRow) -> list[Line]:
     """Return the details of a connector."""
-    seen = (
-        "" if row.seen is None else f", since {'before ' if row.seen.is_first else ''}{columns.clock(row.seen.since)}"
-    )
+    seen = ""
+    if row.seen is not None:
+        seen = f", since {'before ' if row.seen.is_first else ''}{columns.clock(row.seen.since)}"
     lines = [line for line in [unanswered_line(row)] if line]
     told = [
         ("state", f"{row.state}{seen}", state_meaning(row.state)),
@@ -373,7 +408,8 @@ def connector_lines(row: ConnectorRow) -> list[Line]:
         ("topics", _names(row.topics) or connect.value_of(row.config, connect.PATTERN), ""),
     ]
     if row.group is not None:
-        lag = NOTHING if row.lag is None else f"{lag_total(row.lag)} records behind, {columns.behind_text(row.behind)}"
+        behind = columns.behind_text(row.behind)
+        lag = "its lag is not known" if row.lag is None else f"{lag_total(row.lag)} records behind, {behind}"
         told.append(("group", f"{row.group}: {lag}", ""))
     if row.dead_letters:
         waits = "" if row.waiting is None else f": {row.waiting:,} records"
@@ -392,6 +428,9 @@ def connector_lines(row: ConnectorRow) -> list[Line]:
 # -- workers and plugins -----------------------------------------------------------------------------------------------
 
 
+NO_ADDRESSES: Mapping[str, Sequence[str]] = MappingProxyType({})
+
+
 class WorkerRow(NamedTuple):
     """A worker at an address of the settings."""
 
@@ -404,10 +443,18 @@ class WorkerRow(NamedTuple):
         return "" if self.worker.failure is None else failure_text(self.worker.failure)
 
 
-def worker_rows(snapshot: Snapshot) -> Iterator[WorkerRow]:
-    """Yield the workers of the settings, by cluster and address."""
-    for name in sorted(snapshot.connect):
-        yield from (WorkerRow(name, each) for each in snapshot.connect[name].workers)
+def worker_rows(snapshot: Snapshot, named: Mapping[str, Sequence[str]] = NO_ADDRESSES) -> Iterator[WorkerRow]:
+    """Yield the workers of the settings, by cluster and address. All workers of a silent cluster have its failure.
+
+    Args:
+        named: Connect cluster -> the addresses of its workers, for clusters that never answered.
+    """
+    silent = {each.entity: each.failure for each in snapshot.failures if each.part == Part.CONNECT}
+    for name in sorted({*snapshot.connect, *(named.keys() & silent.keys())}):
+        known = snapshot.connect.get(name)
+        workers = known.workers if known is not None else [connect.Worker(each) for each in sorted(named[name])]
+        for each in workers:
+            yield WorkerRow(name, replace(each, failure=silent[name]) if name in silent else each)
 
 
 _CLUSTER_LAYOUT = ScreenColumn("cluster", "Connect", min_width=8, max_width=24, priority=80, sort_key="C")
@@ -457,14 +504,12 @@ def plugin_rows(snapshot: Snapshot) -> Iterator[PluginRow]:
     for name in sorted(snapshot.connect):
         cluster = snapshot.connect[name]
         configs = (snapshot.configs.get(connect.connector_resource(name, each)) for each in cluster.connectors)
-        used = Counter(connect.value_of(config, connect.CLASS) for config in configs)
-        by_kind = sorted(
-            cluster.plugins, key=lambda each: (each.kind not in _CONNECTORS_FIRST, each.kind, each.class_name)
-        )
-        yield from (PluginRow(name, each, used[each.class_name]) for each in by_kind)
+        used = [connect.value_of(config, connect.CLASS) for config in configs]
+        for each in sorted(cluster.plugins, key=lambda one: (one.kind not in _FIRST, one.kind, one.class_name)):
+            yield PluginRow(name, each, sum(connect.is_class(each.class_name, its) for its in used))
 
 
-_CONNECTORS_FIRST = (connect.SOURCE, connect.SINK)
+_FIRST = (connect.SOURCE, connect.SINK)
 
 PLUGINS: columns.Columns[PluginRow] = columns.Columns(
     columns.Column("cluster", columns.EVERYWHERE, title="Connect", layout=_CLUSTER_LAYOUT),
