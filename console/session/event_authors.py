@@ -9,10 +9,9 @@ from itertools import takewhile
 from console.answers.history_results import who_text
 from console.journal.history import Change, State
 from console.model.changes import GroupTarget
-from console.model.connect import ConnectorTarget, RestartConnector
 from console.model.snapshot import Snapshot
 from console.plan.current_state import current_state, wanted
-from console.plan.edits import Slot
+from console.plan.edits import RestartConnector, Slot
 from console.plan.staged import Described
 from console.triage.events import Difference, Kind, Place, seen_between
 from console.triage.facts import Author
@@ -99,10 +98,10 @@ def restarts(latest: Iterator[Change], names: frozenset[str], at: datetime) -> d
     """
     found: dict[str, Author] = {}
     for change in takewhile(lambda each: (each.last_sent or each.intent.at) >= at - RESTARTS_FOR, latest):
-        sent = change.last_sent
-        made = [each for each in change.intent.requests if each.api == RestartConnector.kafka_name]
-        for place in (place for request in made for place in request.edits if sent is not None):
-            target = change.entries[place].staged.edit.target
-            if isinstance(target, ConnectorTarget) and target.name in names and change.state(place) in _STATES:
-                found.setdefault(target.name, Author(who_text(change), change.number, sent or at))
+        for place, entry in enumerate(change.entries):
+            edit, sent = entry.staged.edit, change.last_sent
+            if not isinstance(edit, RestartConnector) or edit.name not in names or sent is None:
+                continue
+            if change.state(place) in _STATES:
+                found.setdefault(edit.name, Author(who_text(change), change.number, sent))
     return found

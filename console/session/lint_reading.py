@@ -21,6 +21,7 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from console.model.failure import Failure
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
+from console.session.parts import SERVICES
 from console.session.slow_polls import tls_listeners
 from console.session.snapshot_reader import Client, Learned, SnapshotReader
 
@@ -112,7 +113,7 @@ def seen_by(
 
 def absent_parts(context: Context) -> frozenset[Part]:
     """Return the parts of services that a context does not name."""
-    return frozenset() if context.settings.connect else frozenset({Part.CONNECT})
+    return frozenset(part for part, named in SERVICES.items() if not named(context.settings))
 
 
 async def _certificates(

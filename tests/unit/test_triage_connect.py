@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from console.language.interpret import command_of
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.connect import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED, ConnectCluster, cause_line
 from console.model.failure import Failure
 from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
 from console.model.snapshot import Snapshot, with_failures
-from console.plan.edits import SetConfig
+from console.plan.edits import RestartConnector, SetConfig
 from console.triage.causes.connect import BALANCES, CAUSES, PAUSED_LONG, RESTARTED, RESTARTS
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Author, Facts
@@ -63,7 +64,7 @@ def test_a_failed_task_is_a_row_with_its_reason_and_its_restart() -> None:
     assert row.claim.since == START + TICK
     advice, restart = row.claim.next
     assert advice.text == "see that the system behind it answers"
-    assert restart.command == f"restart connector {SINK} failed"
+    assert [command_of(each) for each in restart.edits] == [f"restart connector {SINK} failed"]
     assert not found.unexplained
 
 
@@ -139,14 +140,14 @@ def test_a_task_that_failed_again_after_a_restart_is_not_offered_another_one(min
     restarted = Author("ada", 7, START + TICK - timedelta(minutes=minutes))
     found = verdict(lambda _: failed(1), facts=lambda _: Facts(restarts={SINK: restarted}))
     (row,) = found.causes
-    assert not any(each.command for each in row.claim.next)
+    assert not any(each.edits or each.command for each in row.claim.next)
     assert any("by ada at " in each.text and "does not mend it" in each.text for each in row.claim.next)
 
 
 def test_a_task_that_failed_long_after_a_restart_is_offered_one() -> None:
     long_ago = Author("ada", 7, START + TICK - RESTARTED - timedelta(seconds=1))
     (row,) = verdict(lambda _: failed(1), facts=lambda _: Facts(restarts={SINK: long_ago})).causes
-    assert [each.command for each in row.claim.next] == ["", f"restart connector {SINK} failed"]
+    assert [each.edits for each in row.claim.next] == [(), (RestartConnector(SINK, only_failed=True, tasks=True),)]
 
 
 @given(st.sets(st.integers(0, 9), min_size=1), st.sets(st.integers(0, 9)))
@@ -157,8 +158,8 @@ def test_whatever_failed_a_restart_names_each_connector_once_and_none_twice(down
         facts=lambda _: Facts(restarts={f"main/s{n}": Author("ada", n, START) for n in again}),
     )
     (row,) = found.causes
-    commands = [one for each in row.claim.next if each.command for one in each.command.split("; ")]
-    assert sorted(commands) == [f"restart connector main/s{n} failed" for n in sorted(down - again)]
+    found_names = [each.name for step in row.claim.next for each in step.edits if isinstance(each, RestartConnector)]
+    assert sorted(found_names) == [f"main/s{n}" for n in sorted(down - again)]
 
 
 # -- workers -----------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from console.model.numbers import first_few, plural, time_of_day
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.plan.amounts import measured_time
+from console.plan.edits import RestartConnector, ResumeConnector
 from console.triage import cause, connectors, symptoms
 from console.triage.observations import Observations, earliest
 from console.triage.symptoms import Subject, Symptom
@@ -29,8 +30,6 @@ DELAYED = timedelta(minutes=6)
 PAUSED_LONG = timedelta(minutes=10)
 MOST_NAMED = 3
 """Limit of connectors, and of instances, that are named individually."""
-MOST_RESTARTS = 16
-"""Limit of connectors that one step restarts."""
 _STATES = "GET /connectors?expand=status"
 _OF_GROUP = (symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, symptoms.COMMITS_LATER, symptoms.REBALANCING)
 _LONGEST_REASON = 120
@@ -175,12 +174,10 @@ def _failure_steps(
             f"{time_of_day(at)}: another restart does not mend it"
         )
     if fresh:
-        commands = [f"restart connector {name} failed" for name in fresh]
-        text = "restart what failed, once, when the reason is gone: Connect does not do it by itself"
-        if len(commands) <= MOST_RESTARTS:
-            yield cause.Next(text, "; ".join(commands))
-        else:
-            yield cause.Next(f"{text}, {len(commands):,} of them, as {commands[0]}")
+        yield cause.Next(
+            "restart what failed, once, when the reason is gone: Connect does not do it by itself",
+            edits=tuple(RestartConnector(name, only_failed=True, tasks=True) for name in fresh),
+        )
 
 
 def _restarted(observations: Observations, mine: Sequence[connectors.Failed]) -> Mapping[str, tuple[datetime, str]]:
@@ -413,7 +410,7 @@ def _paused(observations: Observations) -> Iterator[cause.Claim]:
                 *cause.predict(symptoms.CONNECTOR_PAUSED, subject=symptom.subject),
                 *(each for group in groups for each in cause.predict(*_OF_GROUP, group=group)),
             ),
-            next=(cause.Next("let it go on when the work is done", f"resume connector {name}"),),
+            next=(cause.Next("let it go on when the work is done", edits=(ResumeConnector(name),)),),
             idle=True,
         )
 
