@@ -294,9 +294,9 @@ SCRIPTS: Mapping[str, tuple[Exchange, ...]] = {
     ),
     "loggers": (
         Exchange("GET", "/admin/loggers/no.such"),
-        Exchange("PUT", "/admin/loggers/contract.a", {"level": "debug"}),
+        Exchange("PUT", "/admin/loggers/contract.a", {"level": "trace"}),
         Exchange("GET", "/admin/loggers/contract.a"),
-        Exchange("PUT", "/admin/loggers/contract.a", {"level": "debug"}),
+        Exchange("PUT", "/admin/loggers/contract.a", {"level": "trace"}),
         Exchange("PUT", "/admin/loggers/contract.a", {"level": "odd"}),
         Exchange("PUT", "/admin/loggers/contract.a", {}),
         Exchange("PUT", "/admin/loggers/contract?scope=cluster", {"level": "WARN"}),

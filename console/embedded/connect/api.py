@@ -13,12 +13,15 @@ from console.embedded.connect import state as states
 from console.embedded.connect.http_server import Asked, Reply, plain_error
 from console.embedded.connect.refusals import Refused
 from console.embedded.connect.state import Connector, ConnectState
-from console.embedded.connect.workers import Level, Workers
+from console.embedded.connect.workers import ROOT_LOGGER, Level, Workers
 
 _PATCHES = (3, 8)
 """The first release that changes single keys of a config (KIP-477)."""
 _HEALTH = (3, 9)
 """The first release with a health check (KIP-1017)."""
+_CHANGED_LOGGERS = (4, 0)
+"""The first release that answers only with the loggers that had another level."""
+REBALANCE_EXPECTED = "Request cannot be completed because a rebalance is expected"
 _STALE = (
     "Cannot complete request momentarily due to stale configuration (typically caused by a concurrent config change)"
 )
@@ -75,7 +78,13 @@ class _Call:
         return default if values is None else values[0].lower() == "true"
 
     def require_assignment(self) -> None:
-        """Check that the workers know what each of them runs. Raises Refused."""
+        """Check, for a read, that the workers know what each of them runs. Raises Refused."""
+        if self.workers.rebalancing:
+            # Only requests that a worker may forward get 409.
+            raise Refused(500, REBALANCE_EXPECTED)
+
+    def require_owner(self) -> None:
+        """Check that the workers know which of them runs a connector or a task. Raises Refused."""
         if self.workers.rebalancing:
             raise Refused(409, _STALE)
 
@@ -253,7 +262,7 @@ def _targeted(target: str, status: int) -> Callable[[_Call, str], Reply]:
 
 
 def _restart(call: _Call, name: str) -> Reply:
-    call.require_assignment()
+    call.require_owner()
     connector = call.state.connector(name, "Unknown connector: {}")
     only_failed, with_tasks = call.flag("onlyFailed"), call.flag("includeTasks")
     if not only_failed and not with_tasks:
@@ -289,7 +298,7 @@ def _task_status(call: _Call, name: str, task: str) -> Reply:
 
 
 def _restart_task(call: _Call, name: str, task: str) -> Reply:
-    call.require_assignment()
+    call.require_owner()
     connector = call.state.connector(name, "Unknown connector: {}")
     if not any(each.number == int(task) for each in connector.tasks):
         raise Refused(404, f"Unknown task: {name}-{task}")
@@ -385,7 +394,8 @@ def _validate(call: _Call, name: str) -> Reply:
         return Reply(200, validation.validated(call.release, config, call.workers.group))
     except Refused as refused:
         # A worker validates in a thread, whose error it wraps.
-        text = f"org.apache.kafka.connect.runtime.rest.errors.BadRequestException: {refused.text}"
+        kind = "errors.ConnectException" if refused.status == 500 else "runtime.rest.errors.BadRequestException"
+        text = f"org.apache.kafka.connect.{kind}: {refused.text}"
         raise Refused(500, text) from None
 
 
@@ -430,14 +440,20 @@ def _set_level(call: _Call, name: str) -> Reply:
         for levels in call.workers.loggers.values():
             _set_levels(levels, name, wanted.upper(), now)
         return Reply(204)
-    return Reply(200, _set_levels(call.workers.loggers[call.number], name, wanted.upper(), now))
+    levels = call.workers.loggers[call.number]
+    names, changed = _names_below(levels, name), _set_levels(levels, name, wanted.upper(), now)
+    return Reply(200, names if call.release.number < _CHANGED_LOGGERS else changed)
+
+
+def _names_below(levels: Mapping[str, Level], name: str) -> list[str]:
+    """Return a logger and those below it, sorted."""
+    return sorted({name, *(each for each in levels if name == ROOT_LOGGER or each.startswith(f"{name}."))})
 
 
 def _set_levels(levels: dict[str, Level], name: str, level: str, now: int) -> list[str]:
     """Set the level of a logger and of those below it, and return the names of those that had another one."""
-    below = [each for each in levels if name == "root" or each.startswith(f"{name}.")]
     changed = []
-    for each in sorted({name, *below}):
+    for each in _names_below(levels, name):
         if each not in levels or levels[each].level != level:
             levels[each] = Level(level, now)
             changed.append(each)

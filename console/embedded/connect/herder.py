@@ -124,7 +124,7 @@ class Herder:
         return state
 
     def resumed(self, state: ConnectState, workers: Mapping[int, Worker]) -> ConnectState:
-        """Return the state after all workers started anew. They run what workers had that are not among them."""
+        """Return the state after all workers started again. They run what workers had that are not among them."""
         for number in state.workers:
             if number not in workers:
                 state = self.worker_left(state, number)

@@ -65,7 +65,11 @@ class HttpServer:
     """A listening socket on loopback. port: 0 for a free one, until it has started."""
 
     def __init__(self, answer: Callable[[Asked], Reply], port: int) -> None:
-        """answer: may raise Refused."""
+        """Create a server that does not listen yet.
+
+        Args:
+            answer: returns the response to a request, or raises Refused.
+        """
         self.port = port
         self._answer = answer
         self._server: asyncio.Server | None = None

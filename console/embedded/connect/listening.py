@@ -11,6 +11,9 @@ from console.embedded.connect.workers import Workers, first_state
 from console.embedded.context import Cluster
 from console.embedded.spec import LOOPBACK, ConnectSpec
 
+REBALANCE_SECONDS = 1.0
+"""Time that the workers need to join their group again."""
+
 
 class ListeningWorkers(Workers):
     """Workers that listen, each on a port of its own."""
@@ -50,6 +53,7 @@ class ListeningWorkers(Workers):
         self.change(self.herder.worker_left(self.state, number))
         self.join()
         await self._servers[number].stop()
+        self.cluster.run(self._rebalance())
         self.cluster.run(self._take_over())
 
     async def worker_up(self, number: int) -> None:
@@ -59,6 +63,13 @@ class ListeningWorkers(Workers):
         await self._servers[number].start()
         self.change(self.herder.worker_back(self.state, number))
         self.join()
+        self.cluster.run(self._rebalance())
+
+    async def _rebalance(self) -> None:
+        """Refuse what depends on the assignment until the workers have joined their group again."""
+        self.rebalancing = True
+        await self.cluster.clock.sleep(REBALANCE_SECONDS)
+        self.rebalancing = False
 
     async def _take_over(self) -> None:
         """Wait for the delay, and have the workers that run take over what is unassigned."""

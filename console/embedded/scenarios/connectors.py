@@ -1,4 +1,4 @@
-"""Connect on a bad day: a sink of which one worker has lost the folder, a source that somebody paused, a sink that is
+"""Connect on a bad day: a sink of which one worker has lost the folder, a source that a user paused, a sink that is
 well."""
 
 from __future__ import annotations
