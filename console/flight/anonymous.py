@@ -284,7 +284,8 @@ _SPECIAL: dict[str, Callable[[Any, Pseudonyms], dict[str, Any]]] = {
 
 # -- Connect -----------------------------------------------------------------------------------------------------------
 
-_EXCEPTION = re.compile(r"[\w.$]*\.(\w+(?:Exception|Error))\b")
+_EXCEPTION = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)*([\w$]+(?:Exception|Error))(?=:|$)", re.MULTILINE)
+"""A line of a stack trace that names an exception, and no place in code."""
 GROUP = "consumer.override.group.id"
 
 
@@ -314,7 +315,6 @@ def _connect_cluster(cluster: ConnectCluster, names: Pseudonyms) -> ConnectClust
         Worker(
             f"http://{names.name(_host(each.address))}",
             each.version,
-            each.commit,
             "",
             names.name(each.kafka_cluster_id),
             each.failure and Failure(each.failure.name, "", ""),
