@@ -130,7 +130,7 @@ class ConnectServer:
             case "POST", ["restart"] | ["tasks", _, "restart"]:
                 self.failed.discard(name)
                 return 204, None
-            case ("PATCH" | "DELETE"), ["offsets"]:
+            case (("PATCH" | "DELETE"), ["offsets"]):
                 return self._moved(method, name, body)
         return _failed(405, "HTTP 405 Method Not Allowed")
 
