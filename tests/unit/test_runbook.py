@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.cli.kafka_configs.command_line import parse_added
-from console.contexts.properties import parse_properties
+from console.model.java_properties import parse_properties
 from console.language.quoting import shell_text
 from console.model.changes import NewTopic, ScramUser
 from console.model.codes import ScramMechanism
