@@ -659,20 +659,20 @@ class _Altering(_ConnectSender[connect.AlterConnectors, ConfigResource]):
         defined = await cluster.define(before.get(connect.CLASS, ""))
         changes = _changed({**_defaults(defined), **before}, self.request.ops[target])
         whole = {key: value for key, value in {**before, **changes}.items() if value is not None}
-        if self.validate_only:
-            return await self.checked(cluster, target, whole)
-        root = await cluster.read("/", _Root)
-        if _release(root.version) >= PATCH_SINCE:
-            return await cluster.change("PATCH", _of_connector(name, "/config"), changes)
         # A gateway before the worker may mask values: sent back they would replace the real ones.
         masked = [key for key, value in whole.items() if key not in changes and is_mask(value)]
-        if masked:
+        has_patch = _release((await cluster.read("/", _Root)).version) >= PATCH_SINCE
+        if masked and not has_patch:
             return refused(
                 target,
                 "MASKED_CONFIG",
                 f"the worker returns {', '.join(masked)} masked, and before Kafka 3.8 a change sends the whole config",
                 "Nothing was sent. Give these keys their values in the same change.",
             )
+        if self.validate_only:
+            return Outcome(target, Status.UNCHECKED) if masked else await self.checked(cluster, target, whole)
+        if has_patch:
+            return await cluster.change("PATCH", _of_connector(name, "/config"), changes)
         return await cluster.change("PUT", _of_connector(name, "/config"), whole)
 
     async def describe_again(self, targets: Sequence[ConfigResource]) -> dict[ConfigResource, Status]:
