@@ -23,14 +23,16 @@ from console.cli.mcp.proposing import NotProposed, Proposals
 from console.cli.mcp.queries import Queries
 from console.contexts.configured import Given
 from console.contexts.context import Context
-from console.embedded.brokers import ThreadedCluster
-from console.embedded.spec import ClusterSpec
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.spec import ClusterSpec, ConnectSpec
 from console.session.session import Session
 from console.shell.line import Line
 from console.shell.shell import Shell
 from tests.support import worlds
 from tests.support.applied import apply_plan
+from tests.support.connect_cluster import ConnectCluster, ask
 from tests.support.connect_server import SINK_CLASS, SOURCE_CLASS, ConnectServer, connect_server
+from tests.support.real_clusters import or_skip
 from tests.support.staging import staged
 
 SECRET, OTHER = "corr3ct-horse-b4ttery", "an0ther-one-of-thes3"
@@ -407,3 +409,70 @@ def test_a_worker_that_masks_is_sent_no_mask(world: World) -> None:
     else:
         assert "the worker returns door masked" in done.said
         assert world.server.changes() == []
+
+
+# -- on embedded and on real workers -----------------------------------------------------------------------------------
+
+WALK = """
+create connector main/lines connector.class=org.apache.kafka.connect.file.FileStreamSinkConnector topics=t {more} paused
+apply --yes
+set connector main/lines tasks.max=2 batch.note=a,b
+apply --yes
+revert 2
+apply --yes
+resume connector main/lines
+apply --yes
+restart connector main/lines tasks
+apply --yes
+reset connector main/lines offsets to '{offsets}'
+apply --yes --accept connector-offsets-changed
+revert 6
+apply --yes --accept connector-offsets-changed
+delete connector main/lines
+apply --yes --accept connector-deleted=main/lines
+revert 8
+apply --yes
+"""
+
+
+def _walked(bootstrap: str, url: str, home: Path, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Change a connector in all ways, and leave it as it was."""
+    folder = home / ".config" / "kac"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.toml").write_text(
+        f'[contexts.w]\n"bootstrap.servers" = "{bootstrap}"\n\n[contexts.w.connect.main]\nurl = ["{url}"]\n'
+    )
+    offsets = json.dumps([{"partition": {"kafka_topic": "t", "kafka_partition": 0}, "offset": {"kafka_offset": 0}}])
+    script = WALK.format(more=f"file={file}", offsets=offsets)
+    topic = "create topic t partitions=1 replication=1; apply --yes"
+    cli.run(["run", "--context", "w", "--no-journal", "-e", topic])  # it may be there
+    code, told = cli.run(["run", "--context", "w", "-e", script]), capsys.readouterr()
+    assert code == 0, told
+    info = ask(url, "GET", "/connectors/lines").body["config"]
+    assert info == {
+        "connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector",
+        "topics": "t",
+        "file": str(file),
+        "name": "lines",
+    }
+
+
+@pytest.mark.parametrize("release", ["4.3", "3.7"])
+def test_the_walk_on_embedded_workers(
+    release: str, own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with run_in_thread(ClusterSpec(brokers=1, connect=ConnectSpec(workers=1, release=release))) as running:
+        (url,) = running.connect_urls
+        _walked(running.bootstrap, url, own_home, tmp_path / "out", capsys)
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+@pytest.mark.takes(40)
+@pytest.mark.parametrize("version", ["4.3.0", pytest.param("3.9.1", marks=pytest.mark.long)])
+def test_the_walk_on_real_workers(version: str, own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with run_in_thread(ClusterSpec(brokers=1)) as brokers:
+        with or_skip():
+            made = ConnectCluster(version, brokers.bootstrap)
+        with made as workers:
+            _walked(workers.bootstrap, workers.urls[0], own_home, workers.folder / "out", capsys)
