@@ -76,7 +76,7 @@ def connect_settings(cluster: ThreadedCluster, *others: str) -> tuple[ConnectSet
     """The Connect cluster `main` of an embedded cluster, and others that do not answer, by their names."""
     ports = [int(url.rpartition(":")[2]) for url in cluster.connect_urls]
     workers = tuple(HttpSettings("127.0.0.1", port) for port in ports)
-    gone = (ConnectSettings(name, (HttpSettings("127.0.0.1", *free_ports(1)),)) for name in others)
+    gone = (ConnectSettings(name, (HttpSettings("127.0.0.1", free_ports(1)[0]),)) for name in others)
     return (ConnectSettings("main", workers), *gone)
 
 
