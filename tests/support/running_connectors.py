@@ -49,8 +49,7 @@ CONNECTORS: Sequence[dict[str, Any]] = (
 
 def with_connectors(cluster: ThreadedCluster) -> None:
     """Create the topics and connectors, and wait until the sink has failed."""
-    for name in ("lines", "lines-dead", "orders"):
-        cluster.call(lambda each, name=name: add_topic(each.state, name, 1, 1))
+    cluster.call(_add_topics)
     cluster.call(_write_lines)
     url = cluster.connect_urls[0]
     for body in CONNECTORS:
@@ -65,6 +64,11 @@ def with_connectors(cluster: ThreadedCluster) -> None:
 def _write_lines(cluster: EmbeddedCluster) -> None:
     log = cluster.state.logs.setdefault(("lines", 0), PartitionLog())
     log.append(read_batch(batch_of([b"one", b"two"], int(cluster.clock.time() * 1000), b"k"), 0), 0)
+
+
+def _add_topics(cluster: EmbeddedCluster) -> None:
+    for name in ("lines", "lines-dead", "orders"):
+        add_topic(cluster.state, name, 1, 1)
 
 
 def _states(url: str, name: str) -> list[str]:
