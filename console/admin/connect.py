@@ -57,6 +57,8 @@ CHANGE_SECONDS = 90.0
 """Seconds for a change: a worker waits that long for its cluster (ConnectResource.DEFAULT_REST_REQUEST_TIMEOUT_MS)."""
 BUSY_SECONDS = 20.0
 """Seconds in which a change that a rebalance refuses (409) is sent again: it was not applied."""
+STOP_SECONDS = 30.0
+"""Most seconds of waiting for the tasks of a stopped connector to end: only then its offsets can be changed."""
 SLOW_SECONDS = 60.0
 """Seconds between two reads of plugins, their definitions and the topics of connectors."""
 AT_ONCE = 4
@@ -616,6 +618,9 @@ X = TypeVar("X", bound=Any)
 class _ConnectSender(Sender[R, X]):
     """The base of changes of connectors: each target is a request of its own."""
 
+    takes_seconds = 0.0
+    """Seconds that a worker may take after its answer."""
+
     async def require(self) -> None:
         """Refuse a change by a read-only client, and of a Connect cluster that works with other brokers."""
         if not self.validate_only and self.link.settings.read_only:
@@ -636,7 +641,8 @@ class _ConnectSender(Sender[R, X]):
             outcomes[target] = await self._one(target)
         if not self.validate_only:
             applied = [target for target in targets if outcomes[target].status is Status.APPLIED]
-            await until_visible(applied, self.describe_again, self.link.settings.visible_timeout)
+            within = max(self.link.settings.visible_timeout, self.takes_seconds)
+            await until_visible(applied, self.describe_again, within)
         return outcomes
 
     async def _one(self, target: X) -> Outcome:
@@ -696,28 +702,25 @@ class _Altering(_ConnectSender[connect.AlterConnectors, ConfigResource]):
 
     async def ask(self, cluster: _Cluster, name: str, target: ConfigResource) -> Answer | Outcome:
         before = await _config(cluster, name)
-        defined = await cluster.define(before.get(connect.CLASS, ""))
-        changes = _changed({**_defaults(defined), **before}, self.request.ops[target])
-
         # A worker's message may repeat a value, also one that this change replaces.
         defined = await cluster.define(before.get(connect.CLASS, ""))
         self.secrets = [*self.secrets, *_hidden_values(before, defined)]
-        changes = _changed(before, self.request.ops[target])
+        changes = _changed({**_defaults(defined), **before}, self.request.ops[target])
         whole = {key: value for key, value in {**before, **changes}.items() if value is not None}
-        if self.validate_only:
-            return await self.checked(cluster, target, whole)
-        root = await cluster.read("/", _Root)
-        if _release(root.version) >= PATCH_SINCE:
-            return await cluster.change("PATCH", _of_connector(name, "/config"), changes)
         # A gateway before the worker may mask values: sent back they would replace the real ones.
         masked = [key for key, value in whole.items() if key not in changes and is_mask(value)]
-        if masked:
+        has_patch = _release((await cluster.read("/", _Root)).version) >= PATCH_SINCE
+        if masked and not has_patch:
             return refused(
                 target,
                 "MASKED_CONFIG",
                 f"the worker returns {', '.join(masked)} masked, and before Kafka 3.8 a change sends the whole config",
                 "Nothing was sent. Give these keys their values in the same change.",
             )
+        if self.validate_only:
+            return Outcome(target, Status.UNCHECKED) if masked else await self.checked(cluster, target, whole)
+        if has_patch:
+            return await cluster.change("PATCH", _of_connector(name, "/config"), changes)
         return await cluster.change("PUT", _of_connector(name, "/config"), whole)
 
     async def describe_again(self, targets: Sequence[ConfigResource]) -> dict[ConfigResource, Status]:
@@ -807,6 +810,10 @@ class _Deleting(_OfOne[connect.DeleteConnector]):
 
 
 class _Steering(_OfOne[connect.SteerConnector]):
+    def __init__(self, link: Link, request: connect.SteerConnector, validate_only: bool) -> None:
+        super().__init__(link, request, validate_only)
+        self.takes_seconds = STOP_SECONDS if request.state == connect.STOPPED else 0.0
+
     async def ask(self, cluster: _Cluster, name: str, _target: connect.ConnectorTarget) -> Answer:
         verb = {connect.RUNNING: "resume", connect.PAUSED: "pause", connect.STOPPED: "stop"}[self.request.state]
         return await cluster.change("PUT", _of_connector(name, f"/{verb}"))

@@ -230,8 +230,9 @@ def _connector(
     for key, value in wanted.config.items():
         entry = own.get(key) or defined_entry(seen, name, class_name, key)
         secret = value is files_wanted.HIDDEN or is_secret(key, str(value), entry)
-        # A mask is a tool's word for a value that it hides: the value stays.
-        if value is files_wanted.HIDDEN or (secret and is_mask(str(value))):
+        # A mask, or nothing, stands for a value that a tool hides: the value stays.
+        hides = is_mask(str(value)) if secret else not value and entry is not None and entry.hidden
+        if value is files_wanted.HIDDEN or hides:
             if key not in own:
                 yield _secret(named, key) if there_now is not None else _secret_of_new(named, key, name)
             continue

@@ -83,7 +83,8 @@ def holds_a_secret(key: str, value: str, *, is_password: bool) -> bool:
     """
     if not value or is_reference(value):
         return False
-    return is_password or seems_sensitive(key) or without_looks(value, "·") != value
+    rest = _REFERENCE.sub("", value)  # a URL may have a reference as its password
+    return is_password or seems_sensitive(key) or without_secrets(rest, "·") != rest
 
 
 def names_a_secret(word: str) -> bool:

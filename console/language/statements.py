@@ -235,6 +235,11 @@ class EditStatement(Statement, frozen=True):
         """The duration of the change in ms; None for no limit."""
         return None
 
+    @property
+    def reads_file(self) -> bool:
+        """Whether it has a part of its contents in a file of this host."""
+        return False
+
 
 class QueryStatement(Statement, frozen=True):
     """A statement that `console.answers.queries` answers from a snapshot."""

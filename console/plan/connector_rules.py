@@ -96,8 +96,11 @@ def check_value(key: str, value: MaybeSecret, entry: ConfigEntry | None) -> None
             f"the value of {key} is a mask, as a tool shows for a hidden value",
             f"Leave {key} out to keep the worker's own value, or give the value itself: {key}=@FILE or {key}=?.",
         )
-    if isinstance(value, Secret) and not text:
-        raise Refused(f"the value of {key} is empty", f"Give it as {key}=@FILE, or {key}=? to be asked for it.")
+    if not text and (isinstance(value, Secret) or (entry is not None and entry.hidden)):
+        raise Refused(
+            f"the value of {key} is empty",
+            f"Leave {key} out to keep the worker's own value, or give one: {key}=@FILE or {key}=?.",
+        )
     if secret and not isinstance(value, Secret) and not is_reference(text):
         raise Refused(
             f"{key} is sensitive and is never written out",

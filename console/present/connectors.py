@@ -465,7 +465,7 @@ WORKERS: columns.Columns[WorkerRow] = columns.Columns(
         "address",
         columns.EVERYWHERE,
         lambda row: row.worker.address,
-        layout=ScreenColumn("address", "Worker", min_width=20, max_width=60, sort_key="N"),
+        layout=ScreenColumn("address", "Worker", min_width=26, max_width=60, sort_key="N"),
     ),
     columns.Column(
         "version",
@@ -479,7 +479,7 @@ WORKERS: columns.Columns[WorkerRow] = columns.Columns(
         columns.EVERYWHERE,
         lambda row: row.worker.kafka_cluster_id or None,
         title="Kafka cluster",
-        layout=ScreenColumn("kafka_cluster", "Kafka cluster", min_width=13, max_width=24, priority=50),
+        layout=ScreenColumn("kafka_cluster", "Kafka cluster", min_width=22, max_width=24, priority=50),
     ),
     columns.Column(
         "problem",

@@ -41,7 +41,8 @@ class Sent(NamedTuple):
 
 
 class ConnectServer:
-    """What tests see of the worker. configs, states, offsets: of its connectors. sent: all requests that are no GET."""
+    """What tests see of the worker. configs, states, offsets: of its connectors. masked: whether configs are returned
+    with stars for the password. sent: all requests that are no GET."""
 
     def __init__(self, kafka_cluster_id: str, version: str) -> None:
         self.kafka_cluster_id = kafka_cluster_id
@@ -52,6 +53,8 @@ class ConnectServer:
         self.offsets: dict[str, list[dict[str, Any]]] = {}
         self.sent: list[Sent] = []
         self.masked = False
+        self.refused: set[str] = set()
+        """Last words of paths that are refused."""
         self.lock = threading.RLock()
 
     def changes(self) -> list[Sent]:
@@ -71,6 +74,8 @@ class ConnectServer:
         with self.lock:
             if method != "GET":
                 self.sent.append(Sent(method, path, body))
+                if path.rpartition("/")[2] in self.refused:
+                    return _failed(500, "It is refused.")
             return self._answer(method, [unquote(each) for each in urlsplit(path).path.strip("/").split("/")], body)
 
     def _answer(self, method: str, words: list[str], body: Any) -> tuple[int, Any]:

@@ -40,6 +40,11 @@ class CreateConnector(statements.EditStatement, frozen=True):
     state: str = ""
     given: tuple[tuple[str, Secret], ...] | None = None
 
+    @property
+    def reads_file(self) -> bool:
+        """Whether the config is in a file."""
+        return bool(self.path)
+
 
 class DeleteConnector(statements.EditStatement, frozen=True):
     """``delete connector``."""
@@ -70,6 +75,11 @@ class ResetConnector(statements.EditStatement, frozen=True):
     name: statements.Name
     path: str = ""
     offsets: tuple[connect.ConnectorOffset, ...] | None = None
+
+    @property
+    def reads_file(self) -> bool:
+        """Whether the offsets are in a file."""
+        return bool(self.path)
 
     def _meaning(self) -> tuple[object, ...]:
         return (self.name, self.path, _json(self.offsets))

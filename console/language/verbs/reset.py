@@ -34,6 +34,11 @@ class ResetOffsets(statements.EditStatement, frozen=True):
     partition: int | None = None
     share: bool = False
 
+    @property
+    def reads_file(self) -> bool:
+        """Whether the offsets are in a file."""
+        return self.to.how == "file"
+
 
 # -- grammar -----------------------------------------------------------------------------------------------------------
 

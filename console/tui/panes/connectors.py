@@ -13,7 +13,6 @@ from console.model.config import ConfigResource
 from console.model.failure import Failure
 from console.model.parts import Part
 from console.present import connectors
-from console.present.columns import clock
 from console.present.failures import failure_text, wrapped
 from console.present.names import plural
 from console.present.text import Line, clean
@@ -57,15 +56,6 @@ class _OfConnect(TableView[Row]):
     def note(self) -> Line:
         """Return why a Connect cluster did not answer, and since when."""
         return connectors.silent_line(self.snapshot) or super().note()
-
-    def crumbs(self) -> Line:
-        """Return the title of the pane, or the connector, and the parts of the place."""
-        return super().crumbs() if self.place.about is not None else [("Connect  ", "strong"), *super().crumbs()]
-
-    def status(self) -> Line:
-        """Return the number of rows, and the time of the last read."""
-        at = self.snapshot.read_at.get(Part.CONNECT)
-        return [*super().status(), (f"  at {clock(at)}" if at is not None else "", "muted")]
 
 
 class ConnectorsView(_OfConnect[connectors.ConnectorRow], BesideView[connectors.ConnectorRow]):
