@@ -378,7 +378,7 @@ async def poll_cluster(session: Session, known_topics: Callable[[str], Collectio
             await session.read_log_dirs()
     missing = set(known_topics(snapshot.cluster.cluster_id or "")) - snapshot.topics.keys()
     failed |= {("topic", name): failure for name, failure in (await _unsure(session.client, sorted(missing))).items()}
-    unasked = frozenset() if is_had(Part.CONNECT, session.context.settings) else frozenset({"connector"})
+    unasked = frozenset() if is_had(Part.CONNECT, session.context.settings) else frozenset(OF_SERVICES)
     return replace(observation(session.snapshot, datetime.now(UTC), failed), unasked=unasked)
 
 
@@ -409,8 +409,10 @@ async def _unsure(client: Client, names: list[str]) -> dict[str, Failure]:
 # Inherited values are left out: a topic's depend on the broker that answers. `:endpoints` is the endpoint of the
 # listener that the client uses (*measured*, 3.9 and 4.3): poll a cluster always through the same listener.
 
-TYPES = ("topic", "broker", "group", "client-metrics", "quota", "acl", "scram", "feature", "connector")
+TYPES = ("topic", "broker", "group", "client-metrics", "quota", "acl", "scram", "feature")
 """The entity types that a poll reads."""
+OF_SERVICES = ("connector",)
+"""Those of services, which it reads if the context names them."""
 _PARTS: Mapping[str, str] = {
     Part.QUOTAS: "quota",
     Part.ACLS: "acl",
@@ -457,7 +459,7 @@ class Observation:
     state: State
     failed: Mapping[tuple[str, str | None], str] = field(default_factory=dict)
     owned: Mapping[Resource, frozenset[str]] = field(default_factory=dict)
-    unasked: frozenset[str] = frozenset()
+    unasked: frozenset[str] = frozenset(OF_SERVICES)
 
 
 class Row(NamedTuple):
@@ -583,7 +585,7 @@ def state_rows(state: State) -> list[Row]:
 def status_rows(seen: Observation) -> list[Row]:
     """Return one heartbeat with the types that were read completely, separated by commas, and a row for each error."""
     incomplete = {*(entity_type for entity_type, _ in seen.failed), *seen.unasked}
-    complete = [each for each in TYPES if each not in incomplete]
+    complete = [each for each in (*TYPES, *OF_SERVICES) if each not in incomplete]
     failures = [Row("failed", entity_type, key, value=why) for (entity_type, key), why in seen.failed.items()]
     return [*([Row("heartbeat", ",".join(complete))] if complete else ()), *failures]
 

@@ -218,7 +218,8 @@ def polled(connect: ConnectCluster, *failures: ReadFailure, **configs: str) -> c
         connect,
         configs={f"main/{name}": connectors.config(**configs) for name in connect.connectors},
     )
-    return collect.observation(replace(known, failures=failures), AT, {})
+    seen = collect.observation(replace(known, failures=failures), AT, {})
+    return dataclasses.replace(seen, unasked=frozenset())
 
 
 def test_a_connector_is_an_entity_with_its_state_and_its_config_and_without_what_may_be_secret() -> None:
