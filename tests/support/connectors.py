@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ CONNECTORS: Sequence[dict[str, Any]] = (
 def with_connectors(cluster: ThreadedCluster) -> None:
     """Create the topics and connectors, and wait until the sink has failed."""
     for name in ("lines", "lines-dead", "orders"):
-        cluster.call(lambda each, name=name: add_topic(each.state, name, 1, 1))
+        cluster.call(partial(_add, name))
     cluster.call(_write_lines)
     url = cluster.connect_urls[0]
     for body in CONNECTORS:
@@ -60,6 +61,10 @@ def with_connectors(cluster: ThreadedCluster) -> None:
     until(lambda: _states(url, "copies") == ["PAUSED"] * 2, "the pause")
     until(lambda: _states(url, "broken") == ["RUNNING", "FAILED", "FAILED"], "the failure of the sink")
     until(lambda: _states(url, "archive") == ["RUNNING"] * 3, "the tasks of the sink")
+
+
+def _add(name: str, cluster: EmbeddedCluster) -> None:
+    add_topic(cluster.state, name, 1, 1)
 
 
 def _write_lines(cluster: EmbeddedCluster) -> None:
@@ -76,7 +81,7 @@ def connect_settings(cluster: ThreadedCluster, *others: str) -> tuple[ConnectSet
     """The Connect cluster `main` of an embedded cluster, and others that do not answer, by their names."""
     ports = [int(url.rpartition(":")[2]) for url in cluster.connect_urls]
     workers = tuple(HttpSettings("127.0.0.1", port) for port in ports)
-    gone = (ConnectSettings(name, (HttpSettings("127.0.0.1", *free_ports(1)),)) for name in others)
+    gone = (ConnectSettings(name, (HttpSettings("127.0.0.1", free_ports(1)[0]),)) for name in others)
     return (ConnectSettings("main", workers), *gone)
 
 
