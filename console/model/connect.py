@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from msgspec import Struct, field
 
@@ -18,6 +18,9 @@ from console.model.config import ConfigResource, ConfigSet
 from console.model.failure import Failure
 from console.model.parts import Part
 from console.model.secret import MaybeSecret
+
+ConnectorOffset = tuple[Mapping[str, Any], Mapping[str, Any] | None]
+"""A partition and its offset in the connector's own form; None to forget it."""
 
 RUNNING, PAUSED, STOPPED, FAILED, UNASSIGNED = "RUNNING", "PAUSED", "STOPPED", "FAILED", "UNASSIGNED"
 """States of a connector or a task (AbstractStatus.State); STOPPED is a connector's alone (KIP-875)."""
@@ -239,6 +242,15 @@ class ConnectorTarget(OwnTarget, frozen=True):
     name: str
 
 
+class ConnectTarget(OwnTarget, frozen=True):
+    """A Connect cluster as a whole."""
+
+    text: ClassVar[str] = "Connect {0.name}"
+    part: ClassVar[Part | None] = Part.CONNECT
+
+    name: str
+
+
 class ConnectorOffsetsTarget(OwnTarget, frozen=True):
     """The offsets of a connector (KIP-875)."""
 
@@ -301,10 +313,6 @@ class RestartConnector(_OfConnector, frozen=True):
     only_failed: bool = False
     tasks: bool = False
     task: int | None = None
-
-
-ConnectorOffset = tuple[Mapping[str, object], Mapping[str, object] | None]
-"""A partition and its offset in the connector's own form; None to forget it."""
 
 
 class AlterConnectorOffsets(_OfConnector, frozen=True):

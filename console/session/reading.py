@@ -108,6 +108,10 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
         first.append(session.keep(snapshot_reader.read_group_positions(session.client, names)))
     if need.transactions:
         first.append(session.keep(snapshot_reader.read_transactions(session.client, sorted(need.transactions))))
+    if need.connector_classes:
+        first.append(session.keep(snapshot_reader.read_connector_classes(session.client, need.connector_classes)))
+    if need.connector_offsets:
+        first.append(session.keep(snapshot_reader.read_connector_offsets(session.client, need.connector_offsets)))
     first.append(session.read_configs(sorted(need.resources), need.documentation))
     await asyncio.gather(*first)
     if Part.TOPICS in parts:
@@ -177,8 +181,11 @@ def _dependent(snapshot: Snapshot, need: Needs) -> Iterator[ConfigResource]:
         yield topic
 
 
-async def read_everything(session: Session) -> Snapshot:
+async def read_everything(session: Session, classes: Iterable[tuple[str, str]] = ()) -> Snapshot:
     """Read every part of the cluster that files have, and the running moves, which own some of its values.
+
+    Args:
+        classes: Connect clusters, ``""`` for any, and classes of connectors, whose keys are read.
 
     Returns:
         The session's snapshot. Failures to read are in it.
@@ -189,8 +196,14 @@ async def read_everything(session: Session) -> Snapshot:
     """
     # Alone and first: if it is the wrong cluster, nothing else is read.
     await session.read_cluster()
-    parts = (Part.QUORUM, Part.TOPICS, Part.QUOTAS, Part.ACLS, Part.REASSIGNMENTS)
+    parts: tuple[Part, ...] = (Part.QUORUM, Part.TOPICS, Part.QUOTAS, Part.ACLS, Part.REASSIGNMENTS)
+    if session.context.settings.connect:
+        parts = (*parts, Part.CONNECT)
     await asyncio.gather(*(session.read_whole(part) for part in parts))
+    if wanted := {
+        (known, name) for cluster, name in classes for known in session.snapshot.connect if cluster in ("", known)
+    }:
+        await session.keep(snapshot_reader.read_connector_classes(session.client, wanted))
     named = await session.list_resources(IN_RESOURCE_LISTS)
     snapshot = session.snapshot
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]

@@ -10,6 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from console.contexts.console_settings import PANES
+from console.model.parts import Part
 
 EVERYWHERE = "everywhere"
 CONFIGS, TOPICS, TOPIC, BROKERS = "configs", "topics", "topic", "brokers"
@@ -61,6 +62,12 @@ VIEWS = {
     FIND: ("What was found", ""),
 }
 """The views: name -> its title in docs/keys.md, and the pane that has it; ``""`` if each pane may have it."""
+_OF_PARTS = {Part.CONNECT: CONNECTORS, Part.CONNECTOR_OFFSETS: CONNECTORS}
+
+
+def view_of(part: Part) -> str:
+    """Return the view that shows a part: mostly it has the part's name."""
+    return _OF_PARTS.get(part, part.value)
 
 
 class Key(NamedTuple):

@@ -123,8 +123,8 @@ class Navigator:
             case ConnectorTarget(name=name) | ConnectorOffsetsTarget(name=name):
                 about = connector_resource(*split_name(name))
                 self._start(places.view_place(keymap.CONNECTOR)._replace(about=about))
-            case changes.OwnTarget(part=Part() as part):  # a view has its name
-                self._start(places.view_place(part))
+            case changes.OwnTarget(part=Part() as part):
+                self._start(places.view_place(keymap.view_of(part)))
             case str():
                 self.open_resource(topic_resource(target))
 

@@ -13,7 +13,7 @@ from console.contexts.own_file import CONFIG
 from console.embedded.brokers import ThreadedCluster
 from console.present.connectors import NOT_NAMED
 from tests.support import worlds
-from tests.support.connectors import FAILED, SECRET, SPEC, with_connectors, write_contexts
+from tests.support.running_connectors import FAILED, SECRET, SPEC, with_connectors, write_contexts
 
 running = worlds.cluster(SPEC, after=with_connectors, scope="module")
 

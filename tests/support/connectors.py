@@ -1,95 +1,128 @@
-"""An embedded cluster with Connect next to it: a paused source, a sink that works, and one that has failed."""
+"""Connect clusters as values, for tests."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Mapping
 
-from console.admin.settings import ConnectSettings, HttpSettings
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
-from console.embedded.partition_log import PartitionLog
-from console.embedded.record_batch import read_batch
-from console.embedded.scenarios.seed import add_topic, batch_of
-from console.embedded.spec import ClusterSpec, ConnectSpec
-from tests.support.connect_cluster import ask, until
-from tests.support.free_ports import free_ports
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
-SPEC = ClusterSpec(brokers=1, connect=ConnectSpec(workers=2, missing={1: ("/no/such",), 2: ("/no/such",)}))
-SECRET = "sesame-open-4711"
-FAILED = "NoSuchFileException: /no/such/folder/out"
-CONNECTORS: Sequence[dict[str, Any]] = (
-    {
-        "name": "copies",
-        "config": {"connector.class": "FileStreamSource", "topic": "lines", "file": "/tmp/none/copies"},
-    },
-    {
-        "name": "archive",
-        "config": {
-            "connector.class": "FileStreamSink",
-            "topics": "lines",
-            "tasks.max": "2",
-            "file": "/tmp/archive",
-            "errors.tolerance": "all",
-            "errors.deadletterqueue.topic.name": "lines-dead",
-            "db.password": SECRET,
-        },
-    },
-    {
-        "name": "broken",
-        "config": {
-            "connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector",
-            "topics.regex": "li.*s",
-            "tasks.max": "2",
-            "file": "/no/such/folder/out",
-        },
-    },
+from console.admin.connect import Definition, config_set
+from console.model.config import ConfigResource, ConfigSet
+from console.model.connect import (
+    FAILED,
+    PAUSED,
+    RUNNING,
+    SINK,
+    STOPPED,
+    UNASSIGNED,
+    ConnectCluster,
+    Connector,
+    Plugin,
+    Task,
+    Worker,
+    connector_resource,
 )
+from console.model.failure import Failure
+from console.model.snapshot import Snapshot
+
+W1, W2 = "http://w1:8083", "http://w2:8083"
+TRACE = """org.apache.kafka.connect.errors.ConnectException: Exiting WorkerSinkTask due to unrecoverable exception.
+\tat org.apache.kafka.connect.runtime.WorkerSinkTask.deliverMessages(WorkerSinkTask.java:633)
+Caused by: {reason}
+\tat com.example.Writer.write(Writer.java:{line})
+\t... 11 more
+"""
+"""A trace in the form of a worker's."""
+DENIED = "The connection attempt to db-7 failed"
+REASON = f"java.sql.SQLException: {DENIED}"
+_DEFINED = {"database.password": Definition("database.password", "PASSWORD")}
 
 
-def with_connectors(cluster: ThreadedCluster) -> None:
-    """Create the topics and connectors, and wait until the sink has failed."""
-    for name in ("lines", "lines-dead", "orders"):
-        cluster.call(partial(_add, name))
-    cluster.call(_write_lines)
-    url = cluster.connect_urls[0]
-    for body in CONNECTORS:
-        assert ask(url, "POST", "/connectors", body).status == 201, body
-    until(lambda: _states(url, "copies") == ["RUNNING"] * 2, "the task of the source")
-    assert ask(url, "PUT", "/connectors/copies/pause").status == 202
-    until(lambda: _states(url, "copies") == ["PAUSED"] * 2, "the pause")
-    until(lambda: _states(url, "broken") == ["RUNNING", "FAILED", "FAILED"], "the failure of the sink")
-    until(lambda: _states(url, "archive") == ["RUNNING"] * 3, "the tasks of the sink")
+def trace(reason: str = REASON, line: int = 12) -> str:
+    return TRACE.format(reason=reason, line=line)
 
 
-def _add(name: str, cluster: EmbeddedCluster) -> None:
-    add_topic(cluster.state, name, 1, 1)
+def worker(address: str = W1, *, gone: bool = False, version: str = "4.3.0") -> Worker:
+    failure = Failure("UNREACHABLE", "the Connect worker is not reached: Connection refused", "See that it runs.")
+    return Worker(address, failure=failure) if gone else Worker(address, version, "abc", "c")
 
 
-def _write_lines(cluster: EmbeddedCluster) -> None:
-    log = cluster.state.logs.setdefault(("lines", 0), PartitionLog())
-    log.append(read_batch(batch_of([b"one", b"two"], int(cluster.clock.time() * 1000), b"k"), 0), 0)
+def task(number: int, state: str = RUNNING, on: str = "w1:8083", reason: str = REASON, line: int = 12) -> Task:
+    return Task(number, state, on, trace(reason, line) if state == FAILED else "")
 
 
-def _states(url: str, name: str) -> list[str]:
-    body = ask(url, "GET", f"/connectors/{name}/status").body
-    return [body["connector"]["state"], *(each["state"] for each in body["tasks"])]
+def connector(
+    name: str = "orders-sink",
+    tasks: Iterable[Task] = (),
+    state: str = RUNNING,
+    kind: str = SINK,
+    on: str = "w1:8083",
+    topics: Iterable[str] = ("orders",),
+    reason: str = REASON,
+) -> Connector:
+    own = trace(reason) if state == FAILED else ""
+    return Connector(name, kind, state, on, own, tuple(tasks) or (task(0), task(1, on="w2:8083")), tuple(topics))
 
 
-def connect_settings(cluster: ThreadedCluster, *others: str) -> tuple[ConnectSettings, ...]:
-    """The Connect cluster `main` of an embedded cluster, and others that do not answer, by their names."""
-    ports = [int(url.rpartition(":")[2]) for url in cluster.connect_urls]
-    workers = tuple(HttpSettings("127.0.0.1", port) for port in ports)
-    gone = (ConnectSettings(name, (HttpSettings("127.0.0.1", free_ports(1)[0]),)) for name in others)
-    return (ConnectSettings("main", workers), *gone)
+def cluster(
+    *connectors: Connector,
+    name: str = "main",
+    workers: Iterable[Worker] = (),
+    plugins: Iterable[Plugin] = (),
+) -> ConnectCluster:
+    made = tuple(workers) or (worker(), worker(W2))
+    return ConnectCluster(name, made, {each.name: each for each in connectors or (connector(),)}, tuple(plugins))
 
 
-def write_contexts(cluster: ThreadedCluster, file: Path, *others: str) -> None:
-    """Write a file with the context `dev`, which has Connect, and `plain`, which has none."""
-    lines = ["[contexts.plain]", f'"bootstrap.servers" = "{cluster.bootstrap}"']
-    lines += ["[contexts.dev]", f'"bootstrap.servers" = "{cluster.bootstrap}"']
-    for each in connect_settings(cluster, *others):
-        urls = ", ".join(f'"{worker}"' for worker in each.workers)
-        lines += [f"[contexts.dev.connect.{each.name}]", f"url = [{urls}]"]
-    file.write_text("\n".join(lines))
+CONFIG: Mapping[str, str] = {
+    "connector.class": "com.example.Sink",
+    "topics": "orders",
+    "tasks.max": "2",
+    "errors.tolerance": "all",
+    "errors.deadletterqueue.topic.name": "dlq",
+}
+
+
+def config(**changed: str) -> ConfigSet:
+    """The config of a sink, with other values; underscores stand for dots."""
+    own = {**CONFIG, **{key.replace("_", "."): value for key, value in changed.items()}}
+    return config_set({key: value for key, value in own.items() if value}, _DEFINED)
+
+
+def with_connect(
+    snapshot: Snapshot, *clusters: ConnectCluster, configs: Mapping[str, ConfigSet] | None = None
+) -> Snapshot:
+    """The snapshot with these Connect clusters. configs: by kac's names of connectors."""
+    known: dict[ConfigResource, ConfigSet] = {
+        connector_resource(each.name, one): config() for each in clusters for one in each.connectors
+    }
+    known |= {connector_resource(*name.split("/")): each for name, each in (configs or {}).items()}
+    return replace(snapshot, connect={each.name: each for each in clusters}, configs={**snapshot.configs, **known})
+
+
+_STATES = st.sampled_from((RUNNING, FAILED, PAUSED, STOPPED, UNASSIGNED, "RESTARTING", ""))
+
+
+@st.composite
+def connect_clusters(draw: st.DrawFn) -> ConnectCluster:
+    found = []
+    for number in range(draw(st.integers(0, 4))):
+        tasks = [
+            task(n, state, on, reason)
+            for n, (state, on, reason) in enumerate(
+                draw(
+                    st.lists(
+                        st.tuples(
+                            _STATES,
+                            st.sampled_from(("w1:8083", "w2:8083", "")),
+                            st.sampled_from((REASON, "x", "")),
+                        ),
+                        max_size=3,
+                    )
+                )
+            )
+        ]
+        found.append(connector(f"c{number}", tasks, draw(_STATES), draw(st.sampled_from(("sink", "source")))))
+    workers = [worker(each, gone=draw(st.booleans())) for each in (W1, W2)]
+    return ConnectCluster("main", tuple(workers), {each.name: each for each in found})

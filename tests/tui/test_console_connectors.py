@@ -16,7 +16,7 @@ from console.model.connect import ConnectorTarget
 from console.session.session import Session
 from console.tui.app import Console
 from tests.support import worlds
-from tests.support.connectors import FAILED, SECRET, SPEC, connect_settings, with_connectors
+from tests.support.running_connectors import FAILED, SECRET, SPEC, connect_settings, with_connectors
 from tests.tui.console_app import Driven
 
 SIZES = [(80, 24), (140, 40)]
