@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from console.admin.settings import ConnectionSettings, ConnectSettings, HttpSettings
+from console.cli import main as cli
 from console.contexts.context import parse_bootstrap
+from console.contexts.own_file import CONFIG
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec, ConnectSpec
 from console.flight.anonymous import Anonymous, Pseudonyms
@@ -25,6 +28,7 @@ from tests.support import worlds
 from tests.support.connect_cluster import ask, until
 from tests.support.paces import poll_often
 from tests.support.recorded_polls import replayed, timeless, watched
+from tests.support.running_connectors import write_contexts
 
 _NOWHERE = "/no/such"
 cluster = worlds.cluster(
@@ -127,3 +131,30 @@ def test_workers_that_do_not_answer_are_unknown(
     assert "connect" in live[-1].unread
     assert not live[-1].is_healthy
     assert "connect-unreachable" in causes(live[-1])
+
+
+def test_what_was_restarted_and_failed_again_is_not_offered_another_restart(
+    cluster: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    create(cluster, "bad sink")
+    until(lambda: is_failed(cluster, "bad%20sink"), "the sink fails")
+    file = tmp_path / "config.toml"
+    write_contexts(cluster, file)
+    monkeypatch.setenv(CONFIG, str(file))
+
+    def steps() -> list[dict[str, str]]:
+        for _ in range(10):  # on a busy machine not every part is read within a few seconds
+            cli.run(["triage", "-c", "dev", "--for", "4s", "--output", "json"])
+            found = json.loads(capsys.readouterr().out)
+            if "connect" not in found["unread"]:
+                return next(each["next"] for each in found["causes"] if each["cause"] == "task-failed")
+        raise AssertionError(found)
+
+    restart = "restart connector 'main/bad sink' failed"
+    assert restart in str(steps())
+    assert cli.run(["run", "-c", "dev", "-e", f"{restart}; apply --yes"]) == 0
+    until(lambda: is_failed(cluster, "bad%20sink"), "it fails again")
+    capsys.readouterr()
+    after = steps()
+    assert restart not in str(after)
+    assert any("main/bad sink failed again within 10 min of the restart by " in each["text"] for each in after)
