@@ -131,7 +131,9 @@ _OPERATORS = {
     # Of the operator's own client.properties: variables that its provider may give.
     _own("console.contexts.config_providers", "pattern or ''"),
     _own("console.contexts.config_providers", "self.pattern"),
-    # Of a client, for an embedded cluster: a pattern of its metrics is compiled alone, one of transactions is matched.
+    # Of a client, for an embedded cluster: a pattern of its metrics, and one of a connector's topics, is compiled alone,
+    # one of transactions is matched.
+    _own("console.embedded.connect.validation", "text"),
     _own("console.embedded.own_resources", "expression.strip()"),
     _own("console.embedded.handlers.transactions", "getattr(request, 'transactional_id_pattern', None) or ''"),
 }
