@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from console.answers.results import NOT_READ, Detail, Result, Table, table_of
+from console.language import vocabulary
 from console.language.errors import CommandError, did_you_mean
 from console.language.quoting import quote
 from console.language.statements import Key, Subject
 from console.language.tokenizer import Span
 from console.language.verbs.show import Show
-from console.language.vocabulary import config_problems, known_entry, known_keys, problems, require
+from console.language.verbs.whose import Whose
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.cluster import Topic
-from console.model.codes import BROKER, DEFAULT_CONFIG, GROUP, TOPIC
+from console.model.codes import BROKER, CONNECTOR, DEFAULT_CONFIG, GROUP, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, is_override
 from console.model.inheritance import Inheritance, Inherited, differing
 from console.model.numbers import Data
@@ -25,6 +26,7 @@ from console.plan.values import LONG
 from console.present.configs import CONFIGS, ConfigLine, ConfigRow, config_rows, described_by, details, staged_lines
 from console.present.failures import failure_text
 from console.present.names import plural, resource
+from console.present.text import clean
 
 DOCUMENTATION_WIDTH = 96
 
@@ -79,7 +81,7 @@ def _rate_not_set(target: ConfigResource, key: str) -> bool:
 
 
 def _no_key(snapshot: Snapshot, target: ConfigResource, key: Key) -> CommandError:
-    described = known_entry(snapshot, target, key.name)
+    described = vocabulary.known_entry(snapshot, target, key.name)
     if described is not None:
         own = f"each broker has a value of its own: describe broker ID {quote(key.name)}; "
         mode = update_mode(target.type, key.name, described)
@@ -89,7 +91,7 @@ def _no_key(snapshot: Snapshot, target: ConfigResource, key: Key) -> CommandErro
         hint = own if target.is_cluster_default else ""
         hint = f"{hint}set {resource(target)} {quote(key.name)}=VALUE sets it" if alters else hint.rstrip("; ")
         return CommandError(f"{key.name} is not set on {resource(target)}", hint, key.span)
-    hint = did_you_mean(key.name, known_keys(snapshot, target))
+    hint = did_you_mean(key.name, vocabulary.known_keys(snapshot, target))
     return CommandError(f"{resource(target)} has no config '{key.name}'", hint, key.span)
 
 
@@ -148,7 +150,7 @@ def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span
         from console.answers.quotas import quota_subject
 
         return quota_subject(statement, subject, snapshot, plan)
-    require(snapshot, subject, span, plan)
+    vocabulary.require(snapshot, subject, span, plan)
     entries = snapshot.configs.get(subject)
     if statement.keys or (entries is None and not _has_more(subject)):
         entries = _readable(snapshot, subject, entries, span)
@@ -160,7 +162,7 @@ def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span
         table = config_table(snapshot, subject, entries, plan, overrides_only=not statement.full)
         parts["configs"] = table
     title = resource(subject) + _count(entries, subject)
-    return Detail(title, _identity(subject) | data, lines, parts, config_problems(snapshot, subject))
+    return Detail(title, _identity(subject) | data, lines, parts, vocabulary.config_problems(snapshot, subject))
 
 
 def _has_more(subject: ConfigResource) -> bool:
@@ -171,7 +173,7 @@ def _has_more(subject: ConfigResource) -> bool:
 def _readable(snapshot: Snapshot, subject: ConfigResource, entries: ConfigSet | None, span: Span | None) -> ConfigSet:
     if entries is not None:
         return entries
-    for failed in config_problems(snapshot, subject):
+    for failed in vocabulary.config_problems(snapshot, subject):
         raise CommandError(f"configs of {resource(subject)}: {failure_text(failed.failure)}", "", span)
     raise CommandError(f"configs of {resource(subject)} were not read", "try again", span)
 
@@ -201,6 +203,34 @@ def _keys(statement: Show, subject: ConfigResource, snapshot: Snapshot, entries:
     return Detail(resource(subject), _identity(subject), (), {"configs": details})
 
 
+def whose(statement: Whose, snapshot: Snapshot) -> Detail:
+    """Return who reads and writes a topic, and what can't be known.
+
+    Raises:
+        CommandError: there is no such topic, or it could not be read.
+    """
+    from console.model.topic_use import unknown_uses
+
+    name = statement.topic.text or ""
+    vocabulary.require_topic(snapshot, name, statement.topic.span)
+    unknown = unknown_uses(snapshot)
+    unread = vocabulary.problems(snapshot, Part.CONNECT, Part.GROUPS, Part.ACLS)
+    return Detail(
+        f"topic {clean(name)}: who reads and writes it",
+        {"topic": name, "not_known": [*unknown]},
+        tuple(f"not known: {clean(line)}" for line in unknown),
+        {"uses": _uses(snapshot, name)},
+        unread,
+    )
+
+
+def _uses(snapshot: Snapshot, topic: str) -> Table:
+    from console.model.topic_use import topic_uses
+    from console.present.topic_use import USES
+
+    return table_of("uses", USES, topic_uses(snapshot, topic), empty="no sign of anyone who reads or writes it")
+
+
 About = tuple[tuple[str, ...], dict[str, Data], dict[str, "Table | tuple[Detail, ...]"]]
 
 
@@ -215,8 +245,10 @@ def _about_topic(snapshot: Snapshot, subject: ConfigResource) -> About:
     from console.present.topics import TOPICS, TopicRow, partition_columns, rows_of_partitions
 
     rows = rows_of_partitions(topic, snapshot.reassignments, snapshot.rates, snapshot.tiered)
-    partitions = table_of("partitions", partition_columns(rows), rows)
-    return (topic_line(topic),), TOPICS.detail(TopicRow(topic)), {"partitions": partitions}
+    parts: dict[str, Table | tuple[Detail, ...]] = {"partitions": table_of("partitions", partition_columns(rows), rows)}
+    if (uses := _uses(snapshot, topic.name)).rows:
+        parts["uses"] = uses
+    return (topic_line(topic),), TOPICS.detail(TopicRow(topic)), parts
 
 
 def topic_line(topic: Topic) -> str:
@@ -256,7 +288,7 @@ def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
     group, lag = snapshot.groups.get(subject.name), snapshot.lags.get(subject.name)
     trend = snapshot.lag_trends.get(subject.name)
     if group is None:
-        unread = problems(snapshot, Part.GROUPS, f"group {subject.name}")
+        unread = vocabulary.problems(snapshot, Part.GROUPS, f"group {subject.name}")
         why = failure_text(unread[0].failure) if unread else "no such group; its configs can be set all the same"
         return (why,), {"state": None}, {}
     line = "".join(text for text, _ in groups.group_line(group, lag, trend))
@@ -274,9 +306,22 @@ def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
     return (line,), groups.GROUPS.detail(groups.GroupRow(group, lag, trend)), parts
 
 
+def _about_connector(snapshot: Snapshot, subject: ConfigResource) -> About:
+    from console.present import connectors
+
+    row = next((each for each in connectors.connector_rows(snapshot) if each.name == subject.name), None)
+    if row is None:
+        return (), {}, {}
+    row = row._replace(seen=None)  # a single read shows no time
+    lines = tuple("".join(text for text, _ in line) for line in connectors.connector_lines(row))
+    tasks = table_of("tasks", connectors.TASKS, row.connector.tasks, empty="no tasks")
+    return lines, connectors.CONNECTORS.detail(row), {"tasks": tasks}
+
+
 _ABOUT: Mapping[int, Callable[[Snapshot, ConfigResource], About]] = {
     TOPIC: _about_topic,
     BROKER: _about_broker,
     GROUP: _about_group,
+    CONNECTOR: _about_connector,
 }
 """The parts that `describe` shows of a resource in addition to its configs."""

@@ -25,6 +25,7 @@ from console.present import kinds
 from console.present.acls import AclRow
 from console.present.brokers import broker_loads, broker_rows
 from console.present.columns import Columns
+from console.present.connectors import NOT_NAMED
 from console.present.groups import GroupRow
 from console.present.names import NOTHING, some
 from console.present.quotas import QuotaRow
@@ -44,7 +45,10 @@ def list_kind(statement: List, snapshot: Snapshot) -> Table:
     language_filters.require_names(statement, kind.columns.of("filter"))
     if kind.rows is None:
         return _LISTS[statement.kind](statement, snapshot)
-    return _table(statement, snapshot, kind.rows(snapshot), lambda row, test: test(kind.name(row)), kind.parts)
+    table = _table(statement, snapshot, kind.rows(snapshot), lambda row, test: test(kind.name(row)), kind.parts)
+    if Part.CONNECT in kind.parts and Part.CONNECT not in snapshot.read_at and not table.problems:
+        return replace(table, empty=NOT_NAMED)
+    return table
 
 
 def _table(

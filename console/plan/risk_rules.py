@@ -47,6 +47,8 @@ SETTINGS_CONTRADICT = "settings-contradict"
 OFFSETS_EXPIRE = "offsets-expire"
 ONE_RACK = "one-rack"
 OWN_LOGIN_DELETED = "own-login-deleted"
+CONNECTOR_DELETED = "connector-deleted"
+CONNECTOR_OFFSETS_CHANGED = "connector-offsets-changed"
 NAMES = (
     ISR_ABOVE_REPLICATION,
     UNCLEAN_ELECTION,
@@ -78,6 +80,8 @@ NAMES = (
     DEAD_LETTERS_LOST,
     PRUNES_MANY,
     TOPIC_DELETED,
+    CONNECTOR_DELETED,
+    CONNECTOR_OFFSETS_CHANGED,
 )
 """The names by which an operator accepts warnings, in the order in which those of one edit are shown."""
 

@@ -1,4 +1,4 @@
-"""``delete``: deletes a topic, a topic's records before an offset or a time, a group or its offsets."""
+"""``delete``: deletes a topic, a topic's records before an offset or a time, a group or its offsets, a connector."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from console.language.reader import Expected, Reader, Role, What
 from console.language.snapshot_parts import Needs, the_group, the_topic, whole_parts
 from console.language.staging import Staging
 from console.language.verb import CHANGE, StatementKind, Verb
+from console.language.verbs import connector
 from console.model.config import topic_resource
 from console.model.parts import Part
 from console.model.system_topics import is_spared
@@ -49,8 +50,12 @@ class DeleteGroupOffsets(statements.EditStatement, frozen=True):
     partition: int | None = None
 
 
-def _parse(reader: Reader) -> Delete | DeleteTopics | DeleteRecords | DeleteGroupOffsets:
-    what = reader.need_keyword("topic", "records", "group")
+def _parse(
+    reader: Reader,
+) -> Delete | DeleteTopics | DeleteRecords | DeleteGroupOffsets | connector.DeleteConnector:
+    what = reader.need_keyword("topic", "records", "group", "connector")
+    if what == "connector":
+        return connector.DeleteConnector(connector.name_of(reader))
     if what == "records":
         return _parse_records(reader)
     if what == "group":
@@ -230,14 +235,17 @@ VERBS = (
             "delete topic (NAME | GLOB)",
             "delete records topic NAME [partition P] before (OFFSET | TIME | latest)",
             "delete group NAME [topic NAME [partition N]]",
+            "delete connector CLUSTER/NAME",
         ),
-        "Stage the deletion of a topic, of a topic's records before an offset or a time, or of a group or its offsets",
+        "Stage the deletion of a topic, of its records before an offset or a time, of a group or its offsets, or of a "
+        "connector",
         "Topics and records can't be taken back. A topic that holds records, has readers or belongs to another tool "
         "is accepted by its name (--accept topic-deleted=TOPIC), and more than three in a plan by their number; a GLOB "
         "takes all that match but those that brokers keep for themselves. TIME is 2h or 7d (ago), 14:05, 2026-11-20 "
         "or 2026-11-20T14:05; it becomes an offset of each partition when it is staged, as latest does: the log's "
         "end. Records can be deleted only where cleanup.policy has delete in it; to apply it without being asked, "
-        "--accept records-deleted=TOPIC. A group has to be without members; revert commits its offsets again.",
+        "--accept records-deleted=TOPIC. A group has to be without members; revert commits its offsets again. A "
+        "connector's offsets stay; revert creates it again without its secrets.",
         (
             "delete topic orders-old",
             "delete topic tmp-*",
@@ -246,9 +254,10 @@ VERBS = (
             "delete records topic orders before latest",
             "delete group billing-old",
             "delete group billing topic orders",
+            "delete connector main/orders-sink",
         ),
         takes_away=True,
         parse=_parse,
-        statements=(_TOPIC, _TOPICS, _RECORDS, _GROUP),
+        statements=(_TOPIC, _TOPICS, _RECORDS, _GROUP, connector.DELETE),
     ),
 )

@@ -68,6 +68,13 @@ _HELP = (
         "tokens User:flink",
         about="Read while the view is shown.",
     ),
+    _pane(
+        "connectors",
+        "The connectors of Kafka Connect",
+        "connectors orders",
+        about="The context names the Connect clusters: [contexts.NAME.connect.CLUSTER] with url.",
+        where=INTERACTIVE,
+    ),
     _pane("moves", "What moves, how far it is, why not", "moves stuck"),
     _pane(
         "find",

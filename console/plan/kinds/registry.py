@@ -7,6 +7,7 @@ from console.plan.edits import Edit
 from console.plan.kinds import (
     acls,
     configs,
+    connectors,
     features,
     group_offsets,
     groups,
@@ -42,6 +43,7 @@ KINDS: tuple[EditKind, ...] = (
     *group_offsets.KINDS,
     *groups.KINDS,
     *voters.KINDS,
+    *connectors.KINDS,
 )
 
 BATCHES: tuple[Batch, ...] = (
@@ -54,6 +56,10 @@ BATCHES: tuple[Batch, ...] = (
     quotas.QUOTAS,
     scram.UPSERTS,
     tokens.LIVING,
+    connectors.CREATIONS,
+    connectors.STOPS,
+    connectors.OFFSETS,
+    connectors.STARTS,
     moves.CANCELLATIONS,
     moves.MOVES,
     replica_dirs.DIRECTORIES,
@@ -67,6 +73,7 @@ BATCHES: tuple[Batch, ...] = (
     voters.VOTERS,
     registrations.UNREGISTERING,
     records.TRIMS,
+    connectors.DELETIONS,
     groups.DELETIONS,
     topics.DELETIONS,
 )
