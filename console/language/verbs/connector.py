@@ -6,19 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from console.language import statements
-from console.language.arguments import INT_MAX, assigned, named, plain_name, secret_source, whole_number
+from console.language import arguments, statements
+from console.language import reader as language_reader
 from console.language.errors import CommandError
 from console.language.quoting import quote, quoted
-from console.language.reader import Candidate, Expected, Form, Reader, Role, What
-from console.language.snapshot_parts import Needs, the_group, whole_parts
+from console.language.reader import Expected, Reader, Role, What
+from console.language.snapshot_parts import Needs, connectors_to_change, the_group
 from console.language.staging import Staging, no_key_twice
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model import connect
 from console.model.config import ConfigEntry
 from console.model.connector_bodies import offsets_of
 from console.model.numbers import json_text
-from console.model.parts import Part
 from console.model.secret import MaybeSecret, Secret
 from console.model.snapshot import Snapshot
 from console.plan import edits as plan_edits
@@ -92,7 +91,7 @@ def name_of(reader: Reader) -> statements.Name:
 
 def _checked(reader: Reader, expected: Expected) -> statements.Name:
     word = reader.word
-    name = plain_name(reader, expected, "connectors")
+    name = arguments.plain_name(reader, expected, "connectors")
     if word is not None and not connect.is_connector_name(name.text or ""):
         reader.fail(f"expected {expected.label}, not {reader.shown(word)}", word)
     return name
@@ -121,23 +120,23 @@ def parse_creation(reader: Reader) -> CreateConnector:
             state = _STATES[found]
         elif word.first_bare == "@" and not path and not configs:
             reader.take(expected, Role.VALUE)
-            source = secret_source(reader, word)
+            source = arguments.secret_source(reader, word)
             assert isinstance(source, statements.FromFile)
             path = source.path
         else:
-            configs.append(assigned(reader, *reader.take_pair(expected)))
+            configs.append(arguments.assigned(reader, *reader.take_pair(expected)))
     if not path and not configs:
         reader.expect(expected)
         reader.fail()
     return CreateConnector(name, path, tuple(configs), state)
 
 
-def _clusters(snapshot: Snapshot) -> list[Candidate]:
-    return [Candidate(f"{name}/", "", "a Connect cluster") for name in snapshot.connect]
+def _clusters(snapshot: Snapshot) -> list[language_reader.Candidate]:
+    return [language_reader.Candidate(f"{name}/", "", "a Connect cluster") for name in snapshot.connect]
 
 
-def _first_keys(_snapshot: Snapshot) -> list[Candidate]:
-    return [Candidate(key, "", text, Form.KEY) for key, text in _FIRST_KEYS.items()]
+def _first_keys(_snapshot: Snapshot) -> list[language_reader.Candidate]:
+    return [language_reader.Candidate(key, "", text, language_reader.Form.KEY) for key, text in _FIRST_KEYS.items()]
 
 
 _FIRST_KEYS = {
@@ -163,7 +162,7 @@ def _config_of(statement: CreateConnector) -> dict[str, str]:
 def _creation_needs(statement: CreateConnector, _selected: statements.Subject | None) -> Needs:
     cluster, own = connect.split_name(statement.name.text or "")
     config = _config_of(statement)
-    need = whole_parts(Part.CONNECT)
+    need = connectors_to_change()
     if class_name := config.get(connect.CLASS):
         need |= Needs(connector_classes=frozenset({(cluster, class_name)}))
     if connect.TOPICS in config or connect.PATTERN in config:
@@ -213,7 +212,7 @@ CREATE = StatementKind(
 
 
 def _needs_connect(_statement: statements.Statement, _selected: statements.Subject | None) -> Needs:
-    return whole_parts(Part.CONNECT)
+    return connectors_to_change()
 
 
 DELETE = StatementKind(
@@ -254,7 +253,7 @@ def _parse_restart(reader: Reader) -> RestartConnector:
     if what != "task":
         return RestartConnector(name, what)
     word = reader.take(Expected(What.ARGUMENT, "the number of a task"), Role.VALUE)
-    number = whole_number(word.text, 0, INT_MAX)
+    number = arguments.whole_number(word.text, 0, arguments.INT_MAX)
     if number is None:
         reader.fail(f"expected the number of a task, not {reader.shown(word)}", word)
     return RestartConnector(name, "task", number)
@@ -297,7 +296,7 @@ def parse_reset(reader: Reader) -> ResetConnector:
     if found == "none":
         return ResetConnector(name)
     if found == "file":
-        return ResetConnector(name, named(reader, Expected(What.WORDS, "a FILE with offsets"), Role.VALUE))
+        return ResetConnector(name, arguments.named(reader, Expected(What.WORDS, "a FILE with offsets"), Role.VALUE))
     word = reader.take(Expected(What.WORDS, "JSON in quotes"), Role.VALUE)
     try:
         return ResetConnector(name, offsets=offsets_of(word.text))
@@ -319,7 +318,7 @@ def _reset_text(statement: ResetConnector) -> str:
 
 
 def _reset_needs(statement: ResetConnector, _selected: statements.Subject | None) -> Needs:
-    return whole_parts(Part.CONNECT) | Needs(connector_offsets=frozenset({statement.name.text or ""}))
+    return connectors_to_change() | Needs(connector_offsets=frozenset({statement.name.text or ""}))
 
 
 def _resets(statement: ResetConnector, staging: Staging) -> Iterator[plan_edits.Edit]:

@@ -446,9 +446,6 @@ class _RestartKind(_ConnectorKind):
         """Return whether the connector came into being or was deleted."""
         return (was is None) != (now is None)
 
-    def obstacle(self, edit: plan_edits.RestartConnector, now: Standing | None) -> str:
-        return f"there is no connector {edit.name}" if now is None else ""
-
     def wanted(self, _edit: plan_edits.RestartConnector, _now: plan_staged.Was) -> bool | None:
         return None
 
@@ -504,9 +501,6 @@ class _OffsetsKind(EditKind):
             return None
         known = seen.snapshot.connector_offsets.get(edit.name)
         return plan_staged.UNREAD if known is None else StandingOffsets(_wanted_state(found), known)
-
-    def obstacle(self, edit: plan_edits.ChangeConnectorOffsets, now: StandingOffsets | None) -> str:
-        return f"there is no connector {edit.name}" if now is None else ""
 
     def moved(
         self, _edit: plan_edits.ChangeConnectorOffsets, was: StandingOffsets | None, now: StandingOffsets | None
