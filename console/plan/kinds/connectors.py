@@ -296,6 +296,9 @@ class _CreateConnectorKind(_ConnectorKind):
         left = Standing(edit.state or connect.RUNNING, config)
         return Reversal((plan_edits.DeleteConnector(edit.name),), left, loss)
 
+    def with_secrets(self, edit: plan_edits.CreateConnector, secrets: Mapping[str, Secret]) -> plan_edits.Edit:
+        return replace(edit, config={**edit.config, **secrets})
+
     def takes_away(self, _edit: plan_edits.CreateConnector) -> bool:
         return False
 
@@ -357,7 +360,8 @@ class _DeleteConnectorKind(Removal, _ConnectorKind):
             f"comes back stopped and without {'it' if is_one else 'them'}; then set connector {edit.name} {asked}, and "
             f"resume connector {edit.name}. If a worker refuses it so, add {asked} to its create command"
         )
-        return Reversal((plan_edits.CreateConnector(edit.name, config, connect.STOPPED),), None, loss)
+        again = plan_edits.CreateConnector(edit.name, config, connect.STOPPED)
+        return Reversal((again,), None, loss, tuple(hidden))
 
 
 class _SteeringKind(_ConnectorKind):
