@@ -109,7 +109,7 @@ class ConnectorRow(NamedTuple):
     @property
     def dead_letters(self) -> str:
         """The topic of its dead letters; ``""`` without one."""
-        return connect.value_of(self.config, connect.DEAD_LETTERS)
+        return connect.dead_letters(self.config)
 
     @property
     def behind(self) -> Behind:
