@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
@@ -10,6 +9,7 @@ from console.model import connect
 from console.model.authorizer import covers, grants, pattern_of
 from console.model.codes import AclOperation, AclResourceType
 from console.model.config import ConfigSet
+from console.model.numbers import json_text
 from console.model.parts import Part
 from console.model.record_conditions import ConditionError, condition
 from console.model.snapshot import Snapshot
@@ -111,7 +111,7 @@ def matches(pattern: str, topic: str) -> bool | None:
     It takes linear time: the pattern is from a cluster. Patterns with look-around or back references are unknown.
     """
     try:
-        found = condition(f"key.matches({json.dumps(f'^(?:{pattern})$')})").run({"key": topic})
+        found = condition(f"key.matches({json_text(f'^(?:{pattern})$')})").run({"key": topic})
     except ConditionError:
         return None
     except Exception:  # noqa: BLE001 the engine refuses the pattern

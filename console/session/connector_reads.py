@@ -1,4 +1,4 @@
-"""Reads around connectors and topics: groups of sinks, records in topics of dead letters, users of topics."""
+"""Reads around connectors and topics: the groups of sinks, the records in topics of dead letters, users of topics."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
@@ -11,6 +10,7 @@ from console.language.quoting import quote
 from console.model import connect
 from console.model.config import ConfigResource
 from console.model.failure import Failure
+from console.model.numbers import json_text
 from console.model.parts import Part
 from console.present import connectors
 from console.present.failures import failure_text, wrapped
@@ -301,7 +301,7 @@ class ConnectorOffsetsView(_Asked[connectors.OffsetRow], _OfOne[connectors.Offse
 
         found = await self.session.client.run(describe_offsets, self.connector.name)
         forms = ((each.partition, each.offset) for each in found)
-        rows = (connectors.OffsetRow(*(json.dumps(form)[:LONGEST_OFFSET] for form in pair)) for pair in forms)
+        rows = (connectors.OffsetRow(*(json_text(form)[:LONGEST_OFFSET] for form in pair)) for pair in forms)
         return tuple(rows)
 
     def key(self, row: connectors.OffsetRow) -> Hashable:
