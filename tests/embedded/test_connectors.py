@@ -69,7 +69,13 @@ def test_a_connector_is_described_without_its_secrets(capsys: pytest.CaptureFixt
     assert [task["state"] for task in told["tasks"]] == ["FAILED", "FAILED"]
     assert all(FAILED in task["trace"] and "\tat " in task["trace"] for task in told["tasks"])
     assert {each["name"] for each in told["configs"]} >= {"topics.regex", "errors.tolerance"}
-    assert "404" in kac(capsys, "connectors", "-c", "dev", "describe", "--connector", "main/nothing", code=1)
+    missing = kac(capsys, "connectors", "-c", "dev", "describe", "--connector", "main/archives", code=1)
+    assert "no connector 'main/archives'" in missing
+    assert "main/archive'?" in missing
+    unknown = kac(capsys, "connectors", "-c", "dev", "describe", "--connector", "other/archive", code=1)
+    assert "names no Connect cluster 'other'; it names: gone, main" in unknown
+    silent = kac(capsys, "connectors", "-c", "dev", "describe", "--connector", "gone/archive", code=1)
+    assert "UNREACHABLE" in silent
     assert "CLUSTER/NAME" in kac(capsys, "connectors", "-c", "dev", "describe", "--connector", "nothing", code=2)
 
 
