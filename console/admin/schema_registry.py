@@ -43,7 +43,7 @@ FAILED_SECONDS = 30.0
 AT_ONCE = 4
 """Concurrent requests."""
 
-_CCOMPAT, _APICURIO = "/apis/ccompat/", "/apis/registry/v2"
+CCOMPAT, _APICURIO = "/apis/ccompat/", "/apis/registry/v2"
 """Apicurio's API that is compatible with Confluent's, and its own API, which its releases 2 and 3 have."""
 _ID_NAMES = {schemas.GLOBAL_ID: "globalId", schemas.CONTENT_ID: "contentId"}
 
@@ -213,9 +213,9 @@ class SchemaRegistry:
         Raises:
             NotDecoded: the registry is not Apicurio's, or lacks the schema.
         """
-        before, is_apicurio, _ = self._settings.path.partition(_CCOMPAT)
+        before, is_apicurio, _ = self._settings.path.partition(CCOMPAT)
         if not is_apicurio:
-            raise schemas.NotDecoded(f"this registry has no ids of Apicurio's: its url would have {_CCOMPAT}")
+            raise schemas.NotDecoded(f"this registry has no ids of Apicurio's: its url would have {CCOMPAT}")
         own = f"{before}{_APICURIO}"
         spaces = (schemas.GLOBAL_ID, schemas.CONTENT_ID) if key.of == schemas.APICURIO_ID else (key.of,)
         texts = await asyncio.gather(*(self._by_own_api(key.id, of, own) for of in spaces), return_exceptions=True)

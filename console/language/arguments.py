@@ -27,7 +27,7 @@ INT_MAX = 2**31 - 1
 def _name_of(type_: entity_types.EntityType) -> language_reader.Expected:
     """Return the expectation for the word after an entity type."""
     match type_.lister:
-        case entity_types.Lister.RESOURCES | entity_types.Lister.CONNECT:
+        case entity_types.Lister.RESOURCES | entity_types.Lister.CONNECT | entity_types.Lister.SCHEMAS:
             return language_reader.Expected(language_reader.What.RESOURCE, type_.asked, detail=type_.word)
         case entity_types.Lister.BROKERS:
             return language_reader.Expected(
@@ -80,6 +80,9 @@ def _resource_name(reader: language_reader.Reader, type_: entity_types.EntityTyp
         if type_.has_default and word.is_bare(DEFAULT_NAME):
             return ""
         name = str(_broker_number(reader, word, expected.label))
+    elif type_.has_default and word is not None and word.is_bare(DEFAULT_NAME):
+        reader.take(expected)
+        return ""
     else:
         name = plain_name(reader, expected, type_.spoken, may_be_empty=type_.names.allows("")).text or ""
     if word is not None and not type_.names.allows(name):

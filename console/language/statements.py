@@ -156,7 +156,7 @@ def joined(*words: str) -> str:
 def subject_text(subject: Subject) -> str:
     """Return an entity as text of the language."""
     if isinstance(subject, ConfigResource):
-        name = DEFAULT_NAME if subject.is_cluster_default else quote(subject.name)
+        name = DEFAULT_NAME if subject.is_default else quote(subject.name)
         return f"{resource_word(subject.type)} {name}"
     words = []
     for part in subject.parts:

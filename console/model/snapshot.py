@@ -20,6 +20,7 @@ from console.model.failure import Failure
 from console.model.observers import Rules, observed, observer_rules
 from console.model.parts import Part
 from console.model.rates import NOT_POLLED, Rates, with_ends, without_topics
+from console.model.subjects import SchemaListing, Subject, subject_resource
 from console.model.tokens import DelegationToken
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Snapshot(Struct, frozen=True):
     scram: Mapping[str, tuple[model_cluster.ScramCredential, ...]] = field(default_factory=dict)
     tokens: Mapping[str, DelegationToken] = field(default_factory=dict)
     connect: Mapping[str, ConnectCluster] = field(default_factory=dict)
+    schemas: Mapping[str, Subject] = field(default_factory=dict)
     groups: Mapping[str, model_cluster.Group] = field(default_factory=dict)
     had_members: frozenset[str] = frozenset()
     lags: Mapping[str, model_cluster.GroupLag] = field(default_factory=dict)
@@ -289,6 +291,24 @@ def with_connect(snapshot: Snapshot, listing: ConnectListing, at: datetime) -> S
         snapshot, connect=clusters, configs=configs, configs_at=configs_at, read_at=_read_at(snapshot, Part.CONNECT, at)
     )
     return with_failures(snapshot, Part.CONNECT, listing.failures.items())
+
+
+def with_schemas(snapshot: Snapshot, listing: SchemaListing, at: datetime) -> Snapshot:
+    """Return the snapshot with the subjects of the schema registry and their configs. A subject that was not read keeps
+    its known state, with a failure.
+    """
+    kept = {name: snapshot.schemas[name] for name in listing.failures if name in snapshot.schemas}
+    gone = [subject_resource(name) for name in snapshot.schemas if name not in listing.subjects and name not in kept]
+    configs = merged(snapshot.configs, listing.configs, gone)
+    configs_at = merged(snapshot.configs_at, dict.fromkeys(listing.configs, at), gone)
+    found = replace(
+        snapshot,
+        schemas=share(snapshot.schemas, {**kept, **listing.subjects}),
+        configs=configs,
+        configs_at=configs_at,
+        read_at=_read_at(snapshot, Part.SCHEMAS, at),
+    )
+    return with_failures(found, Part.SCHEMAS, listing.failures.items())
 
 
 def host_ranges(snapshot: Snapshot) -> bool:

@@ -40,8 +40,8 @@ def _check_resource(resource: ConfigResource, draft: plan_staged.Draft) -> None:
             raise plan_staged.Refused(
                 f"there is no topic {resource.name}", "Check the name, refresh, or create it in this plan."
             )
-    if not resource.name and not resource.is_cluster_default:
-        raise plan_staged.Refused("the entity has no name", "Name it; only brokers have a default.")
+    if not resource.name and not resource.is_default:
+        raise plan_staged.Refused("the entity has no name", "Name it; only brokers and schemas have a default.")
     if resource.name and not type_.names.allows(resource.name):
         default = ", or <default>" if type_.has_default else ""
         raise plan_staged.Refused(f"{resource.name} is no {type_.names.what}", f"Give {type_.names.give}{default}.")

@@ -600,8 +600,8 @@ async def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_no_read_waits_for_a_registry(cluster: ThreadedCluster) -> None:
     with registry() as running:
         running.bad["/schemas/ids/1"] = Bad(silent=True)
-        with AdminClient(worlds.settings(cluster)) as client:
-            session = Session(client, Context("test", "tests", client.settings, schemas=running.settings))
+        with AdminClient(worlds.settings(cluster, schemas=running.settings)) as client:
+            session = Session(client, Context("test", "tests", client.settings))
             (statement,) = parse(f"records {TOPIC} first 1")
             async with asyncio.timeout(PATIENCE):
                 read = await session.records.read(statement)  # type: ignore[arg-type]

@@ -81,6 +81,8 @@ def _needs(statement: List, _selected: statements.Subject | None) -> Needs:
             return _loggers(statement)
         case "groups":
             return _lags(statement, tuple(glob.pattern for glob in statement.globs))
+        case "schemas":
+            return whole_parts(Part.SCHEMAS, Part.TOPICS)
         case kind if kind in _LISTED:
             return Needs(every=frozenset({_LISTED[kind]}))
         case kind:
@@ -153,6 +155,7 @@ VERBS = (
             "list groups state=Stable",
             "list loggers broker=1 level=DEBUG",
             "list quorum role=voter",
+            "list schemas compatibility=NONE",
         ),
         parse=_parse,
         statements=(StatementKind(statement=List, text=_text, needs=_needs),),

@@ -6,7 +6,7 @@ from console.language import snapshot_parts, statements
 from console.language.arguments import entity, keys
 from console.language.reader import Reader
 from console.language.verb import LOOK, StatementKind, Verb
-from console.model.codes import BROKER, GROUP, TOPIC
+from console.model.codes import BROKER, GROUP, SCHEMA, TOPIC
 from console.model.config import ConfigResource
 from console.model.parts import Part
 from console.model.quota import USER
@@ -50,6 +50,10 @@ def _needs(statement: Show, selected: statements.Subject | None) -> snapshot_par
             need
             | snapshot_parts.whole_parts(Part.REASSIGNMENTS)
             | snapshot_parts.Needs(tiered=frozenset({subject.name}))
+        )
+    if subject.type == SCHEMA:
+        return (
+            need | snapshot_parts.whole_parts(Part.TOPICS, Part.GROUPS) | snapshot_parts.Needs(lags_of=frozenset({()}))
         )
     if subject.type == BROKER and not subject.is_cluster_default:
         return (
