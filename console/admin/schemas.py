@@ -24,7 +24,7 @@ from console.admin import errors
 from console.admin.delivery import Sender, Senders, applied_if, reconcile, refused, until_visible
 from console.admin.link import Link
 from console.admin.rest import Answer, RestClient, RestFailed
-from console.admin.schema_registry import CCOMPAT, SERVICE, kind_of
+from console.admin.schema_registry import CCOMPAT, SERVICE
 from console.admin.settings import HttpSettings
 from console.model import subjects
 from console.model.changes import ConfigOp, Outcome, Status
@@ -32,7 +32,7 @@ from console.model.codes import DEFAULT_CONFIG, DELETE, ConfigType
 from console.model.config import ConfigEntry, ConfigListing, ConfigResource, ConfigSet, Synonym, own_source
 from console.model.failure import Failure
 from console.model.foreign_json import json_as
-from console.model.schemas import AVRO
+from console.model.schemas import AVRO, kind_of
 
 AT_ONCE = 8
 """Concurrent requests."""
@@ -278,17 +278,19 @@ def _registry_of(link: Link) -> _Registry:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-async def describe_schemas(link: Link) -> subjects.SchemaListing:
-    """Return the subjects of the registry with their configs; empty if the context has no registry. Raises AdminError.
+async def describe_schemas(link: Link, some: Iterable[str] | None = None) -> subjects.SchemaListing:
+    """Return the subjects of the registry with their configs; empty if the context has no registry. A subject that the
+    registry refuses to describe is among the failures. Raises AdminError.
 
-    A subject that the registry refuses to describe is among the failures.
+    Args:
+        some: the names of the subjects to describe; None for all.
     """
     if link.settings.schemas is None:
         return subjects.SchemaListing()
     registry = _registry_of(link)
     try:
         async with asyncio.timeout(ALL_SECONDS):
-            return await _described(registry)
+            return await _described(registry, some)
     except TimeoutError:
         raise errors.Unreachable.of(
             f"the registry did not describe its subjects within {ALL_SECONDS:g} s ({registry.settings})",
@@ -296,10 +298,11 @@ async def describe_schemas(link: Link) -> subjects.SchemaListing:
         ) from None
 
 
-async def _described(registry: _Registry) -> subjects.SchemaListing:
+async def _described(registry: _Registry, some: Iterable[str] | None) -> subjects.SchemaListing:
+    # Without deleted=true Apicurio leaves out a subject whose newest version is deleted, and not all of it.
     names = dict.fromkeys(await registry.read("/subjects?deleted=true", list[str]))
-    live = set(await registry.read("/subjects", list[str]))
-    names |= dict.fromkeys(live)
+    if some is not None:
+        names = {name: None for name in dict.fromkeys(some) if name in names}
     if len(names) > MOST_SUBJECTS:
         raise errors.BadAnswer.of(
             f"the registry has {len(names):,} subjects: kac reads at most {MOST_SUBJECTS:,}", "Its API shows them."
@@ -312,8 +315,8 @@ async def _described(registry: _Registry) -> subjects.SchemaListing:
 
     async def describe(name: str) -> None:
         try:
-            subject = await _subject_of(registry, name, name in live)
-            if name in live:
+            subject = await _subject_of(registry, name)
+            if not subject.is_deleted:
                 configs[subjects.subject_resource(name)] = await _configs_of(registry, name, default)
             if subject.versions:
                 found[name] = subject
@@ -338,11 +341,11 @@ async def _all(reads: Iterable[Any]) -> None:
         raise failed from None
 
 
-async def _subject_of(registry: _Registry, name: str, is_live: bool) -> subjects.Subject:
+async def _subject_of(registry: _Registry, name: str) -> subjects.Subject:
     """Return a subject with the numbers of its versions."""
     path = _subject(name, "/versions")
     every = set(await registry.find(f"{path}?deleted=true", _NUMBERS) or ())
-    live = set(await registry.find(path, _NUMBERS) or ()) if is_live else set()
+    live = set(await registry.find(path, _NUMBERS) or ())
     registry.forget(name, every | live)
     numbers = sorted(every | live)
     return subjects.Subject(
@@ -451,6 +454,8 @@ async def read_texts(link: Link, versions: Iterable[tuple[str, int]]) -> subject
 # -- changing ----------------------------------------------------------------------------------------------------------
 
 
+_Sent = tuple[str, str, object]
+"""Method, path and body of a request."""
 R = TypeVar("R", bound=Any)
 X = TypeVar("X", bound=Any)
 
@@ -480,7 +485,7 @@ class _SchemaSender(Sender[R, X]):
         try:
             if self.validate_only:
                 return await self.checked(registry, target)
-            for method, path, body in self.requests(registry, target):
+            for method, path, body in await self.requests(registry, target):
                 answer = await registry.exchange(method, path, body, is_change=True)
                 if not 200 <= answer.status < 300:
                     return Outcome(target, Status.FAILED, failure_of(answer))
@@ -495,8 +500,8 @@ class _SchemaSender(Sender[R, X]):
         """Return the outcome of a check of the change. Raises AdminError."""
         raise NotImplementedError
 
-    def requests(self, registry: _Registry, target: X) -> Iterable[tuple[str, str, object]]:
-        """Return the requests of the change: method, path and body of each."""
+    async def requests(self, registry: _Registry, target: X) -> Iterable[_Sent]:
+        """Return the requests of the change: method, path and body of each. Raises AdminError."""
         raise NotImplementedError
 
 
@@ -505,13 +510,12 @@ class _Altering(_SchemaSender[subjects.AlterSchemaConfigs, ConfigResource]):
 
     of = "ops"
 
-    def requests(self, _registry: _Registry, target: ConfigResource) -> Iterable[tuple[str, str, object]]:
+    async def requests(self, _registry: _Registry, target: ConfigResource) -> Iterable[_Sent]:
+        found: list[tuple[str, str, object]] = []
         for op in self.request.ops[target]:
             path = f"/{'mode' if op.key == subjects.MODE else 'config'}{_below(target.name)}"
-            if op.op == DELETE:
-                yield "DELETE", path, None
-            else:
-                yield "PUT", path, {op.key: op.value}
+            found.append(("DELETE", path, None) if op.op == DELETE else ("PUT", path, {op.key: op.value}))
+        return found
 
     async def checked(self, registry: _Registry, target: ConfigResource) -> Outcome:
         default = await registry.own_level("")
@@ -551,9 +555,8 @@ class _Registering(_SchemaSender[subjects.RegisterSchema, subjects.SubjectTarget
     def targets(self) -> tuple[subjects.SubjectTarget]:
         return (subjects.SubjectTarget(self.request.name, self.request.undeletes),)
 
-    @property
-    def _body(self) -> Mapping[str, object]:
-        schema = self.request.schema
+    async def _body(self, registry: _Registry) -> Mapping[str, object]:
+        schema = self.request.schema or await registry.text(self.request.name, self.request.undeletes)
         body: dict[str, object] = {"schema": schema.text}
         if schema.kind != AVRO:
             body["schemaType"] = schema.kind
@@ -561,18 +564,18 @@ class _Registering(_SchemaSender[subjects.RegisterSchema, subjects.SubjectTarget
             body["references"] = [each._asdict() for each in schema.references]
         return body
 
-    def requests(self, _registry: _Registry, _target: subjects.SubjectTarget) -> Iterable[tuple[str, str, object]]:
-        return (("POST", _subject(self.request.name, "/versions"), self._body),)
+    async def requests(self, registry: _Registry, _target: subjects.SubjectTarget) -> Iterable[_Sent]:
+        return (("POST", _subject(self.request.name, "/versions"), await self._body(registry)),)
 
     async def checked(self, registry: _Registry, target: subjects.SubjectTarget) -> Outcome:
-        for each in self.request.schema.references:
+        for each in () if self.request.schema is None else self.request.schema.references:
             if await registry.find(_version(each.subject, each.version), _Version) is None:
                 what = f"{each.name} refers to {each.subject} version {each.version}, which the registry does not have"
                 return refused(target, "REFERENCE_MISSING", what, "Register it first.")
         level = await registry.own_level(self.request.name) or await registry.own_level("") or ""
         against = "" if level.endswith(subjects.TRANSITIVE) else "/latest"
         path = f"/compatibility{_subject(self.request.name, f'/versions{against}')}?verbose=true"
-        answer = await registry.exchange("POST", path, self._body)
+        answer = await registry.exchange("POST", path, await self._body(registry))
         if answer.status == 404:
             return Outcome(target, Status.VALID)  # the subject has no version to compare with
         check = registry.decoded(answer, _Check)
@@ -584,7 +587,7 @@ class _Registering(_SchemaSender[subjects.RegisterSchema, subjects.SubjectTarget
 
     async def describe_again(self, targets: Sequence[subjects.SubjectTarget]) -> dict[subjects.SubjectTarget, Status]:
         registry = _registry_of(self.link)
-        answer = await registry.exchange("POST", _subject(self.request.name), self._body)
+        answer = await registry.exchange("POST", _subject(self.request.name), await self._body(registry))
         if answer.status not in (200, 404):
             raise errors.BrokerError(failure_of(answer))
         return dict.fromkeys(targets, applied_if(answer.status == 200))
@@ -596,7 +599,7 @@ class _Deleting(_SchemaSender[subjects.DeleteSchema, subjects.SubjectTarget]):
     def targets(self) -> tuple[subjects.SubjectTarget]:
         return (subjects.SubjectTarget(self.request.name, self.request.version),)
 
-    def requests(self, _registry: _Registry, _target: subjects.SubjectTarget) -> Iterable[tuple[str, str, object]]:
+    async def requests(self, _registry: _Registry, _target: subjects.SubjectTarget) -> Iterable[_Sent]:
         name, version = self.request.name, self.request.version
         return (("DELETE", _subject(name) if version is None else _version(name, version), None),)
 

@@ -285,7 +285,12 @@ def _about_schema(snapshot: Snapshot, subject: ConfigResource) -> About:
         return (failure_text(unread[0].failure) if unread else "there is no such subject",), {}, {}
     lines = tuple("".join(text for text, _ in line) for line in schemas.schema_lines(snapshot, row))
     versions = table_of("versions", schemas.VERSIONS, reversed(row.subject.versions))
-    return lines, schemas.SCHEMAS.detail(row), {"versions": versions}
+    parts: dict[str, Table | tuple[Detail, ...]] = {"versions": versions}
+    if (diff := schemas.version_diff(snapshot, subject.name)) is not None:
+        empty = diff.why or f"versions {diff.old} and {diff.new} do not differ for any reader"
+        parts["differences"] = table_of("differences", schemas.DIFFERENCES, diff.places, empty=empty)
+        lines = (*lines, f"{'differences':<15}from version {diff.old} to version {diff.new}")
+    return lines, schemas.SCHEMAS.detail(row), parts
 
 
 _ABOUT: Mapping[int, Callable[[Snapshot, ConfigResource], About]] = {

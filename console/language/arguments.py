@@ -179,6 +179,24 @@ def optional_partition(reader: language_reader.Reader, topic: statements.Name) -
     return partition_number(reader, topic) if reader.take_keyword("partition") is not None else None
 
 
+def schema_subject(reader: language_reader.Reader) -> str:
+    """Read the subject of a schema."""
+    return named(
+        reader, language_reader.Expected(language_reader.What.RESOURCE, "the SUBJECT of a schema", detail="schema")
+    )
+
+
+def optional_version(reader: language_reader.Reader) -> int | None:
+    """Read ``[version N]``."""
+    if reader.take_keyword("version") is None:
+        return None
+    word = reader.take(language_reader.Expected(language_reader.What.ARGUMENT, "the number of a version"))
+    number = whole_number(word.text, 1)
+    if number is None:
+        reader.fail(f"expected the number of a version, not {reader.shown(word)}", word)
+    return number
+
+
 def pair_count(reader: language_reader.Reader, key: Word, value: Word, highest: int = INT_MAX) -> int:
     """Return the value of a ``KEY=N``, which is at least 1."""
     number = whole_number(value.text, 1, highest)

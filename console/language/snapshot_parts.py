@@ -31,6 +31,7 @@ class Needs(Struct, frozen=True):
     tiered: topics whose part in remote storage is shown, if they are tiered.
     replica_logs: topics, for the logs of the replicas of partitions that have no leader, or move.
     held: whether to read the leaders and replicas on brokers; empty over a connection to controllers.
+    schema_texts: subjects, for the texts of their versions, with those that these refer to.
     nodes: ids named as brokers, to find out whether those without a broker are controllers.
     """
 
@@ -54,6 +55,7 @@ class Needs(Struct, frozen=True):
     lag_times: bool = False
     held: bool = False
     nodes: frozenset[int] = frozenset()
+    schema_texts: frozenset[str] = frozenset()
 
     def __or__(self, other: Needs) -> Needs:
         return Needs(*(getattr(self, name) | getattr(other, name) for name in Needs.__struct_fields__))

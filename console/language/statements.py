@@ -192,6 +192,11 @@ def secret_text(source: SecretSource) -> str:
     return f"@{quote(source.path)}" if isinstance(source, FromFile) else "?"
 
 
+def version_text(version: int | None) -> str:
+    """Return ``version N``; ``""`` for None."""
+    return "" if version is None else f"version {version}"
+
+
 def field_text(field: FieldFilter) -> str:
     """Return a column's filter as text."""
     return f"{quote_beside_equals(field.key)}{field.operator}{pattern_text(field.pattern)}"

@@ -77,11 +77,14 @@ BROKER_ID = NameForm(is_natural, "broker id", "broker's id", "the broker's numbe
 
 
 class KnownKey(NamedTuple):
-    """A key of a type that brokers describe only if it is set. type: Kafka's name of its data type."""
+    """A key of a type that brokers describe only if it is set. type: Kafka's name of its data type. values: the legal
+    ones, empty for any.
+    """
 
     name: str
     type: str
     default: str
+    values: tuple[str, ...] = ()
 
 
 # -- the table ---------------------------------------------------------------------------------------------------------
@@ -96,6 +99,10 @@ SHARED_SOURCES: Mapping[int, str] = {
 }
 """Sources that several types share, by Kafka's number (DescribeConfigsResponse.ConfigSource)."""
 _OF_BROKERS = (2, _DEFAULT_BROKER, _STATIC_BROKER, _DEFAULT)
+
+_LEVELS = ("BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE", "NONE")
+_MODES = ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT", "FORWARD")
+"""Levels and modes of a schema registry."""
 
 
 class EntityType(NamedTuple):
@@ -301,7 +308,10 @@ ENTITY_TYPES = (
         route=Route.SCHEMAS,
         sources=(1002, _DEFAULT_SUBJECT, _DEFAULT),
         default_source=_DEFAULT_SUBJECT,
-        keys=(KnownKey("compatibility", "STRING", "BACKWARD"), KnownKey("mode", "STRING", "READWRITE")),
+        keys=(
+            KnownKey("compatibility", "STRING", "BACKWARD", _LEVELS),
+            KnownKey("mode", "STRING", "READWRITE", _MODES),
+        ),
     ),
     EntityType(
         word="ip",

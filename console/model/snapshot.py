@@ -20,7 +20,7 @@ from console.model.failure import Failure
 from console.model.observers import Rules, observed, observer_rules
 from console.model.parts import Part
 from console.model.rates import NOT_POLLED, Rates, with_ends, without_topics
-from console.model.subjects import SchemaListing, Subject, subject_resource
+from console.model.subjects import SchemaListing, SchemaSource, SchemaTexts, Subject, subject_resource
 from console.model.tokens import DelegationToken
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class Snapshot(Struct, frozen=True):
     tiered.
     offsets_at: (topic, partition, ms since 1970) -> offset of its first record that is not older, -1 without such a
     record, for the requested times.
+    schema_texts: (subject, version) -> its text, for the versions that were requested.
     transactions: (topic, partition) -> its last poll; a poll covers many partitions.
     rates: the rates between two polls of offsets and log dirs; empty after one poll.
     observer_rules: the rules for replicas that are outside of the ISR by design, of the topics that have such rules.
@@ -73,6 +74,7 @@ class Snapshot(Struct, frozen=True):
     tokens: Mapping[str, DelegationToken] = field(default_factory=dict)
     connect: Mapping[str, ConnectCluster] = field(default_factory=dict)
     schemas: Mapping[str, Subject] = field(default_factory=dict)
+    schema_texts: Mapping[tuple[str, int], SchemaSource] = field(default_factory=dict)
     groups: Mapping[str, model_cluster.Group] = field(default_factory=dict)
     had_members: frozenset[str] = frozenset()
     lags: Mapping[str, model_cluster.GroupLag] = field(default_factory=dict)
@@ -309,6 +311,29 @@ def with_schemas(snapshot: Snapshot, listing: SchemaListing, at: datetime) -> Sn
         read_at=_read_at(snapshot, Part.SCHEMAS, at),
     )
     return with_failures(found, Part.SCHEMAS, listing.failures.items())
+
+
+def with_subjects(snapshot: Snapshot, names: Collection[str], listing: SchemaListing, at: datetime) -> Snapshot:
+    """Return the snapshot with a new description of some subjects; one that is gone leaves it."""
+    others = {name: each for name, each in snapshot.schemas.items() if name not in names}
+    found = with_schemas(snapshot, listing._replace(subjects={**others, **listing.subjects}), at)
+    failures = [(each.entity, each.failure) for each in snapshot.failures if each.part == Part.SCHEMAS]
+    known = [(entity, failure) for entity, failure in failures if entity not in names]
+    read_at = {**found.read_at, Part.SCHEMAS: snapshot.read_at.get(Part.SCHEMAS, at)}
+    return with_failures(replace(found, read_at=read_at), Part.SCHEMAS, [*known, *listing.failures.items()])
+
+
+MOST_SCHEMA_TEXTS, MOST_SCHEMA_CHARACTERS = 200, 16 << 20
+"""Most texts of schemas in a snapshot, and their characters."""
+
+
+def with_schema_texts(snapshot: Snapshot, read: SchemaTexts) -> Snapshot:
+    """Return the snapshot with more texts of schemas; those that were read first leave it if they become too many."""
+    texts = {**{key: each for key, each in snapshot.schema_texts.items() if key not in read.texts}, **read.texts}
+    size = sum(len(each.text) for each in texts.values())
+    while len(texts) > MOST_SCHEMA_TEXTS or (size > MOST_SCHEMA_CHARACTERS and len(texts) > 1):
+        size -= len(texts.pop(next(iter(texts))).text)
+    return replace(snapshot, schema_texts=texts)
 
 
 def host_ranges(snapshot: Snapshot) -> bool:

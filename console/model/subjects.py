@@ -17,19 +17,17 @@ from console.model.changes import ChangeRequest, ConfigOp, OwnTarget
 from console.model.codes import SCHEMA
 from console.model.config import ConfigResource, ConfigSet, entry_in
 from console.model.failure import Failure
+from console.model.numbers import is_natural
 from console.model.parts import Part
 
 COMPATIBILITY, MODE = "compatibility", "mode"
 BACKWARD, FORWARD, FULL, NONE = "BACKWARD", "FORWARD", "FULL", "NONE"
 TRANSITIVE = "_TRANSITIVE"
-LEVELS = (BACKWARD, f"{BACKWARD}{TRANSITIVE}", FORWARD, f"{FORWARD}{TRANSITIVE}", FULL, f"{FULL}{TRANSITIVE}", NONE)
-MODES = ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT", "FORWARD")
-VALUES: Mapping[str, tuple[str, ...]] = {COMPATIBILITY: LEVELS, MODE: MODES}
-"""Key -> its legal values."""
 
 _CONTEXT = re.compile(r"^:\.[^:]*:")
 """The prefix of a subject in a context of the registry."""
 _PARTS = ("-value", "-key")
+DEEPEST_REFERENCE = 20
 
 
 class SchemaReference(NamedTuple):
@@ -38,6 +36,20 @@ class SchemaReference(NamedTuple):
     name: str
     subject: str
     version: int
+
+    @property
+    def text(self) -> str:
+        """``NAME:SUBJECT:VERSION``."""
+        return f"{self.name}:{self.subject}:{self.version}"
+
+
+def parsed_reference(text: str) -> SchemaReference:
+    """Return the reference of a text ``NAME:SUBJECT:VERSION``. Raises ValueError for another form."""
+    name, _, rest = text.partition(":")
+    subject, colon, version = rest.rpartition(":")
+    if not (name and subject and colon and is_natural(version)):
+        raise ValueError(f"'{text[:80]}' is no reference: write NAME:SUBJECT:VERSION")
+    return SchemaReference(name, subject, int(version))
 
 
 class SchemaVersion(Struct, frozen=True):
@@ -179,7 +191,7 @@ class SubjectTarget(OwnTarget, frozen=True):
     @property
     def title(self) -> str:
         """The subject and the version."""
-        version = "" if self.version is None else " a new version" if self.version == 0 else f" version {self.version}"
+        version = "" if self.version is None else f" version {self.version}" if self.version else " (new version)"
         return f"schema {self.name}{version}"
 
 
@@ -193,13 +205,14 @@ class AlterSchemaConfigs(ChangeRequest, frozen=True):
 
 
 class RegisterSchema(ChangeRequest, frozen=True):
-    """POST /subjects/NAME/versions. undeletes: the soft-deleted version whose schema it is; 0 for none."""
+    """POST /subjects/NAME/versions. schema: None if undeletes, the number of a soft-deleted version, names
+    it."""
 
     kafka_name: ClassVar[str] = "POST /subjects/NAME/versions"
     about: ClassVar[str] = "schema {0.name}"
 
     name: str
-    schema: SchemaSource
+    schema: SchemaSource | None = None
     undeletes: int = 0
 
 

@@ -77,6 +77,12 @@ def _check_known(resource: ConfigResource, key: str, draft: plan_staged.Draft) -
         known = draft.inheritance.keys(resource.type)
         if known:
             raise plan_staged.Refused(f"{key} is no key of {resource.type.entity.one}", _close(key, known))
+    if resource.type.entity.lister is Lister.SCHEMAS:
+        names = [each.name for each in resource.type.entity.keys]
+        if key not in names:
+            raise plan_staged.Refused(
+                f"{key} is no key of {resource.type.entity.one}", f"There are {', '.join(names)}."
+            )
     if resource.type.entity.has_levels and configs is not None and len(configs):
         known = [entry.name for entry in configs]
         raise plan_staged.Refused(f"broker {resource.name} has no logger {key}", _close(key, known))
@@ -137,6 +143,12 @@ def _parsed(resource: ConfigResource, key: str, like: ConfigEntry | None, text: 
         if level not in LOG_LEVELS:
             raise ValueError(f"{text} is no log level; there are {', '.join(LOG_LEVELS)}")
         return level
+    legal = next((each.values for each in resource.type.entity.keys if each.name == key), ())
+    if legal:
+        word = text.strip().upper()
+        if word not in legal:
+            raise ValueError(f"{plan_staged.shown(text)} is no {key}; there are {', '.join(legal)}")
+        return word
     return parse_value(key, like.type if like else ConfigType(0), text)
 
 

@@ -47,6 +47,10 @@ SETTINGS_CONTRADICT = "settings-contradict"
 OFFSETS_EXPIRE = "offsets-expire"
 ONE_RACK = "one-rack"
 OWN_LOGIN_DELETED = "own-login-deleted"
+READERS_BREAK = "readers-break"
+NOTHING_CHECKED = "nothing-checked"
+IN_USE = "in-use"
+REFERENCE_MISSING = "reference-missing"
 NAMES = (
     ISR_ABOVE_REPLICATION,
     UNCLEAN_ELECTION,
@@ -76,6 +80,10 @@ NAMES = (
     LOG_DIR_SPACE,
     NO_SPARE_VOTER,
     DEAD_LETTERS_LOST,
+    READERS_BREAK,
+    NOTHING_CHECKED,
+    REFERENCE_MISSING,
+    IN_USE,
     PRUNES_MANY,
     TOPIC_DELETED,
 )

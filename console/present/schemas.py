@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from console.model import subjects
+from console.model.avro_compatibility import Difference, compare
 from console.model.config import ConfigSet, own_value
 from console.model.numbers import first_few
+from console.model.schemas import AVRO
 from console.model.snapshot import Snapshot
 from console.model.topic_readers import TopicLags
+from console.plan.schema_texts import avro_of
 from console.present import columns
 from console.present.names import NOTHING, plural
 from console.present.text import Cell, Line, clean
@@ -125,7 +128,7 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
         layout=ScreenColumn("version", "Version", width=7, align="right", priority=90, sort_key="V"),
     ),
     columns.Column(
-        "versions",
+        "live_versions",
         columns.DATA | columns.DETAIL,
         lambda row: sum(not each.is_deleted for each in row.subject.versions),
         "number",
@@ -211,6 +214,66 @@ VERSIONS: columns.Columns[subjects.SchemaVersion] = columns.Columns(
     ),
 )
 """The versions of a subject."""
+
+
+class VersionDiff(NamedTuple):
+    """Two versions of a subject. why: why their places are not compared; ``""`` if they are."""
+
+    old: int
+    new: int
+    places: tuple[Difference, ...] = ()
+    why: str = ""
+
+
+def version_diff(
+    snapshot: Snapshot, subject: str, old: int | None = None, new: int | None = None
+) -> VersionDiff | None:
+    """Return the differences of two versions of a subject.
+
+    Args:
+        old, new: their numbers; None for the one before the newest, and for the newest.
+
+    Returns:
+        None if the subject has fewer than two versions.
+    """
+    known = snapshot.schemas.get(subject)
+    live = [each.number for each in known.versions if not each.is_deleted] if known is not None else []
+    new = new or next(reversed(live), None)
+    before = [each for each in live if new is not None and each < new]
+    old = old or next(reversed(before), None)
+    if old is None or new is None:
+        return None
+    texts = [snapshot.schema_texts.get((subject, number)) for number in (old, new)]
+    if None in texts:
+        return VersionDiff(old, new, why="their texts were not read")
+    was, now = (avro_of(snapshot, text) for text in texts)
+    if was is None or now is None:
+        is_avro = all(text is not None and text.kind == AVRO for text in texts)
+        why = "a schema that they refer to is not known" if is_avro else "only Avro is compared field by field"
+        return VersionDiff(old, new, why=why)
+    return VersionDiff(old, new, compare(was, now))
+
+
+DIFFERENCES: columns.Columns[Difference] = columns.Columns(
+    columns.Column("place", columns.TOLD, lambda row: row.path),
+    columns.Column("old", columns.TOLD, lambda row: row.old or None, text=lambda row: row.old or NOTHING),
+    columns.Column("new", columns.TOLD, lambda row: row.new or None, text=lambda row: row.new or NOTHING),
+    columns.Column(
+        "new_readers",
+        columns.TOLD,
+        title="New readers, old records",
+        text=lambda row: f"✗ {row.new_readers}" if row.breaks_new else row.new_readers,
+    ),
+    columns.Column("new_readers_break", columns.OBJECT, lambda row: row.breaks_new, "boolean"),
+    columns.Column(
+        "old_readers",
+        columns.TOLD,
+        title="Old readers, new records",
+        text=lambda row: f"✗ {row.old_readers}" if row.breaks_old else row.old_readers,
+    ),
+    columns.Column("old_readers_break", columns.OBJECT, lambda row: row.breaks_old, "boolean"),
+)
+"""The differences of two versions."""
 
 
 def schema_lines(snapshot: Snapshot, row: SchemaRow) -> list[Line]:

@@ -39,6 +39,7 @@ from console.language.verbs import (
     records,
     reset,
     revert,
+    schema,
     scram,
     show,
     skip,
@@ -50,7 +51,7 @@ from console.language.verbs import (
 )
 
 _LOOK = (show, listing, effective, explain, records)
-_CHANGE = (alter, unset, create, grow, delete, reset, skip, clone, access, scram, token, abort, elect, cancel)
+_CHANGE = (alter, unset, create, grow, delete, reset, skip, clone, access, scram, token, schema, abort, elect, cancel)
 _OF_NODES = (move, operations, unregister, feature, voter)
 _PLAN = (plan, check, apply, discard, undo, revert, history)
 _GO = (panes, go, leave)

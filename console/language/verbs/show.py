@@ -53,7 +53,9 @@ def _needs(statement: Show, selected: statements.Subject | None) -> snapshot_par
         )
     if subject.type == SCHEMA:
         return (
-            need | snapshot_parts.whole_parts(Part.TOPICS, Part.GROUPS) | snapshot_parts.Needs(lags_of=frozenset({()}))
+            need
+            | snapshot_parts.whole_parts(Part.TOPICS, Part.GROUPS)
+            | snapshot_parts.Needs(lags_of=frozenset({()}), schema_texts=frozenset({subject.name}))
         )
     if subject.type == BROKER and not subject.is_cluster_default:
         return (
