@@ -618,6 +618,9 @@ class _Altering(_ConnectSender[connect.AlterConnectors, ConfigResource]):
 
     async def ask(self, cluster: _Cluster, name: str, target: ConfigResource) -> Answer | Outcome:
         before = await _config(cluster, name)
+        # A worker's message may repeat a value, also one that this change replaces.
+        defined = await cluster.define(before.get(connect.CLASS, ""))
+        self.secrets = [*self.secrets, *_hidden_values(before, defined)]
         changes = _changed(before, self.request.ops[target])
         whole = {key: value for key, value in {**before, **changes}.items() if value is not None}
         if self.validate_only:

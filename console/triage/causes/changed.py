@@ -72,6 +72,22 @@ _REFUSES: Mapping[str, str] = {
     "message.max.bytes": _LARGE,
 }
 """Configs by which brokers refuse what producers wrote before, and why."""
+_CONNECTS = (
+    "ssl.keystore.location",
+    "ssl.keystore.certificate.chain",
+    "ssl.truststore.location",
+    "ssl.truststore.certificates",
+    "ssl.client.auth",
+    "ssl.enabled.protocols",
+    "ssl.cipher.suites",
+    "ssl.principal.mapping.rules",
+    "sasl.enabled.mechanisms",
+)
+"""Configs of brokers' listeners that a client meets when it connects: one that is connected already goes on."""
+_ANEW = (
+    "a client meets it when it connects anew, so that those which were restarted since fail first: it has to trust the "
+    "authority of the brokers' certificate, and the broker has to take its login"
+)
 _SLOWS = frozenset({"producer_byte_rate", "request_percentage"})
 """Quotas that may stop a producer."""
 _STANDS = frozenset(
@@ -225,6 +241,8 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
     """Return the symptoms that a change has by a rule."""
     place = change.place
     match place.kind:
+        case Kind.CONFIG if _connects(change):
+            return _READERS
         case Kind.CONFIG | Kind.QUOTA:
             return frozenset() if _lets_go(change) else _EFFECTS.get(place.key, frozenset())
         case Kind.SCRAM if change.was is not None:
@@ -238,6 +256,13 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
         case Kind.VOTER:
             return frozenset({triage_symptoms.NO_QUORUM_LEADER, triage_symptoms.EPOCH_JUMPS})
     return frozenset()
+
+
+def _connects(change: JudgedChange) -> bool:
+    """Return whether a change decides which clients may connect, to one listener or to all."""
+    key = change.place.key
+    is_brokers = isinstance(change.place.about, ConfigResource) and change.place.about.type == codes.BROKER
+    return is_brokers and any(key == each or key.endswith(f".{each}") for each in _CONNECTS)
 
 
 def _near(change: JudgedChange) -> frozenset[str]:
@@ -269,13 +294,16 @@ class _Candidate(NamedTuple):
     near: frozenset[str]
     first: datetime
     last: datetime
+    of_vacant: bool = False
+    """Whether only a group whose members are gone can suffer from it."""
 
 
 def _candidate(change: JudgedChange) -> _Candidate:
     # Clients notice a deleted credential once they have to log in again; offsets that were set last until they are
     # reached.
     lasts = KEPT if change.offsets or change.place.kind is Kind.SCRAM else BEFORE
-    return _Candidate(change, _effects_of(change), _near(change), change.after - _READ_LATER, change.at + lasts)
+    first = change.after - _READ_LATER
+    return _Candidate(change, _effects_of(change), _near(change), first, change.at + lasts, of_vacant=_connects(change))
 
 
 @remembered_by(3)
@@ -303,7 +331,9 @@ def _hits(
             since = observations.since(symptom)
             if since is None or earliest is None or since < earliest:
                 continue
-            best = _best(symptom, since, near(symptom, observations.last.snapshot, changed))
+            group = observations.last.snapshot.groups.get(symptom.subject.group or "")
+            is_vacant = group is not None and group.is_vacant
+            best = _best(symptom, since, is_vacant, near(symptom, observations.last.snapshot, changed))
             if best is None:
                 continue
             predicted = cause.Prediction(frozenset({name}), symptom.subject)
@@ -315,10 +345,16 @@ def _hits(
 
 
 def _best(
-    symptom: triage_symptoms.Symptom, since: datetime, some: Iterable[tuple[int, Sequence[_Candidate]]]
+    symptom: triage_symptoms.Symptom,
+    since: datetime,
+    is_vacant: bool,
+    some: Iterable[tuple[int, Sequence[_Candidate]]],
 ) -> _Candidate | None:
     """Return the change that is most likely the cause of a symptom: by a rule before others, then with a risk, then the
     nearest, then the latest; None if none may be.
+
+    Args:
+        is_vacant: whether the symptom is of a group without members.
     """
     best: tuple[tuple[bool, bool, int, float], _Candidate] | None = None
     name, subject = symptom.name, symptom.subject
@@ -326,6 +362,8 @@ def _best(
         for each in mine:
             by_rule = name in each.by_rule
             if not (by_rule or name in each.near) or not each.first <= since <= each.last:
+                continue
+            if each.of_vacant and not is_vacant:
                 continue
             # A member that reads much again reads one partition after the other: those that it has read wait.
             topics = {topic for (topic, _), (was, now) in each.change.offsets.items() if now < was}
@@ -341,7 +379,7 @@ def _stops_producers(change: JudgedChange) -> bool:
     """Return whether brokers may refuse, or slow down, producers by a change."""
     match change.place.kind:
         case Kind.CONFIG:
-            return change.place.key in _REFUSES and change.became is not None
+            return _connects(change) or (change.place.key in _REFUSES and change.became is not None)
         case Kind.QUOTA:
             return change.place.key in _SLOWS and not _lets_go(change)
         case Kind.SCRAM:
@@ -453,6 +491,8 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
             )
         if made.silent and key in _REFUSES:
             yield cause.Evidence(_REFUSES[key], "Kafka's documentation")
+        if made.has_effect and _connects(each):
+            yield cause.Evidence(_ANEW, "Kafka's documentation")
         if isinstance(about, ConfigResource) and about.type == codes.BROKER and about.name:
             others = {value for broker, value in values_of_brokers(snapshot, key).items() if str(broker) != about.name}
             if len(others) == 1 and others != {each.holds}:
