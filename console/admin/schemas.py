@@ -121,6 +121,12 @@ def record_name(source: subjects.SchemaSource) -> str:
     return found.name if "." in found.name or not found.namespace else f"{found.namespace}.{found.name}"
 
 
+class RegistryLost(errors.BrokerError):
+    """The registry is not reached, or is none: nothing of it can be read. It is no loss of the connection to the
+    brokers, which `Unreachable` is.
+    """
+
+
 # -- the registry of a link --------------------------------------------------------------------------------------------
 
 
@@ -141,7 +147,7 @@ class _Registry:
         """Send a request once.
 
         Raises:
-            Unreachable: the registry is not reached, or a read has no usable answer.
+            RegistryLost: it is not reached, or a read has no usable answer.
             OutcomeUnknown: a change was sent, and no usable answer came.
         """
         data = None if body is None else json.dumps(body).encode()
@@ -154,7 +160,7 @@ class _Registry:
                 why = "It may have been applied: look at the subject before you repeat it."
                 raise errors.OutcomeUnknown.of(str(problem), why, name="OUTCOME_UNKNOWN") from None
             remedy = "See that it runs; its address is in the context, [contexts.….schemas]. kac doctor tries it."
-            raise errors.Unreachable.of(f"{problem} ({self.settings})", remedy) from None
+            raise RegistryLost.of(f"{problem} ({self.settings})", remedy, name="UNREACHABLE") from None
 
     async def find(self, path: str, form: type[T]) -> T | None:
         """Return a decoded answer; None if the registry has no such thing."""
@@ -166,15 +172,16 @@ class _Registry:
         return self.decoded(await self.exchange("GET", path), form)
 
     def decoded(self, answer: Answer, form: type[T]) -> T:
-        """Return a decoded answer. Raises BrokerError if the registry refused, BadAnswer for another form."""
+        """Return a decoded answer. Raises BrokerError if the registry refused, RegistryLost for another form."""
         if not 200 <= answer.status < 300:
             raise errors.BrokerError(failure_of(answer))
         try:
             return json_as(answer.body, form)
         except ValueError:
-            raise errors.BadAnswer.of(
+            raise RegistryLost.of(
                 f"{self.settings} is no schema registry: its answer has another form",
                 "Check url of the context's schemas: Apicurio's ends with /apis/ccompat/v7.",
+                name="BAD_ANSWER",
             ) from None
 
     async def version(self, subject: str, number: int) -> subjects.SchemaVersion:
@@ -292,9 +299,10 @@ async def describe_schemas(link: Link, some: Iterable[str] | None = None) -> sub
         async with asyncio.timeout(ALL_SECONDS):
             return await _described(registry, some)
     except TimeoutError:
-        raise errors.Unreachable.of(
+        raise RegistryLost.of(
             f"the registry did not describe its subjects within {ALL_SECONDS:g} s ({registry.settings})",
             "Look at its load; kac reads it again.",
+            name="TIMED_OUT",
         ) from None
 
 
@@ -304,9 +312,8 @@ async def _described(registry: _Registry, some: Iterable[str] | None) -> subject
     if some is not None:
         names = {name: None for name in dict.fromkeys(some) if name in names}
     if len(names) > MOST_SUBJECTS:
-        raise errors.BadAnswer.of(
-            f"the registry has {len(names):,} subjects: kac reads at most {MOST_SUBJECTS:,}", "Its API shows them."
-        )
+        what = f"the registry has {len(names):,} subjects: kac reads at most {MOST_SUBJECTS:,}"
+        raise RegistryLost.of(what, "Its API shows them.", name="TOO_MANY")
     level, mode = await asyncio.gather(registry.own_level(""), registry.own_mode(""))
     default = _Defaults(level, mode)
     found: dict[str, subjects.Subject] = {}
@@ -320,6 +327,8 @@ async def _described(registry: _Registry, some: Iterable[str] | None) -> subject
                 configs[subjects.subject_resource(name)] = await _configs_of(registry, name, default)
             if subject.versions:
                 found[name] = subject
+        except RegistryLost:
+            raise
         except errors.BrokerError as error:
             failures[name] = error.failure
 
@@ -369,6 +378,8 @@ async def _describe_versions(
         try:
             read = await registry.version(name, version.number)
             known[name, version.number] = replace(read, is_deleted=version.is_deleted)
+        except RegistryLost:
+            raise
         except errors.BrokerError as error:
             failures.setdefault(name, error.failure)
 

@@ -24,7 +24,6 @@ from console.admin.schema_registry import (
     MOST_KEPT,
     Missing,
     SchemaRegistry,
-    kind_of,
     look_up,
     registry_decoder,
 )
@@ -35,7 +34,7 @@ from console.language.grammar import parse
 from console.model.record_decoding import RecordDecoder
 from console.model.record_masks import mask_path
 from console.model.records import BatchFacts, Record
-from console.model.schemas import Allowance, SchemaKey
+from console.model.schemas import Allowance, SchemaKey, kind_of
 from console.model.secret import Secret
 from console.session.session import Session
 from tests.support import worlds

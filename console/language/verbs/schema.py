@@ -51,7 +51,8 @@ def _parse(reader: Reader) -> Register:
             reader.fail(f"expected {label}, not {reader.shown(word)}", word)
     else:
         source = word.text
-    kind, references = "", ()
+    kind = ""
+    references: tuple[SchemaReference, ...] = ()
     wanted = dict(_PAIRS)
     while not reader.ended and wanted:
         label = " or ".join(wanted.values())
