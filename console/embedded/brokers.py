@@ -23,6 +23,7 @@ from uuid import uuid4
 from console.embedded import replicas
 from console.embedded.clock import Clock
 from console.embedded.config_alter import begin_configs
+from console.embedded.connect.listening import ListeningWorkers
 from console.embedded.context import CloseConnection, Cluster, Session
 from console.embedded.faults import Fault, Faults
 from console.embedded.group_coordinator import drop_offsets_of_deleted_topics
@@ -227,7 +228,8 @@ class Listener:
 class EmbeddedCluster(Cluster):
     """A cluster whose brokers listen on sockets. It runs on the event loop that starts it.
 
-    An asynchronous context manager. counters: requests so far. faults: the declared faults.
+    An asynchronous context manager. counters: requests so far. faults: the declared faults. connect: the workers of
+    Kafka Connect; None without it.
     """
 
     def __init__(self, spec: ClusterSpec | None = None, clock: Clock | None = None) -> None:
@@ -280,6 +282,7 @@ class EmbeddedCluster(Cluster):
         self._scenario = scenario(spec.scenario) if spec.scenario else None
         self._keeper: StateKeeper | None = None
         self._policy: AlterConfigPolicy | None = None
+        self.connect = ListeningWorkers(self, spec.connect) if spec.connect else None
         self._seed()
 
     def _listener(self, node: int, port: int) -> Listener:
@@ -325,6 +328,8 @@ class EmbeddedCluster(Cluster):
                 self._register_port(node, listener.port)
             for node in self.state.stopped_at:
                 await self._listeners[node].stop()
+            if self.connect is not None:
+                await self.connect.start()
             if self.spec.state_file:
                 self._keeper = StateKeeper(self.state, self.spec.state_file, self.spec.scenario)
                 self._keeper.write()
@@ -352,6 +357,8 @@ class EmbeddedCluster(Cluster):
         await self.cancel_tasks()
         for listener in self._listeners.values():
             await listener.stop()
+        if self.connect is not None:
+            await self.connect.stop()
         policy, self._policy = self._policy, None
         if policy is not None:
             policy.close()
@@ -372,6 +379,11 @@ class EmbeddedCluster(Cluster):
     def bootstrap(self) -> str:
         """The addresses of all started brokers, as ``host:port,…``."""
         return ",".join(f"{host}:{port}" for host, port in self.addresses.values())
+
+    @property
+    def connect_urls(self) -> tuple[str, ...]:
+        """The URLs of Connect's workers; empty without Connect."""
+        return self.connect.urls if self.connect is not None else ()
 
     @property
     def bootstrap_controllers(self) -> str:
@@ -517,13 +529,14 @@ def _cluster_id() -> str:
 
 class ThreadedCluster:
     """A running cluster in another thread. bootstrap: addresses of the brokers. bootstrap_controllers: of the
-    controllers."""
+    controllers. connect_urls: URLs of Connect's workers."""
 
     def __init__(self, cluster: EmbeddedCluster, loop: asyncio.AbstractEventLoop) -> None:
         self._cluster = cluster
         self._loop = loop
         self.bootstrap = cluster.bootstrap
         self.bootstrap_controllers = cluster.bootstrap_controllers
+        self.connect_urls = cluster.connect_urls
 
     def call(self, function: Callable[[EmbeddedCluster], T], timeout: float = 30.0) -> T:
         """Call a function with the cluster, on the cluster's loop, and return its result.

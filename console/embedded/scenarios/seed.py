@@ -229,9 +229,9 @@ def add_group(cluster: Cluster, name: str, topics: Sequence[str], clients: Seque
     """
     state = cluster.state
     group = Group(name, generation=len(clients), protocol_type=CONSUMERS, written=True)
-    shares = _shares(state, topics, len(clients))
+    shares = shares_of(state, topics, len(clients))
     for place, client in enumerate(clients):
-        member = _stand_in(name, client, place, topics, shares[place])
+        member = stand_in(name, client, place, topics, shares[place])
         group.members[member.id] = member
         group.leader = group.leader or member.id
     if clients:
@@ -245,7 +245,7 @@ def add_group(cluster: Cluster, name: str, topics: Sequence[str], clients: Seque
     state.groups[name] = group
 
 
-def _shares(state: ClusterState, topics: Sequence[str], members: int) -> list[dict[str, tuple[int, ...]]]:
+def shares_of(state: ClusterState, topics: Sequence[str], members: int) -> list[dict[str, tuple[int, ...]]]:
     """Assign partitions to members (RangeAssignor)."""
     shares: list[dict[str, tuple[int, ...]]] = [{} for _ in range(members)]
     for topic in topics if members else ():
@@ -259,7 +259,7 @@ def _shares(state: ClusterState, topics: Sequence[str], members: int) -> list[di
     return shares
 
 
-def _stand_in(
+def stand_in(
     group: str, client: str, place: int, topics: Sequence[str], share: Mapping[str, tuple[int, ...]]
 ) -> Member:
     """Return a member without a client, which leaves when a real one joins."""
