@@ -610,9 +610,16 @@ class _Deleting(_SchemaSender[subjects.DeleteSchema, subjects.SubjectTarget]):
     def targets(self) -> tuple[subjects.SubjectTarget]:
         return (subjects.SubjectTarget(self.request.name, self.request.version),)
 
-    async def requests(self, _registry: _Registry, _target: subjects.SubjectTarget) -> Iterable[_Sent]:
+    async def requests(self, registry: _Registry, _target: subjects.SubjectTarget) -> Iterable[_Sent]:
         name, version = self.request.name, self.request.version
-        return (("DELETE", _subject(name) if version is None else _version(name, version), None),)
+        if version is not None:
+            return (("DELETE", _version(name, version), None),)
+        every = await registry.find(_subject(name, "/versions?deleted=true"), _NUMBERS) or []
+        live = await self._live(registry)
+        if registry.is_apicurio and every and max(every) not in live:
+            # Apicurio counts a subject as deleted once its newest version is, and refuses to delete the others with it.
+            return [("DELETE", _version(name, number), None) for number in live]
+        return (("DELETE", _subject(name), None),)
 
     async def _live(self, registry: _Registry) -> list[int]:
         return await registry.find(_subject(self.request.name, "/versions"), _NUMBERS) or []

@@ -348,14 +348,23 @@ class _Seen(NamedTuple):
     default: str | None
 
 
-def compare(old: AvroSchema, new: AvroSchema) -> tuple[Difference, ...]:
-    """Return the differences of two versions, place by place, in the order of the new one."""
+SAME = "the same"
+
+
+def compare(old: AvroSchema, new: AvroSchema, *, whole: bool = False) -> tuple[Difference, ...]:
+    """Return the differences of two versions, place by place, in the order of the new one.
+
+    Args:
+        whole: whether to return also the places that do not differ, for which readers see `SAME`.
+    """
     before, after = _places(old), _places(new)
     of_new, of_old = _by_path(problems(new, old)), _by_path(problems(old, new))
     found = []
     for path in dict.fromkeys((*after, *before, *of_new, *of_old)):
         was, now = before.get(path), after.get(path)
         if was == now and path not in of_new and path not in of_old:
+            if whole:
+                found.append(Difference(path or "the whole", _shown(was), _shown(now), SAME, SAME, False, False))
             continue
         found.append(
             Difference(

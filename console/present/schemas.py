@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from console.model import subjects
-from console.model.avro_compatibility import Difference, compare
+from console.model.avro_compatibility import SAME, Difference, compare
 from console.model.config import ConfigSet, own_value
 from console.model.numbers import first_few
 from console.model.schemas import AVRO
@@ -15,7 +15,7 @@ from console.model.topic_readers import TopicLags
 from console.plan.schema_texts import avro_of
 from console.present import columns
 from console.present.names import NOTHING, plural
-from console.present.text import Cell, Line, clean
+from console.present.text import Cell, Line, clean, in_columns
 from widgets.row_source import Column as ScreenColumn
 
 MOST_NAMED = 20
@@ -226,12 +226,13 @@ class VersionDiff(NamedTuple):
 
 
 def version_diff(
-    snapshot: Snapshot, subject: str, old: int | None = None, new: int | None = None
+    snapshot: Snapshot, subject: str, old: int | None = None, new: int | None = None, *, whole: bool = False
 ) -> VersionDiff | None:
     """Return the differences of two versions of a subject.
 
     Args:
         old, new: their numbers; None for the one before the newest, and for the newest.
+        whole: whether to return also the places that do not differ.
 
     Returns:
         None if the subject has fewer than two versions.
@@ -251,8 +252,10 @@ def version_diff(
         is_avro = all(text is not None and text.kind == AVRO for text in texts)
         why = "a schema that they refer to is not known" if is_avro else "only Avro is compared field by field"
         return VersionDiff(old, new, why=why)
-    return VersionDiff(old, new, compare(was, now))
+    return VersionDiff(old, new, compare(was, now, whole=whole))
 
+
+NEW_READERS, OLD_READERS = "New readers, old records", "Old readers, new records"
 
 DIFFERENCES: columns.Columns[Difference] = columns.Columns(
     columns.Column("place", columns.TOLD, lambda row: row.path),
@@ -261,14 +264,14 @@ DIFFERENCES: columns.Columns[Difference] = columns.Columns(
     columns.Column(
         "new_readers",
         columns.TOLD,
-        title="New readers, old records",
+        title=NEW_READERS,
         text=lambda row: f"✗ {row.new_readers}" if row.breaks_new else row.new_readers,
     ),
     columns.Column("new_readers_break", columns.OBJECT, lambda row: row.breaks_new, "boolean"),
     columns.Column(
         "old_readers",
         columns.TOLD,
-        title="Old readers, new records",
+        title=OLD_READERS,
         text=lambda row: f"✗ {row.old_readers}" if row.breaks_old else row.old_readers,
     ),
     columns.Column("old_readers_break", columns.OBJECT, lambda row: row.breaks_old, "boolean"),
@@ -303,3 +306,69 @@ def schema_lines(snapshot: Snapshot, row: SchemaRow) -> list[Line]:
     if row.nothing_checked:
         told.append(("not checked", "compatibility is NONE: the registry accepts a version that no reader can read"))
     return [[(f"{name:<15}", "muted"), (clean(value, 600), "")] for name, value in told]
+
+
+def version_lines(subject: subjects.Subject) -> list[Line]:
+    """Return the versions of a subject, the newest first, a line each."""
+    lines: list[Line] = []
+    for version in reversed(subject.versions):
+        refers = ", ".join(f"{each.subject} version {each.version}" for each in version.references[:10])
+        words = (f"id {version.id}" if version.id else "", version.kind, version.record, f"refers to {refers}")
+        told = ", ".join(filter(None, words if refers else words[:-1]))
+        name = f"version {version.number}"
+        deleted: Line = [("  deleted", "changed")] if version.is_deleted else []
+        lines.append([(f"{name:<15}", "muted"), (clean(told, 300), ""), *deleted])
+    return lines
+
+
+SIDE_BY_SIDE = 110
+"""Cells from which two versions are shown next to each other."""
+
+
+def diff_lines(snapshot: Snapshot, subject: subjects.Subject, diff: VersionDiff | None, width: int) -> list[Line]:
+    """Return two versions field by field, with what each difference means for old and new readers.
+
+    Args:
+        diff: of all their places; None if the subject has fewer than two versions.
+        width: in cells.
+    """
+    if diff is None:
+        newest = subject.newest
+        text = None if newest is None else snapshot.schema_texts.get((subject.name, newest.number))
+        return [] if text is None else [[(clean(line, 400), "")] for line in text.text.splitlines()[:2_000]]
+    lines: list[Line] = [[(f"version {diff.old} and version {diff.new}", "strong")]]
+    if diff.why:
+        return [*lines, [(diff.why, "muted")]]
+    if width >= SIDE_BY_SIDE:
+        titles = ("Place", f"Version {diff.old}", f"Version {diff.new}", NEW_READERS, OLD_READERS)
+        head: list[Cell] = [(title, "muted") for title in titles]
+        return [*lines, *in_columns([head, *map(_diff_row, diff.places)])]
+    for each in diff.places:
+        same = each.new_readers == SAME == each.old_readers
+        lines.append([(clean(each.path, 120), "muted" if same else "strong")])
+        if same:
+            lines[-1].append((f"  {clean(each.new, 200)}", "muted"))
+            continue
+        told = (
+            (f"Version {diff.old}", each.old, False),
+            (f"Version {diff.new}", each.new, False),
+            (NEW_READERS, each.new_readers, each.breaks_new),
+            (OLD_READERS, each.old_readers, each.breaks_old),
+        )
+        lines += [
+            [(f"  {name:<25}", "muted"), (clean(text, 200) or NOTHING, "failed" if breaks else "")]
+            for name, text, breaks in told
+        ]
+    return lines
+
+
+def _diff_row(each: Difference) -> list[Cell]:
+    same = each.new_readers == SAME == each.old_readers
+    style = "muted" if same else ""
+    return [
+        (clean(each.path, 60), "muted" if same else "strong"),
+        (clean(each.old, 60) or NOTHING, style),
+        (clean(each.new, 60) or NOTHING, style),
+        (clean(each.new_readers, 80), "failed" if each.breaks_new else style),
+        (clean(each.old_readers, 80), "failed" if each.breaks_old else style),
+    ]

@@ -19,6 +19,7 @@ QUORUM, FEATURES = "quorum", "features"
 RECORDS = "records"
 TRANSACTIONS = "transactions"
 TOKENS = "tokens"
+SCHEMAS = "schemas"
 MOVES = "moves"
 FIND = "find"
 OVERVIEW = "overview"
@@ -41,6 +42,7 @@ VIEWS = {
     RECORDS: ("Records", TOPICS),
     TRANSACTIONS: ("Transactions", TOPICS),
     TOKENS: ("Delegation tokens", ACLS),
+    SCHEMAS: ("Schemas", TOPICS),
     MOVES: ("Moves", TOPICS),
     OVERVIEW: ("The overview", NOW),
     QUORUM: ("The quorum", BROKERS),
@@ -117,6 +119,7 @@ KEYS: tuple[Key, ...] = (
     _key(
         "transactions", "ctrl+t", "transactions", "Open transactions and which of them hang: of this topic, or of all"
     ),
+    _key("schemas", "ctrl+y", "schemas", "Schemas of the registry: their versions, who uses them, what is checked"),
     _key("tokens", "ctrl+k", "tokens", "Delegation tokens: whose they are, and until when"),
     _key("moves", "w", "moves", "Moves of partitions while they happen, and the operations that they belong to"),
     _change("work", "W", "go on", "Work on the operation that is open, while this console is"),
@@ -356,6 +359,9 @@ KEYS: tuple[Key, ...] = (
     ),
     _row_change("renew", "e", "renew", "Have the token expire later, in the command bar", TOKENS, rank=10),
     _row_change("expire", "x", "expire", "End the token", TOKENS, rank=12),
+    _row_change("schema-level", "e", "level", "Set the subject's compatibility, in the command bar", SCHEMAS, rank=10),
+    _row_change("register-schema", "n", "register", "Register a version, in the command bar", SCHEMAS, rank=20),
+    _row_change("delete-schema", "x", "delete", "Delete the subject softly", SCHEMAS, rank=12),
     _change("create-token", "n", "new", "Make a token, in the command bar", TOKENS, rank=20),
     _row_change(
         "delete-records",

@@ -68,6 +68,13 @@ _HELP = (
         "tokens User:flink",
         about="Read while the view is shown.",
     ),
+    _pane(
+        "schemas",
+        "The subjects of the schema registry",
+        "schemas",
+        "schemas orders",
+        about="Read from the registry of the context, [contexts.NAME.schemas].",
+    ),
     _pane("moves", "What moves, how far it is, why not", "moves stuck"),
     _pane(
         "find",
