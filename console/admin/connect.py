@@ -14,7 +14,7 @@ import logging
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
@@ -34,7 +34,7 @@ from console.admin.delivery import (
 from console.admin.link import Link
 from console.admin.rest import Answer, RestClient, RestFailed, Service
 from console.admin.settings import ConnectSettings
-from console.lake.sensitive import seems_sensitive
+from console.lake.sensitive import holds_a_secret, is_mask, seems_sensitive
 from console.lake.sensitive import without_secrets as without_looks
 from console.model import connect
 from console.model.changes import ConfigOp, Outcome, Status
@@ -57,6 +57,8 @@ CHANGE_SECONDS = 90.0
 """Seconds for a change: a worker waits that long for its cluster (ConnectResource.DEFAULT_REST_REQUEST_TIMEOUT_MS)."""
 BUSY_SECONDS = 20.0
 """Seconds in which a change that a rebalance refuses (409) is sent again: it was not applied."""
+STOP_SECONDS = 30.0
+"""Most seconds of waiting for the tasks of a stopped connector to end: only then its offsets can be changed."""
 SLOW_SECONDS = 60.0
 """Seconds between two reads of plugins, their definitions and the topics of connectors."""
 AT_ONCE = 4
@@ -64,8 +66,6 @@ PATCH_SINCE = (3, 8)
 SHORTEST_SECRET = 4
 """Characters from which a hidden value is removed from other texts: a shorter one is a part of many words."""
 
-_REFERENCE = re.compile(r"\$\{[^}:\s]+:[^}\s]*\}")
-"""A reference to a config provider: the worker replaces it, so it is no secret."""
 _RELEASE = re.compile(r"(\d+)\.(\d+)")
 _UNCLEAR = "It may have been applied: look at the connector before you repeat it."
 
@@ -153,6 +153,13 @@ class ConnectOffset(Struct, frozen=True):
 
     partition: dict[str, Any]
     offset: dict[str, Any] | None = None
+
+
+class _Logger(Struct, frozen=True):
+    """The level of a logger; before Kafka 3.7 without the time of its change."""
+
+    level: str = ""
+    last_modified: int | None = None
 
 
 class _Offsets(Struct, frozen=True):
@@ -313,8 +320,11 @@ def _cluster_of(link: Link, name: str) -> tuple[_Cluster, str]:
 
 async def describe_connect(link: Link) -> connect.ConnectListing:
     """Return all Connect clusters of the context with their connectors and configs, and why a cluster did not answer.
-    Clusters do not wait for each other.
+    Clusters do not wait for each other. Raises NotRecorded on a record without an answer by then.
     """
+    if (recorded := link.routes.connections.connect_recorded()) is not None:
+        return recorded
+    began = time.monotonic()
     known = _clusters_of(link)
     found = await asyncio.gather(*map(_described, known.values()), return_exceptions=True)
     clusters: dict[str, connect.ConnectCluster] = {}
@@ -328,29 +338,39 @@ async def describe_connect(link: Link) -> connect.ConnectListing:
         else:
             clusters[name], sets = each
             configs |= sets
-    return connect.ConnectListing(clusters, configs, failures)
+    listing = connect.ConnectListing(clusters, configs, failures)
+    if known:
+        link.sender.keep_connect(listing, time.monotonic() - began)
+    return listing
 
 
-async def ask_workers(link: Link) -> Mapping[str, tuple[connect.Worker, ...]]:
-    """Return the answer of each worker of the settings, by Connect cluster."""
-    known = _clusters_of(link)
-    found = await asyncio.gather(*map(_workers, known.values()))
-    return dict(zip(known, found, strict=True))
+async def ask_workers(link: Link) -> Sequence[tuple[str, connect.Worker, float]]:
+    """Return the answer of each worker of the settings: its Connect cluster, the worker, and the seconds that it
+    took."""
+
+    async def ask(cluster: _Cluster, worker: RestClient) -> tuple[str, connect.Worker, float]:
+        begun = time.monotonic()
+        return cluster.name, await _worker(cluster, worker), time.monotonic() - begun
+
+    clusters = _clusters_of(link).values()
+    found = await asyncio.gather(*(ask(cluster, worker) for cluster in clusters for worker in cluster.workers))
+    return sorted(found, key=lambda each: (each[0], each[1].address))
 
 
 async def _workers(cluster: _Cluster) -> tuple[connect.Worker, ...]:
-    async def ask(worker: RestClient) -> connect.Worker:
-        address = str(worker.settings)
-        try:
-            root = _decoded(cluster, await worker.exchange("GET", _path(worker, "/")), _Root)
-        except RestFailed as problem:
-            return connect.Worker(address, failure=Failure("UNREACHABLE", str(problem), "See that the worker runs."))
-        except errors.AdminError as error:
-            return connect.Worker(address, failure=error.failure)
-        return connect.Worker(address, root.version[:60], root.commit[:60], root.kafka_cluster_id[:100])
-
-    workers = await asyncio.gather(*map(ask, cluster.workers))
+    workers = await asyncio.gather(*(_worker(cluster, each) for each in cluster.workers))
     return tuple(sorted(workers, key=lambda each: each.address))
+
+
+async def _worker(cluster: _Cluster, worker: RestClient) -> connect.Worker:
+    address = str(worker.settings)
+    try:
+        root = _decoded(cluster, await worker.exchange("GET", _path(worker, "/")), _Root)
+    except RestFailed as problem:
+        return connect.Worker(address, failure=Failure("UNREACHABLE", str(problem), "See that the worker runs."))
+    except errors.AdminError as error:
+        return connect.Worker(address, failure=error.failure)
+    return connect.Worker(address, root.version[:60], root.commit[:60], root.kafka_cluster_id[:100])
 
 
 async def _described(cluster: _Cluster) -> tuple[connect.ConnectCluster, dict[ConfigResource, ConfigSet]]:
@@ -442,12 +462,8 @@ def is_hidden(key: str, value: str, defined: Mapping[str, Definition]) -> bool:
     """Return whether a value may be a secret: by its definition, by its key's name or by its own form. A reference to a
     config provider stays: the worker replaces it.
     """
-    if not value or _REFERENCE.fullmatch(value):
-        return False
     definition = defined.get(key)
-    if definition is not None and definition.type == "PASSWORD":
-        return True
-    return seems_sensitive(key) or without_looks(value, "·") != value
+    return holds_a_secret(key, value, is_password=definition is not None and definition.type == "PASSWORD")
 
 
 def _hidden_values(config: Mapping[str, str], defined: Mapping[str, Definition]) -> list[Secret]:
@@ -518,6 +534,33 @@ async def _config(cluster: _Cluster, name: str) -> dict[str, str]:
     return _texts(await cluster.read(_of_connector(name, "/config"), dict[str, Any]))
 
 
+class ClassListing(NamedTuple):
+    """Keys by (Connect cluster, class), and those that no worker defines."""
+
+    sets: Mapping[tuple[str, str], ConfigSet]
+    failures: Mapping[tuple[str, str], Failure]
+
+
+async def describe_classes(link: Link, classes: Iterable[tuple[str, str]]) -> ClassListing:
+    """Return the keys that classes of connectors define, with their defaults.
+
+    Args:
+        classes: Connect clusters of the context, and names of classes; others have a failure.
+    """
+    sets: dict[tuple[str, str], ConfigSet] = {}
+    failures: dict[tuple[str, str], Failure] = {}
+
+    async def describe(cluster: str, class_name: str) -> None:
+        try:
+            known, _ = _cluster_of(link, connect.full_name(cluster, class_name))
+            sets[cluster, class_name] = config_set({}, await known.define(class_name))
+        except errors.AdminError as error:
+            failures[cluster, class_name] = error.failure
+
+    await asyncio.gather(*(describe(*each) for each in classes))
+    return ClassListing(sets, failures)
+
+
 async def describe_offsets(link: Link, name: str) -> tuple[ConnectOffset, ...]:
     """Return the offsets of a connector, in its own form (KIP-875, Kafka 3.6). Raises AdminError.
 
@@ -526,6 +569,43 @@ async def describe_offsets(link: Link, name: str) -> tuple[ConnectOffset, ...]:
     """
     cluster, connector = _cluster_of(link, name)
     return tuple((await cluster.read(_of_connector(connector, "/offsets"), _Offsets)).offsets)
+
+
+async def list_offsets(
+    link: Link, names: Iterable[str]
+) -> tuple[Mapping[str, tuple[connect.ConnectorOffset, ...]], Mapping[str, Failure]]:
+    """Return the offsets of connectors by kac's names, and why a connector has none."""
+    found: dict[str, tuple[connect.ConnectorOffset, ...]] = {}
+    failures: dict[str, Failure] = {}
+
+    async def describe(name: str) -> None:
+        try:
+            found[name] = tuple((each.partition, each.offset) for each in await describe_offsets(link, name))
+        except errors.AdminError as error:
+            failures[name] = error.failure
+
+    await asyncio.gather(*map(describe, names))
+    return found, failures
+
+
+async def describe_loggers(link: Link) -> tuple[Sequence[tuple[str, connect.Logger]], Mapping[str, Failure]]:
+    """Return the loggers of the answering worker of each Connect cluster, with the cluster; and cluster -> why it has
+    none."""
+    failures: dict[str, Failure] = {}
+
+    async def describe(cluster: _Cluster) -> list[tuple[str, connect.Logger]]:
+        try:
+            found = await cluster.read("/admin/loggers", dict[str, _Logger])
+        except errors.AdminError as error:
+            failures[cluster.name] = error.failure
+            return []
+        return [
+            (cluster.name, connect.Logger(name[:300], each.level[:30], each.last_modified))
+            for name, each in sorted(found.items())[:MOST_CONNECTORS]
+        ]
+
+    found = await asyncio.gather(*map(describe, _clusters_of(link).values()))
+    return [each for loggers in found for each in loggers], failures
 
 
 # -- changing ----------------------------------------------------------------------------------------------------------
@@ -537,6 +617,9 @@ X = TypeVar("X", bound=Any)
 
 class _ConnectSender(Sender[R, X]):
     """The base of changes of connectors: each target is a request of its own."""
+
+    takes_seconds = 0.0
+    """Seconds that a worker may take after its answer."""
 
     async def require(self) -> None:
         """Refuse a change by a read-only client, and of a Connect cluster that works with other brokers."""
@@ -558,7 +641,8 @@ class _ConnectSender(Sender[R, X]):
             outcomes[target] = await self._one(target)
         if not self.validate_only:
             applied = [target for target in targets if outcomes[target].status is Status.APPLIED]
-            await until_visible(applied, self.describe_again, self.link.settings.visible_timeout)
+            within = max(self.link.settings.visible_timeout, self.takes_seconds)
+            await until_visible(applied, self.describe_again, within)
         return outcomes
 
     async def _one(self, target: X) -> Outcome:
@@ -621,12 +705,21 @@ class _Altering(_ConnectSender[connect.AlterConnectors, ConfigResource]):
         # A worker's message may repeat a value, also one that this change replaces.
         defined = await cluster.define(before.get(connect.CLASS, ""))
         self.secrets = [*self.secrets, *_hidden_values(before, defined)]
-        changes = _changed(before, self.request.ops[target])
+        changes = _changed({**_defaults(defined), **before}, self.request.ops[target])
         whole = {key: value for key, value in {**before, **changes}.items() if value is not None}
+        # A gateway before the worker may mask values: sent back they would replace the real ones.
+        masked = [key for key, value in whole.items() if key not in changes and is_mask(value)]
+        has_patch = _release((await cluster.read("/", _Root)).version) >= PATCH_SINCE
+        if masked and not has_patch:
+            return refused(
+                target,
+                "MASKED_CONFIG",
+                f"the worker returns {', '.join(masked)} masked, and before Kafka 3.8 a change sends the whole config",
+                "Nothing was sent. Give these keys their values in the same change.",
+            )
         if self.validate_only:
-            return await self.checked(cluster, target, whole)
-        root = await cluster.read("/", _Root)
-        if _release(root.version) >= PATCH_SINCE:
+            return Outcome(target, Status.UNCHECKED) if masked else await self.checked(cluster, target, whole)
+        if has_patch:
             return await cluster.change("PATCH", _of_connector(name, "/config"), changes)
         return await cluster.change("PUT", _of_connector(name, "/config"), whole)
 
@@ -635,15 +728,19 @@ class _Altering(_ConnectSender[connect.AlterConnectors, ConfigResource]):
         for target in targets:
             cluster, name = _cluster_of(self.link, target.name)
             now = await _config(cluster, name)
+            defaults = _defaults(await cluster.define(now.get(connect.CLASS, "")))
+            changes = _changed({**defaults, **now}, self.request.ops[target])
             # The values themselves are compared here, secrets too: they do not leave this function.
-            found[target] = applied_if(
-                all(now.get(key) == value for key, value in _changed(now, self.request.ops[target]).items())
-            )
+            found[target] = applied_if(all(now.get(key) == value for key, value in changes.items()))
         return found
 
 
+def _defaults(defined: Mapping[str, Definition]) -> dict[str, str]:
+    return {key: each.default for key, each in defined.items() if each.default is not None}
+
+
 def _changed(before: Mapping[str, str], ops: Iterable[ConfigOp]) -> dict[str, str | None]:
-    """Return the new value of each changed key; None to remove it."""
+    """Return the new value of each changed key; None to remove it. before: with defaults, from which a list starts."""
     changes: dict[str, str | None] = {}
     for op in ops:
         value = op.value.reveal() if isinstance(op.value, Secret) else op.value
@@ -713,6 +810,10 @@ class _Deleting(_OfOne[connect.DeleteConnector]):
 
 
 class _Steering(_OfOne[connect.SteerConnector]):
+    def __init__(self, link: Link, request: connect.SteerConnector, validate_only: bool) -> None:
+        super().__init__(link, request, validate_only)
+        self.takes_seconds = STOP_SECONDS if request.state == connect.STOPPED else 0.0
+
     async def ask(self, cluster: _Cluster, name: str, _target: connect.ConnectorTarget) -> Answer:
         verb = {connect.RUNNING: "resume", connect.PAUSED: "pause", connect.STOPPED: "stop"}[self.request.state]
         return await cluster.change("PUT", _of_connector(name, f"/{verb}"))
@@ -723,7 +824,9 @@ class _Steering(_OfOne[connect.SteerConnector]):
         states = {now.connector.state, *(task.state for task in now.tasks)}
         if self.request.state == connect.RUNNING:  # it may fail then; it was resumed all the same
             return applied_if(states.isdisjoint({connect.PAUSED, connect.STOPPED}))
-        return applied_if(now.connector.state == self.request.state)
+        # The tasks of a stopped connector end; until then its offsets can't be changed.
+        ended = self.request.state != connect.STOPPED or not now.tasks
+        return applied_if(now.connector.state == self.request.state and ended)
 
 
 class _Restarting(_OfOne[connect.RestartConnector]):

@@ -10,10 +10,11 @@ from console.language.quoting import quote
 from console.language.statements import Key, Subject
 from console.language.tokenizer import Span
 from console.language.verbs.show import Show
-from console.language.vocabulary import config_problems, known_entry, known_keys, problems, require
+from console.language.verbs.whose import Whose
+from console.language.vocabulary import config_problems, known_entry, known_keys, problems, require, require_topic
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.cluster import Topic
-from console.model.codes import BROKER, DEFAULT_CONFIG, GROUP, SCHEMA, TOPIC
+from console.model.codes import BROKER, CONNECTOR, DEFAULT_CONFIG, GROUP, SCHEMA, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, is_override
 from console.model.inheritance import Inheritance, Inherited, differing
 from console.model.numbers import Data
@@ -25,6 +26,7 @@ from console.plan.values import LONG
 from console.present.configs import CONFIGS, ConfigLine, ConfigRow, config_rows, described_by, details, staged_lines
 from console.present.failures import failure_text
 from console.present.names import plural, resource
+from console.present.text import clean
 
 DOCUMENTATION_WIDTH = 96
 
@@ -201,6 +203,34 @@ def _keys(statement: Show, subject: ConfigResource, snapshot: Snapshot, entries:
     return Detail(resource(subject), _identity(subject), (), {"configs": details})
 
 
+def whose(statement: Whose, snapshot: Snapshot) -> Detail:
+    """Return who reads and writes a topic, and what can't be known.
+
+    Raises:
+        CommandError: there is no such topic, or it could not be read.
+    """
+    from console.model.topic_use import unknown_uses
+
+    name = statement.topic.text or ""
+    require_topic(snapshot, name, statement.topic.span)
+    unknown = unknown_uses(snapshot)
+    unread = problems(snapshot, Part.CONNECT, Part.GROUPS, Part.ACLS)
+    return Detail(
+        f"topic {clean(name)}: who reads and writes it",
+        {"topic": name, "not_known": [*unknown]},
+        tuple(f"not known: {clean(line)}" for line in unknown),
+        {"uses": _uses(snapshot, name)},
+        unread,
+    )
+
+
+def _uses(snapshot: Snapshot, topic: str) -> Table:
+    from console.model.topic_use import topic_uses
+    from console.present.topic_use import USES
+
+    return table_of("uses", USES, topic_uses(snapshot, topic), empty="no sign of anyone who reads or writes it")
+
+
 About = tuple[tuple[str, ...], dict[str, Data], dict[str, "Table | tuple[Detail, ...]"]]
 
 
@@ -215,8 +245,10 @@ def _about_topic(snapshot: Snapshot, subject: ConfigResource) -> About:
     from console.present.topics import TOPICS, TopicRow, partition_columns, rows_of_partitions
 
     rows = rows_of_partitions(topic, snapshot.reassignments, snapshot.rates, snapshot.tiered)
-    partitions = table_of("partitions", partition_columns(rows), rows)
-    return (topic_line(topic),), TOPICS.detail(TopicRow(topic)), {"partitions": partitions}
+    parts: dict[str, Table | tuple[Detail, ...]] = {"partitions": table_of("partitions", partition_columns(rows), rows)}
+    if (uses := _uses(snapshot, topic.name)).rows:
+        parts["uses"] = uses
+    return (topic_line(topic),), TOPICS.detail(TopicRow(topic)), parts
 
 
 def topic_line(topic: Topic) -> str:
@@ -274,6 +306,18 @@ def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
     return (line,), groups.GROUPS.detail(groups.GroupRow(group, lag, trend)), parts
 
 
+def _about_connector(snapshot: Snapshot, subject: ConfigResource) -> About:
+    from console.present import connectors
+
+    row = next((each for each in connectors.connector_rows(snapshot) if each.name == subject.name), None)
+    if row is None:
+        return (), {}, {}
+    row = row._replace(seen=None)  # a single read shows no time
+    lines = tuple("".join(text for text, _ in line) for line in connectors.connector_lines(row))
+    tasks = table_of("tasks", connectors.TASKS, row.connector.tasks, empty="no tasks")
+    return lines, connectors.CONNECTORS.detail(row), {"tasks": tasks}
+
+
 def _about_schema(snapshot: Snapshot, subject: ConfigResource) -> About:
     if subject.is_default:
         return ("what every subject has that sets nothing of its own",), {}, {}
@@ -297,6 +341,7 @@ _ABOUT: Mapping[int, Callable[[Snapshot, ConfigResource], About]] = {
     TOPIC: _about_topic,
     BROKER: _about_broker,
     GROUP: _about_group,
+    CONNECTOR: _about_connector,
     SCHEMA: _about_schema,
 }
 """The parts that `describe` shows of a resource in addition to its configs."""

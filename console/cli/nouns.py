@@ -402,8 +402,50 @@ TOKENS = cli_noun.Noun(
     destructive=("expire",),
 )
 
+# `kac connectors`: Kafka Connect.
+
+_CONNECTOR_EXAMPLES = """\
+examples:
+  kac connectors -c prod
+  kac connectors -c prod list --connector 'main/orders-*' --state FAILED
+  kac connectors -c prod describe --connector main/orders-sink --output json
+  kac connectors -c prod workers
+"""
+
+
+def _connector_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--connector", metavar="CLUSTER/NAME", help="which; of list also a pattern, as main/orders-*")
+    add("--state", metavar="STATE", type=str.upper, help="of list: only those in this state, as FAILED")
+
+
+def _connector_statements(given: argparse.Namespace, action: str) -> cli_noun.Statements:
+    if action in ("workers", "plugins"):
+        return (f"list connect-{action}",)
+    if action == "describe":
+        return (f"describe connector {cli_noun.need(given.connector, '--connector', action)}",)
+    name = f" {quote_pattern(given.connector)}" if given.connector is not None else ""
+    state = f" state={quote_pattern(given.state)}" if given.state is not None else ""
+    return (f"list connectors{name}{state}",)
+
+
+CONNECTORS = cli_noun.Noun(
+    "connectors",
+    "list and describe connectors of Kafka Connect, its workers and plugins",
+    {},
+    _connector_options,
+    _connector_statements,
+    _CONNECTOR_EXAMPLES,
+    words={
+        "list": "the connectors of the context's Connect clusters",
+        "describe": "one connector: state, tasks with their traces, config",
+        "workers": "the workers that the context names",
+        "plugins": "the installed plugins with their versions",
+    },
+)
+
 NOUNS: dict[str, cli_noun.Noun | str] = {
-    **{each.name: each for each in (TOPICS, QUOTAS, ACLS, BROKERS, SCRAM, TOKENS)},
+    **{each.name: each for each in (TOPICS, QUOTAS, ACLS, BROKERS, SCRAM, TOKENS, CONNECTORS)},
     "groups": "console.cli.groups:NOUN",
     "share-groups": "console.cli.groups:SHARE_GROUPS",
     "streams-groups": "console.cli.groups:STREAMS_GROUPS",

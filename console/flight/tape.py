@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from copy import copy
 from typing import NamedTuple
 
-from console.flight.answer import CONNECTED, HANDSHAKE, Answer, Asked, Problem
+from console.flight.answer import CONNECT, CONNECTED, HANDSHAKE, Answer, Asked, Problem
 from console.wire import answer_parts
 from console.wire.bounds_check import MalformedFrame
 
@@ -113,6 +113,7 @@ class Tape:
         self._arrivals: dict[int, list[int]] = {}
         self._arrived: dict[int, list[Track]] = {}
         self._handshakes: list[Track] = []
+        self._connect: Track | None = None
         self._apart: OrderedDict[tuple[Asked, bytes], answer_parts.Answered | None] = OrderedDict()
         tracks: dict[Asked, Track] = {}
         for entry in entries:
@@ -131,6 +132,9 @@ class Tape:
         if asked.api_key == HANDSHAKE:
             self._handshakes.append(made)
             return made
+        if asked.api_key == CONNECT:
+            self._connect = self._connect or made
+            return self._connect
         # One broker may have had several ids, or none yet, so its address identifies it.
         known = self._exact.setdefault((asked.api_key, asked.version, asked.request), {})
         if made.address in known:
@@ -196,6 +200,15 @@ class Tape:
         """Return the last TLS handshake with each listener up to now."""
         found = (track.newest(self.at_ms) for track in self._handshakes)
         return [answer for answer in found if answer is not None]
+
+    def connect(self) -> Answer | None:
+        """Return the last answer of the Connect clusters up to now; None if there was none yet."""
+        _note(CONNECT, self._connect)
+        return self._connect.newest(self.at_ms) if self._connect is not None else None
+
+    def connect_at_all(self) -> Answer | None:
+        """Return the last answer of the Connect clusters without a problem, also one from a later time."""
+        return self._connect.well(self.at_ms) if self._connect is not None else None
 
     def versions(self, api_key: int) -> Iterable[int]:
         """Return the versions of an API in the record's questions."""

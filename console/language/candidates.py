@@ -21,7 +21,7 @@ from console.present.configs import plain_text
 from console.present.values import config_value
 from widgets.cells import ELLIPSIS
 
-LIMIT = 64
+LIMIT = 80
 """The most candidates shown; high enough to list all verbs if nothing is typed."""
 
 

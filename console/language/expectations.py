@@ -88,7 +88,7 @@ class Candidates:
     def _of_kind(self, kind: str) -> NameIndex | None:
         if kind in _NAMES_OF_KIND:
             return _NAMES_OF_KIND[kind](self._names, self._snapshot)
-        listed = next((each for each in listed_alone() if each.plural == kind), None)
+        listed = next((each for each in (*listed_alone(), BY_WORD["connector"]) if each.plural == kind), None)
         return None if listed is None else self._names.resources(self._snapshot, listed)
 
     def _acl_names(self, kind: str) -> NameIndex:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from console.language.statements import Entity, Name, Subject
 from console.model import quota
-from console.model.codes import BROKER, SCHEMA, TOPIC, ResourceType
+from console.model.codes import BROKER, CONNECTOR, SCHEMA, TOPIC, ResourceType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.feature_levels import CORDONED, MIN_ISR
 from console.model.parts import Part
@@ -31,6 +31,9 @@ class Needs(Struct, frozen=True):
     tiered: topics whose part in remote storage is shown, if they are tiered.
     replica_logs: topics, for the logs of the replicas of partitions that have no leader, or move.
     held: whether to read the leaders and replicas on brokers; empty over a connection to controllers.
+    connectors: whether to read the data around connectors: the lag of sinks, and dead letters.
+    users_of: topics, for the groups that read them.
+    connector_classes: Connect clusters with classes, for the keys that these define. connector_offsets: connectors.
     schema_texts: subjects, for the texts of their versions, with those that these refer to.
     nodes: ids named as brokers, to find out whether those without a broker are controllers.
     """
@@ -49,11 +52,15 @@ class Needs(Struct, frozen=True):
     transactions: frozenset[tuple[str, int]] = frozenset()
     quotas_of: frozenset[quota.QuotaFilter] = frozenset()
     acls_of: frozenset[str] = frozenset()
+    connector_classes: frozenset[tuple[str, str]] = frozenset()
+    connector_offsets: frozenset[str] = frozenset()
     a_broker: bool = False
     a_topic: bool = False
     documentation: bool = False
     lag_times: bool = False
     held: bool = False
+    connectors: bool = False
+    users_of: frozenset[str] = frozenset()
     nodes: frozenset[int] = frozenset()
     schema_texts: frozenset[str] = frozenset()
 
@@ -95,7 +102,8 @@ def configs_of(resource: ConfigResource) -> Needs:
         return whole_parts(Part.SCHEMAS)
     if resource.type.entity.at_broker:
         return need | Needs(parts=frozenset({Part.CLUSTER}), a_broker=resource.is_cluster_default)
-    return need
+    # Connect describes the configs of all connectors at once.
+    return whole_parts(Part.CONNECT) if resource.type == CONNECTOR else need
 
 
 def to_change(subject: Subject | None, keys: Iterable[str]) -> Needs:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from console.lake.sensitive import seems_sensitive
+from console.lake.sensitive import is_reference, seems_sensitive
 from console.language.quoting import DEFAULT_NAME, can_stand_bare, quote, quote_beside_equals, quote_pattern, quoted
 from console.language.tokenizer import NOWHERE, Span
 from console.model.broker_keys import UpdateMode, update_mode
@@ -240,6 +240,11 @@ class EditStatement(Statement, frozen=True):
         """The duration of the change in ms; None for no limit."""
         return None
 
+    @property
+    def reads_file(self) -> bool:
+        """Whether it has a part of its contents in a file of this host."""
+        return False
+
 
 class QueryStatement(Statement, frozen=True):
     """A statement that `console.answers.queries` answers from a snapshot."""
@@ -283,6 +288,12 @@ def key_of_edit(edit: ConfigEdit) -> Key:
     return Key(edit.key, quoted=type_ == BROKER and update_mode(type_, edit.key) is UpdateMode.RESTART)
 
 
-def assign_of(key: Key, value: str | Secret) -> Assign:
-    """Return the ``KEY=VALUE`` of an edit; ``KEY=?`` if the value may be a secret."""
+def assign_of(key: Key, value: str | Secret, *, may_refer: bool = False) -> Assign:
+    """Return the ``KEY=VALUE`` of an edit; ``KEY=?`` if the value may be a secret.
+
+    Args:
+        may_refer: whether a reference to a config provider is such a value, and no secret.
+    """
+    if isinstance(value, str) and may_refer and is_reference(value):
+        return Assign(key, value)
     return Assign(key, Asked() if isinstance(value, Secret) or seems_sensitive(key.name) else value)

@@ -47,6 +47,8 @@ def described_sets(snapshot: Snapshot, target: ConfigResource) -> Iterator[Confi
         # The cluster default and a new entity list only the keys that are set on them.
         if not target.is_cluster_default and target.type.entity.lister in (Lister.TOPICS, Lister.BROKERS):
             return
+    if target.type.entity.own_keys:
+        return
     if target.type.entity.has_levels:
         return
     if target.type.entity.keys:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from console.lint.rule import Found, Rule, Seen
 from console.model import subjects
@@ -44,7 +45,7 @@ def _breaking(seen: Seen) -> Iterator[Found]:
     """Yield subjects with versions that can't be read by readers with the version before or after them."""
     for name in sorted(seen.snapshot.schemas):
         versions = read_versions(seen.snapshot, name)
-        for (old, before), (new, after) in zip(versions, versions[1:], strict=False):
+        for (old, before), (new, after) in pairwise(versions):
             lines = [f"version {new} can't read records of {old}: {each}" for each in problems(after, before)]
             lines += [f"version {old} can't read records of {new}: {each}" for each in problems(before, after)]
             if lines:

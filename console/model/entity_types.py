@@ -53,6 +53,7 @@ class FileForm(Enum):
     TOPICS = "name -> partitions, replication and configs"
     ENTRIES = "name -> key -> value"
     QUOTAS = "a list of entities and their limits"
+    CONNECTORS = "name -> state and config"
 
 
 class NameForm(NamedTuple):
@@ -123,6 +124,7 @@ class EntityType(NamedTuple):
     keys: those that brokers leave out unless they are set, in display order.
     has_levels: whether its keys are loggers and its values levels: a process keeps them, in no record, and each is
     described as set.
+    own_keys: whether each has keys of its own: another one of the type does not show them, and any key may be set.
     """
 
     word: str
@@ -146,6 +148,7 @@ class EntityType(NamedTuple):
     form: FileForm = FileForm.NOWHERE
     keys: tuple[KnownKey, ...] = ()
     has_levels: bool = False
+    own_keys: bool = False
 
     @property
     def plural(self) -> str:
@@ -292,6 +295,9 @@ ENTITY_TYPES = (
         names=IN_A_CLUSTER,
         route=Route.CONNECT,
         sources=(1001, _DEFAULT),
+        section="connectors",
+        form=FileForm.CONNECTORS,
+        own_keys=True,
     ),
     EntityType(
         word="schema",

@@ -12,9 +12,17 @@ from msgspec.structs import replace
 from console.model import cluster as model_cluster
 from console.model import quota
 from console.model.acl import Acl
-from console.model.codes import GROUP, TOPIC
+from console.model.codes import CONNECTOR, GROUP, TOPIC
 from console.model.config import ConfigListing, ConfigResource, ConfigSet, topic_resource
-from console.model.connect import ConnectCluster, ConnectListing, connector_resource, split_name
+from console.model.connect import (
+    ConnectCluster,
+    ConnectListing,
+    ConnectorOffset,
+    StatesSeen,
+    connector_resource,
+    split_name,
+    states_seen,
+)
 from console.model.differing import differing
 from console.model.failure import Failure
 from console.model.observers import Rules, observed, observer_rules
@@ -39,6 +47,7 @@ class Snapshot(Struct, frozen=True):
     configs_from: the broker that described the topics, whose inherited values they show; None for any.
     configs_at: when the configs of each resource were last read, UTC.
     documentation: (resource type code, key) -> text, requested once for each key.
+    connect_seen: kac's name of a connector -> its states, and since when they are known.
     read_at: part ("topics", "quotas", …) -> when the whole part was last read, UTC.
     quorum_asked: when the quorum was first requested; None after any response: without a leader brokers hold the
     request back.
@@ -48,6 +57,8 @@ class Snapshot(Struct, frozen=True):
     log_ranges: (topic, partition) -> its first offset and its end, for the requested partitions.
     tiered: (topic, partition) -> offsets on the leader's disk and in remote storage, for the requested topics that are
     tiered.
+    connector_classes: (Connect cluster, class) -> the keys that it defines with their defaults; empty if unknown.
+    connector_offsets: offsets of the connectors that were requested, in their own form.
     offsets_at: (topic, partition, ms since 1970) -> offset of its first record that is not older, -1 without such a
     record, for the requested times.
     schema_texts: (subject, version) -> its text, for the versions that were requested.
@@ -73,6 +84,9 @@ class Snapshot(Struct, frozen=True):
     scram: Mapping[str, tuple[model_cluster.ScramCredential, ...]] = field(default_factory=dict)
     tokens: Mapping[str, DelegationToken] = field(default_factory=dict)
     connect: Mapping[str, ConnectCluster] = field(default_factory=dict)
+    connect_seen: Mapping[str, StatesSeen] = field(default_factory=dict)
+    connector_classes: Mapping[tuple[str, str], ConfigSet] = field(default_factory=dict)
+    connector_offsets: Mapping[str, tuple[ConnectorOffset, ...]] = field(default_factory=dict)
     schemas: Mapping[str, Subject] = field(default_factory=dict)
     schema_texts: Mapping[tuple[str, int], SchemaSource] = field(default_factory=dict)
     groups: Mapping[str, model_cluster.Group] = field(default_factory=dict)
@@ -115,7 +129,7 @@ UNKNOWN_BROKER = "UNKNOWN_BROKER"
 """The error of a request to a broker that does not exist."""
 GONE = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "GROUP_ID_NOT_FOUND"})
 """Errors for an entity that does not exist: it leaves the snapshot and is not shown as a failure."""
-_GONE: Mapping[int, str] = {TOPIC: "UNKNOWN_TOPIC_OR_PARTITION", GROUP: "GROUP_ID_NOT_FOUND"}
+_GONE: Mapping[int, str] = {TOPIC: "UNKNOWN_TOPIC_OR_PARTITION", GROUP: "GROUP_ID_NOT_FOUND", CONNECTOR: "HTTP_404"}
 """The error of these for a resource of this type."""
 
 
@@ -289,10 +303,20 @@ def with_connect(snapshot: Snapshot, listing: ConnectListing, at: datetime) -> S
     gone = [each for each in known if each not in listing.configs and split_name(each.name)[0] not in failed]
     configs = merged(snapshot.configs, listing.configs, gone)
     configs_at = merged(snapshot.configs_at, dict.fromkeys(listing.configs, at), gone)
+    seen = share(snapshot.connect_seen, states_seen(snapshot.connect_seen, clusters, snapshot.connect, at))
+    read_at = _read_at(snapshot, Part.CONNECT, at)
     snapshot = replace(
-        snapshot, connect=clusters, configs=configs, configs_at=configs_at, read_at=_read_at(snapshot, Part.CONNECT, at)
+        snapshot, connect=clusters, connect_seen=seen, configs=configs, configs_at=configs_at, read_at=read_at
     )
     return with_failures(snapshot, Part.CONNECT, listing.failures.items())
+
+
+def with_connector_offsets(
+    snapshot: Snapshot, asked: Iterable[str], found: Mapping[str, tuple[ConnectorOffset, ...]]
+) -> Snapshot:
+    """Return the snapshot with the offsets of the requested connectors; offsets that were not found become unknown."""
+    gone = frozenset(asked) - found.keys()
+    return replace(snapshot, connector_offsets=merged(snapshot.connector_offsets, found, gone))
 
 
 def with_schemas(snapshot: Snapshot, listing: SchemaListing, at: datetime) -> Snapshot:

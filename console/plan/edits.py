@@ -6,11 +6,12 @@ Everything that depends on the kind of an edit is in the kind's class: `console.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from msgspec import Struct
 
-from console.model import changes
+from console.model import changes, connect
 from console.model.acl import Acl
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
@@ -431,6 +432,63 @@ class Expire(_TokenEdit, frozen=True):
     """Make a token expire after a period from now on, or `AT_ONCE`."""
 
 
+class _ConnectorEdit(Edit, frozen=True):
+    name: str
+
+    @property
+    def target(self) -> connect.ConnectorTarget:
+        """The connector."""
+        return connect.ConnectorTarget(self.name)
+
+
+class CreateConnector(_ConnectorEdit, frozen=True):
+    """Create a connector. state: its first one, ``""`` for RUNNING."""
+
+    config: Mapping[str, MaybeSecret]
+    state: str = ""
+
+    @property
+    def holds_secret(self) -> bool:
+        """Whether the value of one of its keys is a Secret."""
+        return any(isinstance(value, Secret) for value in self.config.values())
+
+
+class DeleteConnector(_ConnectorEdit, frozen=True):
+    """Delete a connector; its offsets stay."""
+
+
+class PauseConnector(_ConnectorEdit, frozen=True):
+    """Pause the tasks of a connector: they stay where they are, and do nothing."""
+
+
+class StopConnector(_ConnectorEdit, frozen=True):
+    """End the tasks of a connector. Only then its offsets can be changed."""
+
+
+class ResumeConnector(_ConnectorEdit, frozen=True):
+    """Let a paused or stopped connector run."""
+
+
+class RestartConnector(_ConnectorEdit, frozen=True):
+    """Restart a connector. only_failed: only its failed instances; tasks: also its tasks; task: only this one."""
+
+    only_failed: bool = False
+    tasks: bool = False
+    task: int | None = None
+
+
+class ChangeConnectorOffsets(Edit, frozen=True):
+    """Give a stopped connector other offsets, in its own form. offsets: None to forget all."""
+
+    name: str
+    offsets: tuple[connect.ConnectorOffset, ...] | None
+
+    @property
+    def target(self) -> connect.ConnectorOffsetsTarget:
+        """The connector, for its offsets."""
+        return connect.ConnectorOffsetsTarget(self.name)
+
+
 class _SchemaEdit(Edit, frozen=True):
     subject: str
 
@@ -480,4 +538,6 @@ Election = ElectPreferred | ElectUnclean
 MoveEdit = MoveReplicas | CancelMove
 VoterEdit = JoinQuorum | LeaveQuorum
 TokenEdit = Renew | Expire
+Steering = PauseConnector | StopConnector | ResumeConnector
+ConnectorEdit = CreateConnector | DeleteConnector | Steering | RestartConnector
 SchemaEdit = AddSchema | DropSchema | RestoreSchema

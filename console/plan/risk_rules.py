@@ -47,6 +47,8 @@ SETTINGS_CONTRADICT = "settings-contradict"
 OFFSETS_EXPIRE = "offsets-expire"
 ONE_RACK = "one-rack"
 OWN_LOGIN_DELETED = "own-login-deleted"
+CONNECTOR_DELETED = "connector-deleted"
+CONNECTOR_OFFSETS_CHANGED = "connector-offsets-changed"
 READERS_BREAK = "readers-break"
 NOTHING_CHECKED = "nothing-checked"
 IN_USE = "in-use"
@@ -86,6 +88,8 @@ NAMES = (
     IN_USE,
     PRUNES_MANY,
     TOPIC_DELETED,
+    CONNECTOR_DELETED,
+    CONNECTOR_OFFSETS_CHANGED,
 )
 """The names by which an operator accepts warnings, in the order in which those of one edit are shown."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from itertools import groupby
 
-from console.model import changes
+from console.model import changes, connect
 from console.model.acl import Acl
-from console.model.codes import BROKER, GROUP
+from console.model.codes import BROKER, CONNECTOR, GROUP
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.numbers import Data
 from console.model.quota import QuotaEntity
@@ -19,7 +19,7 @@ from console.present.text import Line, clean
 from console.present.triage import WORDS
 from console.present.values import config_value, human_or_text, with_unit
 from console.triage.config_changes import HIDDEN as UNTOLD
-from console.triage.events import ID, MEMBERS, Event, Kind, Place
+from console.triage.events import ID, MEMBERS, TASKS, UNPLACED, Event, Kind, Place
 from widgets.row_source import Column as ScreenColumn
 
 NOT_KAC = "not kac"
@@ -56,6 +56,11 @@ def what_text(event: Event) -> str:
             acl = place.about
             word = f"{acl.permission.name.lower()} {acl.operation.name}"
             return plural(event.count, "ACL") if many else f"{clean(acl.principal)} {word}"
+        case Kind.CONNECTOR if isinstance(place.about, connect.ConnectTarget):
+            return _of_connect(event, place.about)
+        case Kind.CONNECTOR:
+            which = plural(event.units, "connector") if many else names.target(place.about)
+            return which + (" tasks" if place.key == TASKS else "")
         case kind if kind.about.one:
             which = plural(event.units, kind.about.one) if many else names.target(place.about)
             return which + (" members" if place.key == MEMBERS else "")
@@ -66,6 +71,14 @@ def what_text(event: Event) -> str:
             elif many:
                 whose = plural(event.units, "quota entity", "quota entities")
             return f"{whose} {clean(place.key)}".rstrip()
+
+
+def _of_connect(event: Event, cluster: connect.ConnectTarget) -> str:
+    """Return the subject of an event of a Connect cluster: its rebalances, or a worker."""
+    if event.place.key != UNPLACED:
+        return f"worker {clean(event.place.key)} of {names.target(cluster)}"
+    several = f", {event.times} changes" if event.times > 1 else ""
+    return f"{names.target(cluster)} rebalances{several}"
 
 
 def _partitions(event: Event) -> str:
@@ -94,6 +107,8 @@ def side(event: Event, value: str | None, *, exact: bool = False) -> str:
     if value == UNTOLD:
         return HIDDEN
     if value is None:
+        if place.key == UNPLACED:
+            return "all run"
         none = {Kind.BROKER: "gone", Kind.LEADER: "none", Kind.ISR: "out", Kind.OFFSET: "none"}
         return NOTHING if place.kind is Kind.BROKER and place.key else none.get(place.kind, NOTHING)
     match place.kind:
@@ -111,6 +126,8 @@ def side(event: Event, value: str | None, *, exact: bool = False) -> str:
             return clean(value) if exact else "a topic" if value == event.was else "another topic"
         case Kind.TOPIC:
             return plural(int(value), "partition")
+        case Kind.CONNECTOR if place.key == UNPLACED:
+            return f"{plural(int(value), 'instance')} without a worker"
         case kind:
             return clean(kind.about.value(value))
 
@@ -123,7 +140,7 @@ def who_text(event: Event) -> str:
     """Return the author of a change in the journal; ``not kac`` if only a request can have made it, else a dash."""
     if event.author is not None:
         return clean(event.author.who)
-    return NOT_KAC if event.kind.about.by_requests else NOTHING
+    return NOT_KAC if event.is_by_request else NOTHING
 
 
 def words(event: Event) -> str:
@@ -147,7 +164,7 @@ def details(event: Event) -> list[Line]:
         lines.append(
             [("Who: ", "muted"), (clean(event.author.who), "strong"), (f", change {event.author.number}", "muted")]
         )
-    elif event.kind.about.by_requests:
+    elif event.is_by_request:
         lines.append([("Who: the protocol does not say; not in this host's journal", "muted")])
     return lines
 
@@ -189,6 +206,8 @@ def about_of(place: Place) -> ConfigResource | QuotaEntity | str | None:
             return broker_resource(number)
         case changes.GroupTarget(name=name) | changes.GroupOffsetTarget(group=name):
             return name
+        case connect.ConnectorTarget(name=name):
+            return ConfigResource(CONNECTOR, name)
         case ConfigResource() | QuotaEntity():
             return place.about
         case _:
@@ -246,6 +265,10 @@ def _subject(about: changes.Target) -> dict[str, Data]:
             return {"entity_type": names.resource_word(about.type), "entity_name": about.name}
         case QuotaEntity():
             return {"entity": dict(about.as_dict())}
+        case connect.ConnectorTarget():
+            return {"connector": about.name}
+        case connect.ConnectTarget():
+            return {"connect": about.name}
         case changes.ScramUser():
             return {"user": about.user, "mechanism": about.mechanism.label}
         case Acl():

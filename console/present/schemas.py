@@ -18,6 +18,7 @@ from console.present.names import NOTHING, plural
 from console.present.text import Cell, Line, clean, in_columns
 from widgets.row_source import Column as ScreenColumn
 
+NOT_NAMED = "the context names no schema registry: add [contexts.NAME.schemas] with url to its file"
 MOST_NAMED = 20
 """Most topics, groups and schemas that a line of details names."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from console.model import changes
+from console.model import changes, connect
 from console.model import snapshot as refresh
 from console.model.acl import Acl, filter_for
 from console.model.cluster import Partition, ScramListing, TopicListing, partition_in
@@ -332,6 +332,16 @@ async def _voters(client: Client, _known: Snapshot, _targets: Sequence[changes.V
     return lambda snapshot, at: refresh.with_quorum(snapshot, quorum, at)
 
 
+async def _connector_offsets(
+    client: Client, known: Snapshot, targets: Sequence[connect.ConnectorOffsetsTarget]
+) -> Learned:
+    names = [target.name for target in targets]
+    with_connectors, with_offsets = await asyncio.gather(
+        _whole(Part.CONNECT, client, known, targets), snapshot_reader.read_connector_offsets(client, names)
+    )
+    return lambda snapshot, at: with_offsets(with_connectors(snapshot, at), at)
+
+
 READERS: Mapping[type, TargetReader] = {
     changes.TopicTarget: _topics,
     Home: _homes,
@@ -348,6 +358,7 @@ READERS: Mapping[type, TargetReader] = {
     changes.BrokerTarget: _brokers,
     changes.ProducerTarget: _transactions,
     changes.VoterTarget: _voters,
+    connect.ConnectorOffsetsTarget: _connector_offsets,
     SubjectTarget: _subjects,
 }
 """Type of target -> its reader; for other types, the part that shows them is read as a whole. The results of earlier

@@ -19,7 +19,7 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.present.names import plural
 from console.session import scheduler
-from console.session.parts import FOR_EVENTS, FOR_SCREEN, PACES
+from console.session.parts import FOR_EVENTS, FOR_SCREEN, PACES, is_had
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -72,10 +72,9 @@ class EventReads(scheduler.Scheduler):
             Part.RESOURCES: self._list,
             Part.CONFIGS: self._read_configs,
         }
-        at_controllers = self._session.context.settings.controllers
         for part, every in self._every.items():
-            if at_controllers and not part.about.at_controllers:
-                continue  # controllers know nothing else that changes
+            if not is_had(part, self._session.context.settings):
+                continue
             read = own.get(part) or partial(self._read_whole, part)
             if part is Part.CONFIGS:
                 every = scheduler.STEP

@@ -21,6 +21,7 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from console.model.failure import Failure
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
+from console.session.parts import SERVICES
 from console.session.slow_polls import tls_listeners
 from console.session.snapshot_reader import Client, Learned, SnapshotReader, read_schema_texts
 
@@ -59,7 +60,7 @@ async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule], old: time
             failed = [("", error.failure)]
             reader.learn(lambda known, _at: refresh.with_failures(known, part, failed))
 
-    parts = needed - _BY_THEMSELVES - fresh
+    parts = needed - _BY_THEMSELVES - fresh - absent_parts(reader.context)
     # Large answers come last, and would let the others wait until they are given up.
     for some in (parts - _LARGE, parts & _LARGE):
         await asyncio.gather(*map(read, sorted(some)))
@@ -112,7 +113,12 @@ def seen_by(
         at: now, UTC.
         certificates: None if they were not read.
     """
-    return Seen(snapshot, at, certificates, context.throttles, context.lint)
+    return Seen(snapshot, at, certificates, context.throttles, context.lint, absent_parts(context))
+
+
+def absent_parts(context: Context) -> frozenset[Part]:
+    """Return the parts of services that a context does not name."""
+    return frozenset(part for part, named in SERVICES.items() if not named(context.settings))
 
 
 async def _certificates(

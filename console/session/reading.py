@@ -15,13 +15,17 @@ from console.model.parts import Part, part_named
 from console.model.snapshot import Snapshot, TopicPartition
 from console.plan.stale_throttles import LOG_DIRS_RATE
 from console.session import snapshot_reader
+from console.session.connector_reads import read_around_connectors
 from console.session.group_reads import held_offsets
+from console.session.snapshot_reader import SnapshotReader
 
 if TYPE_CHECKING:
     from console.session.session import Session
 
 
 NOTHING_NEEDED = Needs()
+FEW_GROUPS = 100
+"""Most groups that are all asked for the topics that they read, when a topic is described."""
 TIMES = 2_000
 """Most committed offsets whose record timestamps are read for a command."""
 
@@ -42,6 +46,10 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
     await _read_first(session, need, sparing=sparing)
     if not all(is_broker(session.snapshot, each) for each in _named_brokers(need)):  # others may be controllers
         await session.read_quorum()
+    if need.connectors:
+        await read_around_connectors(session, times=TIMES)
+    if need.users_of:
+        await _read_users(session)
     # Groups are chosen by patterns, so the list of groups has to be read first.
     await session.poll_groups(_lagging(session.snapshot, need), times=TIMES if need.lag_times else 0)
     groups = {group for group, _ in need.group_positions} & session.snapshot.group_positions.keys()
@@ -104,10 +112,21 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
         first.append(session.keep(snapshot_reader.read_group_positions(session.client, names)))
     if need.transactions:
         first.append(session.keep(snapshot_reader.read_transactions(session.client, sorted(need.transactions))))
+    if need.connector_classes:
+        first.append(session.keep(snapshot_reader.read_connector_classes(session.client, need.connector_classes)))
+    if need.connector_offsets:
+        first.append(session.keep(snapshot_reader.read_connector_offsets(session.client, need.connector_offsets)))
     first.append(session.read_configs(sorted(need.resources), need.documentation))
     await asyncio.gather(*first)
     if Part.TOPICS in parts:
         await session.read_placements()
+
+
+async def _read_users(session: SnapshotReader) -> None:
+    """Read the offsets of all groups if there are few, so that the readers of a topic are known."""
+    await session.read_groups()
+    if len(session.snapshot.groups) <= FEW_GROUPS:
+        await session.poll_groups(sorted(session.snapshot.groups))
 
 
 def _lagging(snapshot: Snapshot, need: Needs) -> list[str]:
@@ -173,8 +192,11 @@ def _dependent(snapshot: Snapshot, need: Needs) -> Iterator[ConfigResource]:
         yield topic
 
 
-async def read_everything(session: Session) -> Snapshot:
+async def read_everything(session: Session, classes: Iterable[tuple[str, str]] = ()) -> Snapshot:
     """Read every part of the cluster that files have, and the running moves, which own some of its values.
+
+    Args:
+        classes: Connect clusters, ``""`` for any, and classes of connectors, whose keys are read.
 
     Returns:
         The session's snapshot. Failures to read are in it.
@@ -185,8 +207,14 @@ async def read_everything(session: Session) -> Snapshot:
     """
     # Alone and first: if it is the wrong cluster, nothing else is read.
     await session.read_cluster()
-    parts = (Part.QUORUM, Part.TOPICS, Part.QUOTAS, Part.ACLS, Part.REASSIGNMENTS)
+    parts: tuple[Part, ...] = (Part.QUORUM, Part.TOPICS, Part.QUOTAS, Part.ACLS, Part.REASSIGNMENTS)
+    if session.context.settings.connect:
+        parts = (*parts, Part.CONNECT)
     await asyncio.gather(*(session.read_whole(part) for part in parts))
+    if wanted := {
+        (known, name) for cluster, name in classes for known in session.snapshot.connect if cluster in ("", known)
+    }:
+        await session.keep(snapshot_reader.read_connector_classes(session.client, wanted))
     named = await session.list_resources(IN_RESOURCE_LISTS)
     snapshot = session.snapshot
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]

@@ -159,7 +159,7 @@ class Runner(Struct):
         Args:
             statements: of the whole script: their needs are read ahead, up to the next apply.
         """
-        from console.language.offset_files import with_file
+        from console.language.given_files import with_file
 
         try:
             # Files are read before the first statement, as the text is parsed before: nothing is done if one is

@@ -35,7 +35,7 @@ from console.model.quorum import known_voters, voters_text
 from console.model.rates import with_dirs
 from console.model.snapshot import Snapshot, TopicPartition
 from console.model.subjects import DEEPEST_REFERENCE, SchemaSource, SchemaTexts
-from console.session.parts import LISTED
+from console.session.parts import LISTED, SERVICES, is_had
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -199,7 +199,10 @@ class SnapshotReader:
             self.notify(SnapshotChanged(old, snapshot))
 
     async def read_whole(self, part: Part) -> None:
-        """Read a part as a whole. Raises AdminError and Refused as the part's own reader does."""
+        """Read a part as a whole; of a service that the settings do not name, nothing. Raises AdminError and Refused as
+        the part's own reader does."""
+        if part in SERVICES and not is_had(part, self.context.settings):
+            return
         if part in LISTED:
             try:
                 await self.keep(read_listed(self.client, part))
@@ -722,6 +725,27 @@ async def read_transactions(client: Client, places: Sequence[TopicPartition]) ->
     poll, failures = await _read(client.run(poll_transactions, places))
     return lambda known, at: refresh.with_failures(
         refresh.with_transactions(known, places, poll, at), Part.TRANSACTIONS, failures
+    )
+
+
+async def read_connector_classes(client: Client, classes: Iterable[tuple[str, str]]) -> Learned:
+    """Read the keys that classes of connectors define; a class that its workers don't define has none."""
+    from console.admin.connect import describe_classes
+
+    found = await client.run(describe_classes, sorted(classes))
+    return lambda known, _at: replace(
+        known, connector_classes=refresh.merged(known.connector_classes, found.sets, found.failures)
+    )
+
+
+async def read_connector_offsets(client: Client, names: Iterable[str]) -> Learned:
+    """Read the offsets of connectors; those that a worker does not return become unknown."""
+    from console.admin.connect import list_offsets
+
+    asked = sorted(names)
+    found, failures = await client.run(list_offsets, asked)
+    return lambda known, _at: refresh.with_failures(
+        refresh.with_connector_offsets(known, asked, found), Part.CONNECTOR_OFFSETS, failures.items()
     )
 
 

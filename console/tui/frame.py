@@ -15,7 +15,7 @@ from console.present.failures import failure_text
 from console.present.header import State, Who, facts, header
 from console.present.text import Line, clean
 from console.tui.keymap import BY_ID, GLOBAL, Key, KeyState, keys_of, reason
-from console.tui.places import DIGITS, ORDER, SHORT_TITLES, SHORTEST_TITLES, TITLES
+from console.tui.places import DIGITS, ORDER, SHORT_TITLES, SHORTEST_TITLES, TITLES, parts_of
 from console.tui.text_lines import TextLines
 from themes import CONTEXTS
 from widgets.cells import cell_width
@@ -198,7 +198,7 @@ class ActiveKeys:
             read_only=f"context {clean(context.name, 60)}" if context.read_only else None,
             row=view.lines.cursor_index >= 0,
             list_key=view.on_list_key(),
-            topic=self._navigator.place.topic is not None,
+            parts=bool(parts_of(self._navigator.place)),
             staged=bool(plan.staged),
             past=bool(plan.past),
             future=bool(plan.future),

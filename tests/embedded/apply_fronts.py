@@ -142,6 +142,8 @@ WITH_TESTS_OF_THEIR_OWN = frozenset(
         "offsets-expire",
         "one-rack",
         "own-login-deleted",
+        "connector-deleted",
+        "connector-offsets-changed",
     }
 )
 """Warnings of edits that few front ends have, or few releases."""

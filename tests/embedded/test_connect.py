@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from msgspec.structs import replace
 
 from console.admin.connect import describe_connect
 from console.admin.link import Link
@@ -25,11 +26,14 @@ from console.embedded.scenarios import connectors
 from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import LOST_FOLDER, ClusterSpec, ConnectSpec, clusters_of
 from console.model.config import topic_resource
+from console.wire import record_batches
+from tests.support import internal_topics
 from tests.support.children import Child
 from tests.support.connect_cluster import Reply, ask, until
 from tests.support.manual_clock import ManualClock
 from tests.support.patience import PATIENCE
 
+FILES = "org.apache.kafka.connect.file.FileStream"
 SINK = {"connector.class": "FileStreamSink", "topics": "orders", "tasks.max": "4", "file": "/tmp/orders"}
 DAY = clusters_of("incident", ClusterSpec())["incident"]
 
@@ -131,6 +135,30 @@ def test_a_number_of_workers_that_can_not_be() -> None:
 # -- what it keeps in the cluster --------------------------------------------------------------------------------------
 
 
+def used(topic: str, cluster: EmbeddedCluster) -> None:
+    """Have the source use a topic, as it does once it has read its file."""
+    workers = cluster.connect
+    assert workers is not None
+    connector = workers.state.connectors[internal_topics.CONNECTOR]
+    workers.change(workers.state.with_connector(replace(connector, topics=(topic,))))
+
+
+def records_of(cluster: ThreadedCluster) -> tuple[internal_topics.Sent, ...]:
+    """The records of the internal topics."""
+
+    def read(each: EmbeddedCluster) -> list[internal_topics.Sent]:
+        return [
+            internal_topics.Sent(topic, record.key, record.value)
+            for (topic, _), log in sorted(each.state.logs.items())
+            if topic in INTERNAL_TOPICS
+            for batch in log.batches
+            for (decoded,) in [record_batches.batches(batch.data)]
+            for record in record_batches.records(decoded, topic, 0)
+        ]
+
+    return tuple(cluster.call(read))
+
+
 def groups_of(cluster: ThreadedCluster) -> dict[str, tuple[str | None, list[str]]]:
     return cluster.call(
         lambda each: {
@@ -171,6 +199,29 @@ def test_its_topics_are_compacted_and_only_there_with_it() -> None:
     with run_in_thread(clusters_of("quiet", ClusterSpec())["quiet"]) as quiet:
         assert quiet.connect_urls == ()
         assert not quiet.call(lambda each: {*INTERNAL_TOPICS} & {*each.state.topics})
+
+
+@pytest.mark.parametrize("release", ["3.9", "4.4"])
+def test_the_records_of_its_topics_are_what_its_rest_api_answers(release: str) -> None:
+    """By the comparison that the records of real workers pass."""
+    with run_in_thread(ClusterSpec(brokers=1, connect=ConnectSpec(workers=1, release=release))) as cluster:
+        (url,) = cluster.connect_urls
+        name, path = internal_topics.CONNECTOR, f"/connectors/{internal_topics.CONNECTOR}"
+        own = {"connector.class": f"{FILES}SourceConnector", "topic": "copied", "file": "/tmp/in", "tasks.max": "1"}
+        ask(url, "POST", "/connectors", {"name": name, "config": {**own, **internal_topics.SECRETS}})
+        ask(url, "PUT", f"{path}/stop")
+        offset = {"partition": {"filename": "/tmp/in"}, "offset": {"position": 4}}
+        ask(url, "PATCH", f"{path}/offsets", {"offsets": [offset]})
+        ask(url, "PUT", f"{path}/resume")
+        cluster.call(lambda each: used("copied", each))
+        ask(url, "PUT", f"{path}/pause")
+        asked_for = [f"{path}/{part}" for part in ("config", "status", "offsets", "tasks", "topics")]
+        answers = {each: ask(url, "GET", each).body for each in asked_for}
+        kinds = internal_topics.compare_connect(internal_topics.Recording("", records_of(cluster), rest=answers))
+        assert kinds.keys() >= {"Connect's session key", "Connect's source offset"}
+        ask(url, "DELETE", path)
+        newest = {each.key: each.value for each in records_of(cluster)}
+        assert [newest[key] for key in (b"connector-from-file", b"status-connector-from-file")] == [None, None]
 
 
 def test_a_bad_day_has_a_failing_sink_that_lags_and_a_paused_source() -> None:

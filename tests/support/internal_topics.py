@@ -382,14 +382,16 @@ def recorded_connect(version: str) -> Recording:
     """Let Connect run a connector with secrets in its config, and pause it."""
     with own_cluster(version) as cluster, ConnectCluster(version, cluster.bootstrap, group="workers") as workers:
         (workers.folder / "in").write_text("a\nb\n")
-        rest = partial(connect_cluster.ask, *workers.urls)
+        (url,) = workers.urls
+        rest = partial(connect_cluster.ask, url)
         config = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "topic": "copied"}
         config |= {"file": str(workers.folder / "in"), "tasks.max": "1", **SECRETS}
         rest("POST", "/connectors", {"name": CONNECTOR, "config": config})
         of = f"/connectors/{CONNECTOR}"
 
         def task() -> Any:
-            return next(iter(rest("GET", f"{of}/status").body.get("tasks", ())), {}).get("state")
+            tasks = rest("GET", f"{of}/status").body.get("tasks")
+            return tasks[0]["state"] if tasks else None
 
         until(lambda: bool(rest("GET", f"{of}/offsets").body.get("offsets")), "the source's offset is there")
         until(lambda: task() is not None, "the task runs")

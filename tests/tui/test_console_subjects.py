@@ -79,7 +79,7 @@ async def test_changes_are_staged_from_the_pane(cluster: ThreadedCluster, schema
 
 async def test_without_a_registry_the_pane_says_where_one_is_named(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster, size=(120, 24)) as it:
-        await it.press("ctrl+y", shows="there is no subject; a registry is in the context")
+        await it.press("ctrl+y", shows="the context names no schema registry")
 
 
 async def test_a_registry_that_hangs_delays_no_other_pane(cluster: ThreadedCluster) -> None:

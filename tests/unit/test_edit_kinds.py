@@ -14,7 +14,7 @@ from console.journal.entries import Entry, Intent, intent_line
 from console.journal.open_changes import Touches
 from console.language.grammar import parse
 from console.language.interpret import command_of, to_edits, to_statement
-from console.model import changes, cluster, codes, tokens
+from console.model import changes, cluster, codes, connect, tokens
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
 from console.model.elections import UncleanElection
 from console.model.journal_lines import Origin, Who
@@ -24,13 +24,14 @@ from console.model.snapshot import Snapshot
 from console.model.transactions import SeenTransaction, Standing
 from console.plan import edits
 from console.plan.edit_json import edit_json, edit_of, was_json, was_of
+from console.plan.kinds import connectors
 from console.plan.kinds.configs import BY_LEVEL
 from console.plan.kinds.registry import BATCHES, BY_OP, KINDS, kind_of
 from console.plan.risk_rules import NAMES, PRUNES_MANY
 from console.plan.staged import UNREAD, Staged, Was
 from tests.support import samples
 
-NAME = "orders"
+NAME, SINK = "orders", "main/orders"
 ACL = samples.acl(name=NAME)
 ENTITY = QuotaEntity.of({"user": NAME})
 USER = changes.ScramUser(NAME, codes.ScramMechanism(1))
@@ -80,6 +81,16 @@ EDITS: dict[type[edits.Edit], tuple[edits.Edit, Was]] = {
         (edits.CommitOffset("billing", NAME, 0, 7, 2, "by hand"), OFFSET),
         (edits.DeleteOffset("billing", NAME, 0), OFFSET),
         (edits.DeleteGroup("billing"), POSITION),
+        (edits.CreateConnector(SINK, {"connector.class": "A", "topics": "a,b"}, "STOPPED"), None),
+        (edits.DeleteConnector(SINK), connectors.Standing("RUNNING", {"topics": "a", "password": None})),
+        (edits.PauseConnector(SINK), connectors.Standing("RUNNING")),
+        (edits.StopConnector(SINK), connectors.Standing("PAUSED")),
+        (edits.ResumeConnector(SINK), connectors.Standing("STOPPED")),
+        (edits.RestartConnector(SINK, only_failed=True, tasks=True), connectors.Standing("RUNNING")),
+        (
+            edits.ChangeConnectorOffsets(SINK, (({"table": "t"}, {"id": 7}), ({"table": "u"}, None))),
+            connectors.StandingOffsets("STOPPED", (({"table": "t"}, {"id": 9}),)),
+        ),
     )
 }
 
@@ -175,6 +186,9 @@ def test_targets_of_one_name_and_different_types_are_different() -> None:
         changes.ScramUser(NAME, codes.ScramMechanism(2)),
         tokens.NewToken(NAME),
         tokens.TokenTarget(NAME),
+        connect.ConnectorTarget(NAME),
+        connect.ConnectorOffsetsTarget(NAME),
+        ConfigResource(codes.CONNECTOR, NAME),
     ]
     for one, other in combinations(targets, 2):
         assert one != other

@@ -314,7 +314,7 @@ def _is_secret(key: str) -> bool:
 
 def _from_file(path: str) -> dict[str, str]:
     """Read a Java properties file; brackets and commas in it are data. Raises UsageError with the file and the line."""
-    from console.contexts.properties import parse_properties
+    from console.model.java_properties import parse_properties
 
     shown = path[:200]
     try:

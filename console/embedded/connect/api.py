@@ -282,9 +282,7 @@ def _restart(call: _Call, name: str) -> Reply:
 def _tasks(call: _Call, name: str) -> Reply:
     call.require_assignment()
     connector = call.state.connector(name)
-    plugin = call.herder.plugin(connector)
-    own = {"task.class": plugin.name.removesuffix("Connector") + "Task"} if plugin else {}
-    config = {**connector.config, **own}
+    config = call.herder.task_config(connector)
     return Reply(200, [{"id": {"connector": name, "task": each.number}, "config": config} for each in connector.tasks])
 
 

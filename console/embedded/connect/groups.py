@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from console.embedded.connect import records
 from console.embedded.connect.state import RUNNING, STOPPED, Connector, ConnectState, Task
 from console.embedded.context import Cluster
 from console.embedded.group_coordinator import CONSUMERS, ensure_topic
@@ -11,20 +12,23 @@ from console.embedded.groups import Committed, Group, GroupState
 from console.embedded.partition_log import PartitionLog
 from console.embedded.scenarios import seed
 
-INTERNAL_TOPICS = {"connect-configs": 1, "connect-offsets": 25, "connect-status": 5}
+INTERNAL_TOPICS = {records.CONFIGS: 1, records.OFFSETS: 25, records.STATUS: 5}
 """Topic -> its partitions (config.storage.topic, offset.storage.topic, status.storage.topic)."""
 _GROUP_OVERRIDE = "consumer.override.group.id"
 _WORKERS = "connect"
 """The protocol type of the workers' group."""
 
 
-def ensure_topics(cluster: Cluster) -> None:
-    """Create the internal topics that are missing, as the first worker does at its start."""
+def ensure_topics(cluster: Cluster) -> bool:
+    """Create the internal topics that are missing, as the first worker does at its start, and return whether the
+    connectors have to be written into them."""
+    is_new = records.CONFIGS not in cluster.state.topics
     for name, partitions in INTERNAL_TOPICS.items():
         if name not in cluster.state.topics and cluster.state.alive():
             seed.add_topic(cluster.state, name, partitions, configs={"cleanup.policy": "compact"})
             for partition in range(partitions):
                 cluster.state.logs[name, partition] = PartitionLog()
+    return is_new
 
 
 def group_of(connector: Connector) -> str:

@@ -31,6 +31,12 @@ class Herder:
         plugin = self.plugin(connector)
         return "unknown" if plugin is None else plugin.kind
 
+    def task_config(self, connector: Connector) -> dict[str, str]:
+        """Return the config of each task of a connector: the connectors for files hand theirs on."""
+        plugin = self.plugin(connector)
+        own = {"task.class": plugin.name.removesuffix("Connector") + "Task"} if plugin else {}
+        return {**connector.config, **own}
+
     def configured(
         self, state: ConnectState, name: str, config: Mapping[str, str], target: str | None = None
     ) -> ConnectState:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from console.embedded.connect import groups
+from console.embedded.connect import groups, records
 from console.embedded.connect.api import answer
 from console.embedded.connect.http_server import HttpServer
 from console.embedded.connect.workers import Workers, first_state
@@ -37,7 +37,10 @@ class ListeningWorkers(Workers):
         for server in self._servers.values():
             await server.start()
         self.ports = [server.port for server in self._servers.values()]
-        groups.ensure_topics(self.cluster)
+        if groups.ensure_topics(self.cluster):
+            records.write(self.cluster, iter([records.session_key(int(self.cluster.clock.time() * 1000))]))
+            for connector in self.state.connectors.values():
+                self.record(None, connector)
         self.join()
 
     async def stop(self) -> None:

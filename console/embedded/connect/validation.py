@@ -218,7 +218,7 @@ def _of_alias(release: ConnectRelease, config: Config, prefix: str, alias: str, 
             f"Version of the '{alias}' {kind}.",
             f"{title} version for {alias}",
             (group, place),
-            default=plugin and plugin.version,
+            default=plugin.version if plugin else None,
             recommended=[plugin.version] if plugin and plugin.version else [],
         )
         place += 1
@@ -435,8 +435,7 @@ def _check_sink(checked: dict[str, Checked], config: Config, group: str) -> None
         )
     own = config.get(_GROUP_OVERRIDE) or f"connect-{config.get(NAME)}"
     if own == group and _GROUP_OVERRIDE not in config:
-        name = config.get(NAME)
-        text = f"Consumer group for sink connector named {name} conflicts with Connect worker group {group}"
+        text = f"Consumer group for sink connector named {config.get(NAME)} conflicts with Connect worker group {group}"
         _add(checked, NAME, text)
 
 

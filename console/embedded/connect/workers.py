@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from console.embedded.connect import groups
+from console.embedded.connect import groups, records
 from console.embedded.connect.definitions import connect_release
 from console.embedded.connect.herder import Herder
 from console.embedded.connect.state import Connector, ConnectState, Worker
@@ -67,16 +67,24 @@ class Workers:
         return f"{LOOPBACK}:{self.ports[number - 1]}"
 
     def change(self, state: ConnectState) -> None:
-        """Replace the state, and have the groups of sinks follow."""
+        """Replace the state; the groups of sinks follow, and the internal topics have what changed."""
         former, self.cluster.state.connect = self.cluster.state.connect, state
         connectors = former.connectors if former else {}
         for name, connector in state.connectors.items():
             if connectors.get(name) is not connector:
                 self._follow(connectors.get(name), connector)
+                self.record(connectors.get(name), connector)
         for name in connectors.keys() - state.connectors.keys():
             if self._is_sink(connectors[name]):
                 groups.leave_tasks(self.cluster, connectors[name])
+            records.write(self.cluster, records.removed(connectors[name]))
         self.cluster.state.touch()
+
+    def record(self, former: Connector | None, connector: Connector) -> None:
+        """Write what has changed of a connector into the internal topics."""
+        now = int(self.cluster.clock.time() * 1000)
+        entries = records.changed(former, connector, self.herder, self.address, now)
+        records.write(self.cluster, entries)
 
     def join(self) -> None:
         """Have the workers that run be the members of their group."""

@@ -126,10 +126,11 @@ _POISON = b"\x00\x00\x00\x01\x9f\x02\x1cshipment-\xe2\x04"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def batch_of(values: Sequence[bytes], moment: int, key: bytes | Sequence[bytes], offset: int = 0) -> bytes:
+def batch_of(values: Sequence[bytes | None], moment: int, key: bytes | Sequence[bytes], offset: int = 0) -> bytes:
     """Encode a record batch.
 
     Args:
+        values: of its records; None for a tombstone.
         key: of all records, or that of each.
         moment: timestamp of its last record, milliseconds since 1970.
         offset: offset of its first record.

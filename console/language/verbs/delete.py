@@ -1,4 +1,4 @@
-"""``delete``: deletes a topic, a topic's records before an offset or a time, a group or its offsets, a schema."""
+"""``delete``: deletes a topic, records before an offset or a time, a group or its offsets, a connector, a schema."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from console.language.reader import Expected, Reader, Role, What
 from console.language.snapshot_parts import Needs, the_group, the_topic, whole_parts
 from console.language.staging import Staging
 from console.language.verb import CHANGE, StatementKind, Verb
+from console.language.verbs import connector
 from console.model.config import topic_resource
 from console.model.parts import Part
 from console.model.system_topics import is_spared
@@ -56,8 +57,12 @@ class DeleteSchema(statements.EditStatement, frozen=True):
     version: int | None = None
 
 
-def _parse(reader: Reader) -> Delete | DeleteTopics | DeleteRecords | DeleteGroupOffsets | DeleteSchema:
-    what = reader.need_keyword("topic", "records", "group", "schema")
+def _parse(
+    reader: Reader,
+) -> Delete | DeleteTopics | DeleteRecords | DeleteGroupOffsets | connector.DeleteConnector | DeleteSchema:
+    what = reader.need_keyword("topic", "records", "group", "connector", "schema")
+    if what == "connector":
+        return connector.DeleteConnector(connector.name_of(reader))
     if what == "schema":
         return DeleteSchema(arguments.schema_subject(reader), arguments.optional_version(reader))
     if what == "records":
@@ -256,18 +261,20 @@ VERBS = (
             "delete topic (NAME | GLOB)",
             "delete records topic NAME [partition P] before (OFFSET | TIME | latest)",
             "delete group NAME [topic NAME [partition N]]",
+            "delete connector CLUSTER/NAME",
             "delete schema SUBJECT [version N]",
         ),
-        "Stage the deletion of a topic, of a topic's records before an offset or a time, of a group or its offsets, or "
-        "of a schema",
+        "Stage the deletion of a topic, of its records before an offset or a time, of a group or its offsets, of a "
+        "connector, or of a schema",
         "Topics and records can't be taken back. A topic that holds records, has readers or belongs to another tool "
         "is accepted by its name (--accept topic-deleted=TOPIC), and more than three in a plan by their number; a GLOB "
         "takes all that match but those that brokers keep for themselves. TIME is 2h or 7d (ago), 14:05, 2026-11-20 "
         "or 2026-11-20T14:05; it becomes an offset of each partition when it is staged, as latest does: the log's "
         "end. Records can be deleted only where cleanup.policy has delete in it; to apply it without being asked, "
-        "--accept records-deleted=TOPIC. A group has to be without members; revert commits its offsets again. "
-        "A schema is deleted softly: its ids still decode records; one that topics use is accepted by its subject "
-        "(--accept in-use=SUBJECT), and revert registers it again.",
+        "--accept records-deleted=TOPIC. A group has to be without members; revert commits its offsets again. A "
+        "connector's offsets stay; revert creates it again without its secrets. A schema is deleted softly: its ids "
+        "still decode records; one that topics use is accepted by its subject (--accept in-use=SUBJECT), and revert "
+        "registers it again.",
         (
             "delete topic orders-old",
             "delete topic tmp-*",
@@ -276,10 +283,11 @@ VERBS = (
             "delete records topic orders before latest",
             "delete group billing-old",
             "delete group billing topic orders",
+            "delete connector main/orders-sink",
             "delete schema orders-value version 3",
         ),
         takes_away=True,
         parse=_parse,
-        statements=(_TOPIC, _TOPICS, _RECORDS, _GROUP, _SCHEMA),
+        statements=(_TOPIC, _TOPICS, _RECORDS, _GROUP, connector.DELETE, _SCHEMA),
     ),
 )

@@ -79,6 +79,10 @@ def _needs(statement: List, _selected: statements.Subject | None) -> Needs:
             return whole_parts(Part.QUOTAS)
         case "loggers":
             return _loggers(statement)
+        case "connectors":
+            return whole_parts(Part.CONNECT) | Needs(connectors=True)
+        case "connect-workers" | "connect-plugins":
+            return whole_parts(Part.CONNECT)
         case "groups":
             return _lags(statement, tuple(glob.pattern for glob in statement.globs))
         case "schemas":
@@ -155,6 +159,8 @@ VERBS = (
             "list groups state=Stable",
             "list loggers broker=1 level=DEBUG",
             "list quorum role=voter",
+            "list connectors main/* state=FAILED",
+            "list connectors tasks_failed>0",
             "list schemas compatibility=NONE",
         ),
         parse=_parse,

@@ -69,6 +69,13 @@ _HELP = (
         about="Read while the view is shown.",
     ),
     _pane(
+        "connectors",
+        "The connectors of Kafka Connect",
+        "connectors orders",
+        about="The context names the Connect clusters: [contexts.NAME.connect.CLUSTER] with url.",
+        where=INTERACTIVE,
+    ),
+    _pane(
         "schemas",
         "The subjects of the schema registry",
         "schemas",

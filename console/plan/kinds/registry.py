@@ -7,6 +7,7 @@ from console.plan.edits import Edit
 from console.plan.kinds import (
     acls,
     configs,
+    connectors,
     features,
     group_offsets,
     groups,
@@ -44,6 +45,7 @@ KINDS: tuple[EditKind, ...] = (
     *group_offsets.KINDS,
     *groups.KINDS,
     *voters.KINDS,
+    *connectors.KINDS,
 )
 
 BATCHES: tuple[Batch, ...] = (
@@ -56,6 +58,10 @@ BATCHES: tuple[Batch, ...] = (
     quotas.QUOTAS,
     scram.UPSERTS,
     tokens.LIVING,
+    connectors.CREATIONS,
+    connectors.STOPS,
+    connectors.OFFSETS,
+    connectors.STARTS,
     schemas.ADDITIONS,
     moves.CANCELLATIONS,
     moves.MOVES,
@@ -71,6 +77,7 @@ BATCHES: tuple[Batch, ...] = (
     voters.VOTERS,
     registrations.UNREGISTERING,
     records.TRIMS,
+    connectors.DELETIONS,
     groups.DELETIONS,
     topics.DELETIONS,
 )

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import NamedTuple
 
-from console.model.acl import Acl
+from console.model.acl import PREFIXED, Acl
 from console.model.authorizer import covers, granted, pattern_of
 from console.model.codes import AclResourceType
-from console.model.numbers import plural, time_of_day
+from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.plan.edits import AddAcl, RemoveAcl
 from console.triage import cause
+from console.triage.connectors import AUTHORIZATION, names, trace_of
 from console.triage.events import PRESENT
 from console.triage.observations import Observations
 from console.triage.past import AclChange
@@ -20,7 +21,9 @@ from console.triage.silence import SETTLES, fell_silent
 from console.triage.symptoms import (
     COMMIT_STANDS_STILL,
     COMMITS_LATER,
+    CONNECTOR_FAILED,
     LAG_GROWS,
+    TASK_FAILED,
     Subject,
     Symptom,
 )
@@ -67,8 +70,13 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
             ]
         ):
             yield _claim(observations, change, quiet, [])
-        elif change.takes(_READS) and (hit := list(_group_symptoms(observations, change.parts[0], frozenset(topics)))):
-            yield _claim(observations, change, sorted({each.subject.group or "" for each in hit}), hit)
+        else:
+            hit = [*_failures(observations, change.parts[0])]
+            if change.takes(_READS):
+                hit += _group_symptoms(observations, change.parts[0], frozenset(topics))
+            if hit:
+                whose = {each.subject.connector or each.subject.group or "" for each in hit}
+                yield _claim(observations, change, sorted(whose), hit)
 
 
 def _together(changes: Iterable[AclChange]) -> Iterator[_Change]:
@@ -108,6 +116,20 @@ def _group_symptoms(observations: Observations, change: AclChange, topics: froze
                 yield symptom
 
 
+def _failures(observations: Observations, change: AclChange) -> Iterator[Symptom]:
+    """Yield the connectors and tasks that failed after the change for lack of a right on a resource that their trace
+    names.
+    """
+    for symptom in (*observations.of(CONNECTOR_FAILED), *observations.of(TASK_FAILED)):
+        since, subject = observations.since(symptom), symptom.subject
+        if since is None or since < change.after - timedelta(seconds=SETTLES):
+            continue
+        trace = trace_of(observations.last.snapshot.connect, subject.connector or "", subject.task)
+        wanted, is_prefix = change.acl.resource_name, change.acl.pattern_type == PREFIXED
+        if AUTHORIZATION in trace and (wanted in trace if is_prefix else names(trace, wanted)):
+            yield symptom
+
+
 def _authors(observations: Observations, change: _Change) -> Iterator[cause.Evidence]:
     """Yield the authors of the change that this host's journal has."""
     known = observations.last.facts.authors
@@ -129,9 +151,12 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
         f"{acl.permission.name} {operations} for {acl.principal} on {acl.resource_type.name.lower()} "
         f"{acl.resource_name}{'*' if acl.pattern_type.name == 'PREFIXED' else ''}"
     )
+    failed = list(dict.fromkeys(each.subject.connector for each in hit if each.subject.connector is not None))
     stops = (f"nothing is written to {what[0]} since" if is_topic else f"group {what[0]} gets no further since") + (
         f", nor {'to' if is_topic else 'do'} {plural(len(what) - 1, 'more')}" if what[1:] else ""
     )
+    if failed:
+        stops = f"{first_few([f'connector {each}' for each in failed])} failed since, for lack of that right"
     subject = Subject(topic=what[0]) if is_topic and not what[1:] else Subject(entity=acl.principal)
     return cause.Claim(
         cause="access-changed",
@@ -146,7 +171,14 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
                 "DescribeAcls, two looks",
             ),
             *_authors(observations, change),
-            cause.Evidence(stops, "ListOffsets" if is_topic else "OffsetFetch, ListOffsets"),
+            cause.Evidence(
+                stops,
+                "ListOffsets"
+                if is_topic
+                else "GET /connectors?expand=status"
+                if failed
+                else "OffsetFetch, ListOffsets",
+            ),
             cause.Evidence("it is the first ACL on it: before, everyone had access", "DescribeAcls")
             if first.first
             else None,
@@ -158,7 +190,7 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
                 edits=tuple(RemoveAcl(each.acl) if each.added else AddAcl(each.acl) for each in change.parts),
             ),
         ),
-        beside=bool(hit),
+        beside=bool(hit) and not failed,  # their traces name the right
     )
 
 

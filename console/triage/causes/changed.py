@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from console.model import changes, codes
 from console.model.config import ConfigResource, topic_resource
+from console.model.connect import cause_line
 from console.model.coordinators import OFFSETS
 from console.model.inheritance import AUTO_CREATE, is_made_on_request, values_of_brokers
 from console.model.numbers import first_few, long_number, plural, time_of_day
@@ -22,6 +23,7 @@ from console.triage import cause
 from console.triage import symptoms as triage_symptoms
 from console.triage.changed_places import changed_place
 from console.triage.config_changes import HIDDEN
+from console.triage.connectors import trace_of
 from console.triage.dependencies import changed_entity, near
 from console.triage.events import ADDRESS, ID, PARTITIONS, Kind, Place
 from console.triage.facts import Author, ChangeKey
@@ -46,6 +48,7 @@ _READERS = frozenset(
         triage_symptoms.OFFSET_OUT_OF_RANGE,
     }
 )
+_FAILURES = frozenset({triage_symptoms.CONNECTOR_FAILED, triage_symptoms.TASK_FAILED})
 _EFFECTS: Mapping[str, frozenset[str]] = {
     "min.insync.replicas": frozenset({triage_symptoms.UNDER_MIN_ISR, triage_symptoms.MIN_ISR_ABOVE_REPLICATION}),
     "unclean.leader.election.enable": frozenset({triage_symptoms.UNCLEAN_LEADER, triage_symptoms.LEADERLESS}),
@@ -56,7 +59,8 @@ _EFFECTS: Mapping[str, frozenset[str]] = {
     "num.replica.fetchers": frozenset({triage_symptoms.UNDER_REPLICATED}),
     "replica.fetch.max.bytes": frozenset({triage_symptoms.UNDER_REPLICATED}),
     "replica.lag.time.max.ms": frozenset({triage_symptoms.UNDER_REPLICATED}),
-    "max.message.bytes": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.LAG_GROWS}),
+    "max.message.bytes": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.LAG_GROWS}) | _FAILURES,
+    "cleanup.policy": _FAILURES,
     "message.max.bytes": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.LAG_GROWS}),
     "max.connections.per.ip": frozenset({triage_symptoms.BROKER_SILENT}),
     "max.connections": frozenset({triage_symptoms.BROKER_SILENT}),
@@ -181,6 +185,11 @@ class _Made(NamedTuple):
         return sorted({each.symptom.subject.group for each in self.hit if each.symptom.subject.group is not None})
 
     @property
+    def connectors(self) -> list[str]:
+        """The connectors with the symptoms."""
+        return sorted({name for each in self.hit if (name := each.symptom.subject.connector) is not None})
+
+    @property
     def has_effect(self) -> bool:
         """Whether anything suffers from them."""
         return bool(self.hit or self.silent or self.lost)
@@ -243,12 +252,14 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
     match place.kind:
         case Kind.CONFIG if _connects(change):
             return _READERS
+        case Kind.CONFIG if _is_of_connector(change):
+            return _FAILURES
         case Kind.CONFIG | Kind.QUOTA:
             return frozenset() if _lets_go(change) else _EFFECTS.get(place.key, frozenset())
         case Kind.SCRAM if change.was is not None:
-            return _READERS
+            return _READERS | _FAILURES
         case Kind.TOPIC if place.key == ID or change.became is None:
-            return _READERS
+            return _READERS | _FAILURES
         case Kind.OFFSET if change.again:  # what is gone, or skipped, makes no group fall behind
             return _READERS
         case Kind.BROKER if place.key == ADDRESS:
@@ -444,7 +455,7 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
     risks = dict.fromkeys(risk for each in made.parts for risk in each.risks)
     certainty = _certainty(made)
     # A config, a quota or a credential concerns many: it does not displace the cause that a symptom itself shows.
-    is_shown = certainty is Certainty.CERTAIN or bool(made.silent) or (made.by_rule and first.place.kind in _EXACT)
+    is_shown = certainty is Certainty.CERTAIN or bool(made.silent) or (made.by_rule and _is_exact(first))
     beside = bool(made.hit) and not is_shown
     standing = [risk.text for risk in risks if risk.name in _STANDS]
     if _made_by_request(first, observations.last.snapshot):
@@ -457,7 +468,7 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
         title=f"{name}: {_effect(made, standing)}",
         since=made.at,
         evidence=(
-            *(cause.Evidence(_said(each), _SOURCES[each.place.kind]) for each in made.parts),
+            *(cause.Evidence(_said(each), _source(each)) for each in made.parts),
             *(cause.Evidence(risk.text, f"the rule {risk.name} of plans") for risk in risks),
             *_why(made, observations.last.snapshot),
             *(
@@ -497,6 +508,13 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
             others = {value for broker, value in values_of_brokers(snapshot, key).items() if str(broker) != about.name}
             if len(others) == 1 and others != {each.holds}:
                 yield cause.Evidence(f"it differs from all other brokers, which have {others.pop()}", "DescribeConfigs")
+    for subject in [each.symptom.subject for each in made.hit if each.symptom.subject.connector is not None][
+        :MOST_NAMED
+    ]:
+        name = subject.connector or ""
+        which = f" task {subject.task}" if subject.task is not None else ""
+        reason = cause_line(trace_of(snapshot.connect, name, subject.task)) or "its worker gives no reason"
+        yield cause.Evidence(f"connector {name}{which} is FAILED: {reason}", "GET /connectors?expand=status")
     if _made_by_request(made.parts[0], snapshot):
         yield cause.Evidence(
             f"{AUTO_CREATE} is true, and it has the number of partitions of {COUNT}", "DescribeConfigs"
@@ -521,13 +539,22 @@ def _certainty(made: _Made) -> Certainty:
     if not made.has_effect or first.offsets or made.lost:
         return Certainty.CERTAIN
     warned = any(each.risks for each in made.parts)
-    if made.silent or (made.by_rule and (warned or first.place.kind in _EXACT)):
+    if made.silent or (made.by_rule and (warned or _is_exact(first))):
         return Certainty.LIKELY
     return Certainty.POSSIBLE
 
 
 _EXACT = frozenset({Kind.TOPIC, Kind.BROKER})
 """Kinds of changes whose subject itself suffers, and no other."""
+
+
+def _is_of_connector(change: JudgedChange) -> bool:
+    about = change.place.about
+    return isinstance(about, ConfigResource) and about.type == codes.CONNECTOR
+
+
+def _is_exact(change: JudgedChange) -> bool:
+    return change.place.kind in _EXACT or _is_of_connector(change)
 
 
 def _author(change: JudgedChange, authors: Mapping[ChangeKey, Author]) -> Author | None:
@@ -552,6 +579,10 @@ _SOURCES = {
 }
 
 
+def _source(change: JudgedChange) -> str:
+    return "GET /connectors, two looks" if _is_of_connector(change) else _SOURCES[change.place.kind]
+
+
 def _effect(made: _Made, standing: Sequence[str]) -> str:
     """Return the effect of changes, for a title."""
     first, more = made.parts[0], len(made.parts) - 1
@@ -562,6 +593,9 @@ def _effect(made: _Made, standing: Sequence[str]) -> str:
         return f"{what}, and {first_few([f'group {name}' for name in made.lost], MOST_NAMED)} lost what was committed"
     if made.silent:
         return f"{what}, and nothing is written to {first_few(list(made.silent), MOST_NAMED)} since"
+    if made.connectors:
+        failed = [f"connector {name}" for name in made.connectors]
+        return f"{what} right before {first_few(failed, MOST_NAMED)} failed"
     if made.groups:
         return f"{what} right before {first_few([f'group {name}' for name in made.groups], MOST_NAMED)} fell behind"
     if any(each.symptom.name == triage_symptoms.BROKER_SILENT for each in made.hit):
@@ -633,6 +667,9 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
         return cause.Next("take it back", edits=back)
     first = made.parts[0]
     match first.place.about:
+        case changes.TopicTarget(name=topic) if first.became is None and made.connectors:
+            restarts = "; ".join(f"restart connector {name} failed" for name in made.connectors[:MOST_NAMED])
+            return cause.Next(f"make {topic} again, its records are gone; then restart what failed: {restarts}")
         case changes.TopicTarget(name=topic) if first.place.key == ID and made.groups:
             return cause.Next(
                 "its offsets are those of the former topic: read the new one from its beginning, once its members "

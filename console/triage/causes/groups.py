@@ -15,7 +15,7 @@ from console.triage import cause, symptoms
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.folding import FEW, one_of
 from console.triage.observations import Interval, Observations
-from console.triage.readers import Leftovers, is_beyond, leftovers, sorted_readings
+from console.triage.readers import Leftovers, Reading, is_beyond, leftovers, sorted_readings
 from console.triage.remembered import RememberedEach
 from console.triage.waiting import is_held, waits
 
@@ -329,7 +329,7 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
 
 def _slow_group(
     subject: symptoms.Subject,
-    reading: symptoms.Reading | None,
+    reading: Reading | None,
     lagged: Sequence[Interval],
     rebalanced_at: Sequence[Interval],
     had_members: bool,

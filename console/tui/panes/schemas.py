@@ -23,7 +23,7 @@ from console.present.text import Cell, Line, clean
 from console.session.snapshot_reader import read_schema_texts
 from console.tui import keymap
 from console.tui.panes.details import BesideView
-from console.tui.text_lines import wrap_all
+from console.tui.text_lines import wrap_all, wrapped
 
 
 class SchemasView(BesideView[SchemaRow]):
@@ -34,7 +34,20 @@ class SchemasView(BesideView[SchemaRow]):
     ENTER = "what its newest version changes"
     CALM = "every subject is checked"
     NOUN = SCHEMAS
-    EMPTY = "there is no subject; a registry is in the context, [contexts.NAME.schemas]"
+    EMPTY = "no subjects: `schema SUBJECT @FILE` registers a schema"
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the context names a schema registry."""
+        return self.session.context.schemas is not None
+
+    def known(self) -> bool:
+        """Return whether the registry was read, or there is nothing to read."""
+        return super().known() or not self.is_named
+
+    def empty_text(self) -> str:
+        """Return what to do if the context names no registry."""
+        return super().empty_text() if self.is_named else wrapped(NOT_NAMED, self.app.size.width)
 
     def inputs(self) -> tuple[object, ...]:
         """Return the subjects, their configs, the topics and the plan."""

@@ -1,0 +1,178 @@
+"""Statements about connectors: `create`, `delete`, `pause`, `resume`, `stop`, `restart` and `reset connector`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.language import given_files, statements
+from console.language.errors import CommandError
+from console.language.interpret import to_edits
+from console.language.verbs import connector
+from console.model import connect
+from console.model.secret import Secret
+from console.model.snapshot import Snapshot
+from console.plan import edits as do
+from console.plan.edit_json import edit_json, edit_of
+from tests.language.said import edits, one, wrong
+from tests.language.strategies import NAMES, assigns, reads_back
+
+CLASS = "org.example.JdbcSink"
+NAMES_HERE = st.builds("{}/{}".format, NAMES.filter(lambda name: "/" not in name), NAMES).map(statements.Name)
+JSON = st.recursive(st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=4), st.lists, max_leaves=3)
+OBJECTS = st.dictionaries(st.text(max_size=4), JSON, max_size=3)
+OFFSETS = st.lists(st.tuples(OBJECTS, st.none() | OBJECTS), min_size=1, max_size=3).map(tuple)
+STATES = st.sampled_from(["", connect.PAUSED, connect.STOPPED])
+
+written = st.one_of(
+    st.builds(connector.CreateConnector, NAMES_HERE, NAMES | st.just(""), assigns, STATES),
+    st.builds(connector.CreateConnector, NAMES_HERE, NAMES, st.just(()), STATES),
+    st.builds(connector.DeleteConnector, NAMES_HERE),
+    st.builds(connector.SteerConnector, st.sampled_from(["pause", "resume", "stop"]), NAMES_HERE),
+    st.builds(connector.RestartConnector, NAMES_HERE, st.sampled_from(["", "failed", "tasks"])),
+    st.builds(connector.RestartConnector, NAMES_HERE, st.just("task"), st.integers(0, 2**31 - 1)),
+    st.builds(connector.ResetConnector, NAMES_HERE, NAMES),
+    st.builds(connector.ResetConnector, NAMES_HERE, st.just(""), st.none() | OFFSETS),
+)
+made = st.one_of(
+    st.builds(do.CreateConnector, NAMES, st.dictionaries(NAMES, st.text(max_size=9), max_size=3), STATES),
+    st.builds(do.RestartConnector, NAMES, st.booleans(), st.booleans(), st.none() | st.integers(0, 99)),
+    st.builds(do.ChangeConnectorOffsets, NAMES, st.none() | OFFSETS),
+    *(st.builds(each, NAMES) for each in (do.DeleteConnector, do.PauseConnector, do.StopConnector, do.ResumeConnector)),
+)
+
+
+@given(written)
+def test_what_is_written_reads_back(statement: statements.Statement) -> None:
+    reads_back(statement)
+
+
+@given(made)
+def test_an_edit_comes_back_from_its_json(edit: do.Edit) -> None:
+    assert edit_of(edit_json(edit)) == edit
+
+
+def test_what_is_understood() -> None:
+    config = statements.Assign(statements.Key("a.b"), "c")
+    name = statements.Name("main/x")
+    assert one("create connector main/x a.b=c stopped") == connector.CreateConnector(
+        name, "", (config,), connect.STOPPED
+    )
+    assert one("create connector main/x @'a b.json' a.b=c") == connector.CreateConnector(name, "a b.json", (config,))
+    assert one("restart connector main/x") == connector.RestartConnector(name)
+    assert one("restart connector main/x task 2") == connector.RestartConnector(name, "task", 2)
+    offsets = (({"table": "t"}, {"id": 7}), ({"table": "u"}, None))
+    text = '[{"partition": {"table": "t"}, "offset": {"id": 7}}, {"partition": {"table": "u"}, "offset": null}]'
+    assert one(f"reset connector main/x offsets to '{text}'") == connector.ResetConnector(name, offsets=offsets)
+    wrapped = f'{{"offsets": {text}}}'
+    assert one(f"reset connector main/x offsets to '{wrapped}'") == connector.ResetConnector(name, offsets=offsets)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "create connector",
+        "create connector main/x",
+        "create connector main/x stopped",
+        "create connector x a=b",
+        "create connector main/ a=b",
+        "create connector main/x a=b stopped c=d",
+        "create connector main/x a=b @f",
+        "pause main/x",
+        "pause connector x",
+        "stop topic main/x",
+        "restart connector main/x all",
+        "restart connector main/x task",
+        "restart connector main/x task -1",
+        "reset connector main/x",
+        "reset connector main/x offsets",
+        "reset connector main/x offsets to",
+        "reset connector main/x offsets to earliest",
+        "reset connector main/x offsets to '{}'",
+        "reset connector main/x offsets to '[]'",
+        """reset connector main/x offsets to '[{"partition": 1, "offset": null}]'""",
+        """reset connector main/x offsets to '[{"partition": {}}]'""",
+        "delete connector x",
+    ],
+)
+def test_what_is_not_understood(text: str) -> None:
+    assert wrong(text)
+
+
+def test_what_is_staged() -> None:
+    assert edits(f"create connector main/x connector.class={CLASS} paused", Snapshot()) == (
+        do.CreateConnector("main/x", {"connector.class": CLASS}, connect.PAUSED),
+    )
+    assert edits("restart connector main/x failed", Snapshot()) == (do.RestartConnector("main/x", True, True),)
+    assert edits("stop connector main/x", Snapshot()) == (do.StopConnector("main/x"),)
+    assert edits("reset connector main/x offsets to none", Snapshot()) == (do.ChangeConnectorOffsets("main/x", None),)
+
+
+@pytest.mark.parametrize("state", [connect.RUNNING, connect.PAUSED, connect.STOPPED])
+def test_offsets_stop_the_connector_before_unless_they_are_so(state: str) -> None:
+    clusters = {"main": connect.ConnectCluster("main", connectors={"x": connect.Connector("x", "sink", state, "w")})}
+    offsets = (({"kafka_topic": "t", "kafka_partition": 0}, {"kafka_offset": 7}),)
+    there = Snapshot(connect=clusters, connector_offsets={"main/x": offsets}, read_at={"connect": None})  # type: ignore[dict-item]
+    found = edits("reset connector main/x offsets to none", there)
+    stops = [] if state == connect.STOPPED else [do.StopConnector("main/x")]
+    assert found == (*stops, do.ChangeConnectorOffsets("main/x", None))
+    same = """[{"partition": {"kafka_topic": "t", "kafka_partition": 0}, "offset": {"kafka_offset": 7}}]"""
+    assert len(edits(f"reset connector main/x offsets to '{same}'", there)) == 1
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+CONFIG = {"connector.class": CLASS, "tasks.max": 2, "flag": True, "door": "s3cret-9"}
+BODY, FLAT = json.dumps({"name": "other", "config": CONFIG}), json.dumps({"name": "other", **CONFIG})
+PROPERTIES = f"name=other\n# no\nconnector.class = {CLASS}\ntasks.max=2\nflag=true\ndoor=s3cret-9\n"
+
+
+@pytest.mark.parametrize("text", [BODY, FLAT, PROPERTIES], ids=["body", "flat", "properties"])
+def test_a_config_in_a_file_is_the_statements(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_text(text)
+    statement = given_files.with_file(one(f"create connector main/x @{file} door=? mode=b"))
+    assert "s3cret-9" not in repr(statement)
+    (edit,) = to_edits(statement, Snapshot(), secrets={"door": Secret("typed")})
+    assert edit == do.CreateConnector(
+        "main/x",
+        {"connector.class": CLASS, "tasks.max": "2", "flag": "true", "door": Secret("typed"), "mode": "b"},
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '{"name": "x"}',
+        '{"name": "x", "config": {}}',
+        '{"name": "x", "config": {"connector.class": "A", "b": null}}',
+        '{"name": "x", "config": {"connector.class": "A", "b": {"c": 1}}}',
+        '{"name": "x", "config": {"connector.class": "A"}, "initial_state": "odd"}',
+        '{"name": "x", "config": {"connector.class": "A"}, "more": 1}',
+        "name=x\n",
+        "connector.class=A\nconnector.class=B\n",
+        "connector.class=\\u12\n",
+    ],
+)
+def test_other_files_are_refused(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_text(text)
+    with pytest.raises(CommandError):
+        given_files.with_file(one(f"create connector main/x @{file}"))
+
+
+def test_offsets_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_text('{"offsets": [{"partition": {"a": 1}, "offset": {"b": 2}}]}')
+    statement = given_files.with_file(one(f"reset connector main/x offsets to file {file}"))
+    assert to_edits(statement, Snapshot()) == (do.ChangeConnectorOffsets("main/x", (({"a": 1}, {"b": 2}),)),)
+    file.write_text("t,0,7\n")
+    with pytest.raises(CommandError):
+        given_files.with_file(statement)
