@@ -8,32 +8,25 @@ from console.language.quoting import quote
 from console.model.parts import Part
 from console.model.subjects import SubjectTarget, subject_resource
 from console.plan.edits import DropSchema
+from console.present import schemas
 from console.present.columns import clock
+from console.present.failures import wrapped
 from console.present.names import plural
-from console.present.schemas import (
-    SCHEMAS,
-    SchemaRow,
-    diff_lines,
-    schema_lines,
-    schema_rows,
-    version_diff,
-    version_lines,
-)
 from console.present.text import Cell, Line, clean
 from console.session.snapshot_reader import read_schema_texts
 from console.tui import keymap
 from console.tui.panes.details import BesideView
-from console.tui.text_lines import wrap_all, wrapped
+from console.tui.text_lines import wrap_all
 
 
-class SchemasView(BesideView[SchemaRow]):
+class SchemasView(BesideView[schemas.SchemaRow]):
     """One row for each subject. kac polls the registry only while the view is visible, or events are watched."""
 
     NAME = keymap.SCHEMAS
     NEEDS = Part.SCHEMAS
     ENTER = "what its newest version changes"
     CALM = "every subject is checked"
-    NOUN = SCHEMAS
+    NOUN = schemas.SCHEMAS
     EMPTY = "no subjects: `schema SUBJECT @FILE` registers a schema"
 
     @property
@@ -47,34 +40,34 @@ class SchemasView(BesideView[SchemaRow]):
 
     def empty_text(self) -> str:
         """Return what to do if the context names no registry."""
-        return super().empty_text() if self.is_named else wrapped(NOT_NAMED, self.app.size.width)
+        return super().empty_text() if self.is_named else wrapped(schemas.NOT_NAMED, self.app.size.width)
 
     def inputs(self) -> tuple[object, ...]:
         """Return the subjects, their configs, the topics and the plan."""
         seen = self.snapshot
         return seen.schemas, seen.configs, seen.topics, seen.lag_trends, self.plan.staged
 
-    def rows(self) -> list[SchemaRow]:
+    def rows(self) -> list[schemas.SchemaRow]:
         """Return the subjects, by name."""
-        return list(schema_rows(self.snapshot))
+        return list(schemas.schema_rows(self.snapshot))
 
-    def key(self, row: SchemaRow) -> Hashable:
+    def key(self, row: schemas.SchemaRow) -> Hashable:
         """Return the subject."""
         return row.name
 
-    def cells(self, row: SchemaRow) -> Sequence[Cell]:
+    def cells(self, row: schemas.SchemaRow) -> Sequence[Cell]:
         """Return the cells; the subject is coloured if staged edits are about it."""
         cells = super().cells(row)
         if any(_is_about(each.edit.target, row.name) for each in self.plan.staged):
             return [(clean(row.name, 200), "pending"), *cells[1:]]
         return cells
 
-    def words(self, row: SchemaRow) -> str:
+    def words(self, row: schemas.SchemaRow) -> str:
         """Return the subject, its type, its records and topics."""
         records = {each.record for each in row.subject.versions}
         return " ".join((row.name, row.subject.kind, *records, *(each.topic for each in row.topics)))
 
-    def in_trouble(self, row: SchemaRow) -> bool:
+    def in_trouble(self, row: schemas.SchemaRow) -> bool:
         """Return whether the registry accepts any new version."""
         return row.nothing_checked
 
@@ -91,7 +84,7 @@ class SchemasView(BesideView[SchemaRow]):
         at = self.snapshot.read_at.get(Part.SCHEMAS)
         return [*line, *super().status(), (f"  at {clock(at)}" if at is not None else "", "muted")]
 
-    def copied_of(self, row: SchemaRow) -> str:
+    def copied_of(self, row: schemas.SchemaRow) -> str:
         """Return the subject."""
         return row.name
 
@@ -107,20 +100,20 @@ class SchemasView(BesideView[SchemaRow]):
         """Stage the soft deletion of the marked subjects, or of the subject under the cursor."""
         self._editing.stage([DropSchema(row.name) for row in self.rows_meant()])
 
-    def details(self, row: SchemaRow) -> list[Line]:
+    def details(self, row: schemas.SchemaRow) -> list[Line]:
         """Return the details of the subject, with its versions."""
-        return [[(_title(row), "")], *schema_lines(self.snapshot, row), *version_lines(row.subject)]
+        return [[(_title(row), "")], *schemas.schema_lines(self.snapshot, row), *schemas.version_lines(row.subject)]
 
-    async def enter(self, row: SchemaRow) -> None:
+    async def enter(self, row: schemas.SchemaRow) -> None:
         """Show the newest two versions side by side, and who reads."""
         session = self.session
         await session.keep(read_schema_texts(session.client, session.snapshot, [row.name]))
         snapshot = session.snapshot
-        diff = version_diff(snapshot, row.name, whole=True)
+        diff = schemas.version_diff(snapshot, row.name, whole=True)
 
         def lines(width: int) -> list[Line]:
-            about = wrap_all([*schema_lines(snapshot, row), *version_lines(row.subject)], width, 2)
-            return [*about, [], *wrap_all(diff_lines(snapshot, row.subject, diff, width), width, 2)]
+            about = wrap_all([*schemas.schema_lines(snapshot, row), *schemas.version_lines(row.subject)], width, 2)
+            return [*about, [], *wrap_all(schemas.diff_lines(snapshot, row.subject, diff, width), width, 2)]
 
         self.show_text(_title(row), lines)
 
@@ -129,5 +122,5 @@ def _is_about(target: object, subject: str) -> bool:
     return target == subject_resource(subject) or (isinstance(target, SubjectTarget) and target.name == subject)
 
 
-def _title(row: SchemaRow) -> str:
+def _title(row: schemas.SchemaRow) -> str:
     return f"schema {clean(row.name, 80)}"
