@@ -20,16 +20,14 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from console.admin import errors
-from console.admin.delivery import Sender, Senders, applied_if, reconcile, refused, until_visible
+from console.admin import delivery, errors
 from console.admin.link import Link
 from console.admin.rest import Answer, RestClient, RestFailed
 from console.admin.schema_registry import CCOMPAT, SERVICE
 from console.admin.settings import HttpSettings
-from console.model import subjects
+from console.model import config, subjects
 from console.model.changes import ConfigOp, Outcome, Status
 from console.model.codes import DEFAULT_CONFIG, DELETE, ConfigType
-from console.model.config import ConfigEntry, ConfigListing, ConfigResource, ConfigSet, Synonym, own_source
 from console.model.failure import Failure
 from console.model.foreign_json import json_as
 from console.model.schemas import AVRO, kind_of
@@ -122,7 +120,7 @@ def record_name(source: subjects.SchemaSource) -> str:
 
 
 class RegistryLost(errors.BrokerError):
-    """The registry is not reached, or is none: nothing of it can be read. It is no loss of the connection to the
+    """The registry is not reached, or the address leads to something else: nothing of it can be read. It is no loss of the connection to the
     brokers, which `Unreachable` is.
     """
 
@@ -396,45 +394,45 @@ class _Defaults(Struct, frozen=True):
     level: str | None
     mode: str | None
 
-    def set_of(self, subject: str, level: str | None, mode: str | None) -> ConfigSet:
+    def set_of(self, subject: str, level: str | None, mode: str | None) -> config.ConfigSet:
         """Return the configs of a subject. level, mode: its own; None to inherit."""
         values = ((subjects.COMPATIBILITY, level, self.level), (subjects.MODE, mode, self.mode))
         entries = (_entry(subject, key, own, inherited) for key, own, inherited in values)
-        return ConfigSet(tuple(each for each in entries if each is not None))
+        return config.ConfigSet(tuple(each for each in entries if each is not None))
 
 
-def _entry(subject: str, key: str, own: str | None, inherited: str | None) -> ConfigEntry | None:
-    of_default = own_source(subjects.subject_resource(""))
+def _entry(subject: str, key: str, own: str | None, inherited: str | None) -> config.ConfigEntry | None:
+    of_default = config.own_source(subjects.subject_resource(""))
     synonyms = []
     if own is not None and subject:
-        synonyms.append(Synonym(key, own, own_source(subjects.subject_resource(subject))))
+        synonyms.append(config.Synonym(key, own, config.own_source(subjects.subject_resource(subject))))
     if inherited is not None:
-        synonyms.append(Synonym(key, inherited, of_default))
+        synonyms.append(config.Synonym(key, inherited, of_default))
     if not synonyms:
         if key == subjects.MODE:
             return None  # the registry has no modes
-        return ConfigEntry(key, subjects.NONE, DEFAULT_CONFIG, type=_TEXT_TYPE)
-    return ConfigEntry(key, synonyms[0].value, synonyms[0].source, type=_TEXT_TYPE, synonyms=tuple(synonyms))
+        return config.ConfigEntry(key, subjects.NONE, DEFAULT_CONFIG, type=_TEXT_TYPE)
+    return config.ConfigEntry(key, synonyms[0].value, synonyms[0].source, type=_TEXT_TYPE, synonyms=tuple(synonyms))
 
 
-async def _configs_of(registry: _Registry, subject: str, default: _Defaults) -> ConfigSet:
+async def _configs_of(registry: _Registry, subject: str, default: _Defaults) -> config.ConfigSet:
     level = await registry.own_level(subject)
     mode = None if default.mode is None else await registry.own_mode(subject)
     return default.set_of(subject, level, mode)
 
 
-async def describe_schema_configs(link: Link, resources: Iterable[ConfigResource]) -> ConfigListing:
+async def describe_schema_configs(link: Link, resources: Iterable[config.ConfigResource]) -> config.ConfigListing:
     """Return the configs of subjects, or the reason why one has none."""
-    sets: dict[ConfigResource, ConfigSet] = {}
-    failures: dict[ConfigResource, Failure] = {}
+    sets: dict[config.ConfigResource, config.ConfigSet] = {}
+    failures: dict[config.ConfigResource, Failure] = {}
     asked = tuple(resources)
     try:
         registry = _registry_of(link)
         default = _Defaults(await registry.own_level(""), await registry.own_mode(""))
     except errors.AdminError as error:
-        return ConfigListing({}, dict.fromkeys(asked, error.failure))
+        return config.ConfigListing({}, dict.fromkeys(asked, error.failure))
 
-    async def describe(resource: ConfigResource) -> None:
+    async def describe(resource: config.ConfigResource) -> None:
         try:
             if resource.is_default:
                 sets[resource] = default.set_of("", default.level, default.mode)
@@ -444,7 +442,7 @@ async def describe_schema_configs(link: Link, resources: Iterable[ConfigResource
             failures[resource] = error.failure
 
     await asyncio.gather(*map(describe, asked))
-    return ConfigListing(sets, failures)
+    return config.ConfigListing(sets, failures)
 
 
 async def read_texts(link: Link, versions: Iterable[tuple[str, int]]) -> subjects.SchemaTexts:
@@ -471,7 +469,7 @@ R = TypeVar("R", bound=Any)
 X = TypeVar("X", bound=Any)
 
 
-class _SchemaSender(Sender[R, X]):
+class _SchemaSender(delivery.Sender[R, X]):
     """The base of changes of subjects: each target is a request of its own."""
 
     has_check = True
@@ -488,7 +486,7 @@ class _SchemaSender(Sender[R, X]):
             outcomes[target] = await self._one(target)
         if not self.validate_only:
             applied = [target for target in targets if outcomes[target].status is Status.APPLIED]
-            await until_visible(applied, self.describe_again, self.link.settings.visible_timeout)
+            await delivery.until_visible(applied, self.describe_again, self.link.settings.visible_timeout)
         return outcomes
 
     async def _one(self, target: X) -> Outcome:
@@ -502,7 +500,7 @@ class _SchemaSender(Sender[R, X]):
                     return Outcome(target, Status.FAILED, failure_of(answer))
         except errors.OutcomeUnknown as error:
             within = self.link.settings.lost_answer_timeout
-            return (await reconcile([target], self.describe_again, error.failure, within))[target]
+            return (await delivery.reconcile([target], self.describe_again, error.failure, within))[target]
         except errors.AdminError as error:
             return Outcome(target, Status.FAILED, error.failure)
         return Outcome(target, Status.APPLIED)
@@ -516,34 +514,34 @@ class _SchemaSender(Sender[R, X]):
         raise NotImplementedError
 
 
-class _Altering(_SchemaSender[subjects.AlterSchemaConfigs, ConfigResource]):
+class _Altering(_SchemaSender[subjects.AlterSchemaConfigs, config.ConfigResource]):
     """Changes compatibility levels and modes."""
 
     of = "ops"
 
-    async def requests(self, _registry: _Registry, target: ConfigResource) -> Iterable[_Sent]:
+    async def requests(self, _registry: _Registry, target: config.ConfigResource) -> Iterable[_Sent]:
         found: list[tuple[str, str, object]] = []
         for op in self.request.ops[target]:
             path = f"/{'mode' if op.key == subjects.MODE else 'config'}{_below(target.name)}"
             found.append(("DELETE", path, None) if op.op == DELETE else ("PUT", path, {op.key: op.value}))
         return found
 
-    async def checked(self, registry: _Registry, target: ConfigResource) -> Outcome:
+    async def checked(self, registry: _Registry, target: config.ConfigResource) -> Outcome:
         default = await registry.own_level("")
         for op in self.request.ops[target]:
             if op.key == subjects.MODE and await registry.own_mode("") is None:
-                return refused(target, "UNSUPPORTED", "the registry has no modes", "Newer ones do.")
+                return delivery.refused(target, "UNSUPPORTED", "the registry has no modes", "Newer ones do.")
             turns_off = op.key == subjects.COMPATIBILITY and op.op != DELETE and op.value == subjects.NONE
             if turns_off and target.name and registry.is_apicurio and default not in (None, subjects.NONE):
                 text = f"Apicurio takes NONE as the removal of a subject's own level: the default, {default}, counts"
-                return refused(target, "NOT_POSSIBLE", text, "Set another level, or change the default.")
+                return delivery.refused(target, "NOT_POSSIBLE", text, "Set another level, or change the default.")
         return Outcome(target, Status.VALID)
 
-    async def describe_again(self, targets: Sequence[ConfigResource]) -> dict[ConfigResource, Status]:
+    async def describe_again(self, targets: Sequence[config.ConfigResource]) -> dict[config.ConfigResource, Status]:
         registry = _registry_of(self.link)
         return {target: await self._status(registry, target) for target in targets}
 
-    async def _status(self, registry: _Registry, target: ConfigResource) -> Status:
+    async def _status(self, registry: _Registry, target: config.ConfigResource) -> Status:
         for op in self.request.ops[target]:
             read = registry.own_mode if op.key == subjects.MODE else registry.own_level
             if not _is_as(op, await read(target.name), bool(target.name), registry.is_apicurio):
@@ -582,7 +580,7 @@ class _Registering(_SchemaSender[subjects.RegisterSchema, subjects.SubjectTarget
         for each in () if self.request.schema is None else self.request.schema.references:
             if await registry.find(_version(each.subject, each.version), _Version) is None:
                 what = f"{each.name} refers to {each.subject} version {each.version}, which the registry does not have"
-                return refused(target, "REFERENCE_MISSING", what, "Register it first.")
+                return delivery.refused(target, "REFERENCE_MISSING", what, "Register it first.")
         level = await registry.own_level(self.request.name) or await registry.own_level("") or ""
         against = "" if level.endswith(subjects.TRANSITIVE) else "/latest"
         path = f"/compatibility{_subject(self.request.name, f'/versions{against}')}?verbose=true"
@@ -594,14 +592,14 @@ class _Registering(_SchemaSender[subjects.RegisterSchema, subjects.SubjectTarget
             return Outcome(target, Status.VALID)
         said = "; ".join((check.messages or ())[:10]) or check.reason or "the registry gives no reason"
         text = "".join(each for each in said if each.isprintable())[:2000]
-        return refused(target, "INCOMPATIBLE", f"not {level or 'compatible'}: {text}", _HINTS[409])
+        return delivery.refused(target, "INCOMPATIBLE", f"not {level or 'compatible'}: {text}", _HINTS[409])
 
     async def describe_again(self, targets: Sequence[subjects.SubjectTarget]) -> dict[subjects.SubjectTarget, Status]:
         registry = _registry_of(self.link)
         answer = await registry.exchange("POST", _subject(self.request.name), await self._body(registry))
         if answer.status not in (200, 404):
             raise errors.BrokerError(failure_of(answer))
-        return dict.fromkeys(targets, applied_if(answer.status == 200))
+        return dict.fromkeys(targets, delivery.applied_if(answer.status == 200))
 
 
 class _Deleting(_SchemaSender[subjects.DeleteSchema, subjects.SubjectTarget]):
@@ -628,22 +626,22 @@ class _Deleting(_SchemaSender[subjects.DeleteSchema, subjects.SubjectTarget]):
         live = await self._live(registry)
         version = self.request.version
         if not live or (version is not None and version not in live):
-            return refused(target, "HTTP_404", f"there is no {target.title}", "Refresh: it may be deleted already.")
+            return delivery.refused(target, "HTTP_404", f"there is no {target.title}", "Refresh: it may be gone.")
         for number in live if version is None else (version,):
             users = await registry.find(_version(self.request.name, number, "/referencedby"), _NUMBERS) or []
             if users:
                 ids = ", ".join(map(str, users[:10]))
                 text = f"version {number} is referred to by the schemas with the ids {ids}"
-                return refused(target, "IN_USE", text, "Delete those first.")
+                return delivery.refused(target, "IN_USE", text, "Delete those first.")
         return Outcome(target, Status.VALID)
 
     async def describe_again(self, targets: Sequence[subjects.SubjectTarget]) -> dict[subjects.SubjectTarget, Status]:
         live = await self._live(_registry_of(self.link))
         version = self.request.version
-        return dict.fromkeys(targets, applied_if(version not in live if version is not None else not live))
+        return dict.fromkeys(targets, delivery.applied_if(version not in live if version is not None else not live))
 
 
-SENDERS: Senders = {
+SENDERS: delivery.Senders = {
     subjects.AlterSchemaConfigs: _Altering,
     subjects.RegisterSchema: _Registering,
     subjects.DeleteSchema: _Deleting,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePath
 
+from console.language import reader as language_reader
 from console.language import statements
 from console.language.arguments import optional_version, schema_subject
 from console.language.errors import CommandError
 from console.language.quoting import quote, quoted
-from console.language.reader import Candidate, Expected, Reader, Role, What, is_secret_source
 from console.language.snapshot_parts import Needs, whole_parts
 from console.language.staging import Staging
 from console.language.verb import CHANGE, StatementKind, Verb
@@ -41,11 +41,11 @@ class Undelete(statements.EditStatement, frozen=True):
     version: int | None = None
 
 
-def _parse(reader: Reader) -> Register:
+def _parse(reader: language_reader.Reader) -> Register:
     subject = schema_subject(reader)
     label = "@FILE or the text of a schema"
-    word = reader.take(Expected(What.ARGUMENT, label), Role.VALUE)
-    if is_secret_source(word):
+    word = reader.take(language_reader.Expected(language_reader.What.ARGUMENT, label), language_reader.Role.VALUE)
+    if language_reader.is_secret_source(word):
         source: statements.FromFile | str = statements.FromFile(word.without_first().text)
         if not word.text[1:]:
             reader.fail(f"expected {label}, not {reader.shown(word)}", word)
@@ -56,7 +56,9 @@ def _parse(reader: Reader) -> Register:
     wanted = dict(_PAIRS)
     while not reader.ended and wanted:
         label = " or ".join(wanted.values())
-        expected = Expected(What.PAIR, label, tuple(f"{each}=" for each in wanted), values=_values)
+        expected = language_reader.Expected(
+            language_reader.What.PAIR, label, tuple(f"{each}=" for each in wanted), values=_values
+        )
         pair, key, value = reader.take_pair(expected, label)
         if key.text not in wanted:
             reader.fail(f"expected {label}, not {reader.shown(pair)}", pair)
@@ -73,11 +75,11 @@ def _parse(reader: Reader) -> Register:
     return Register(subject, source, kind, references)
 
 
-def _values(_snapshot: Snapshot, key: str) -> list[Candidate]:
-    return [Candidate(each) for each in TYPES] if key == "type" else []
+def _values(_snapshot: Snapshot, key: str) -> list[language_reader.Candidate]:
+    return [language_reader.Candidate(each) for each in TYPES] if key == "type" else []
 
 
-def _parse_undelete(reader: Reader) -> Undelete:
+def _parse_undelete(reader: language_reader.Reader) -> Undelete:
     reader.need_keyword("schema")
     return Undelete(schema_subject(reader), optional_version(reader))
 

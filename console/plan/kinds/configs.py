@@ -241,8 +241,8 @@ class _ConfigKind(EditKind):
             lambda edit, _: edit.resource.name,
         ),
         risk_rules.RiskRule(risk_rules.MOVE_UNTHROTTLED, unthrottled, unthrottled_needs),
-        risk_rules.RiskRule(risk_rules.NOTHING_CHECKED, turns_off_checks),
         risk_rules.RiskRule(risk_rules.SETTINGS_CONTRADICT, limit_risks.contradiction, limit_risks.contradiction_needs),
+        risk_rules.RiskRule(risk_rules.NOTHING_CHECKED, turns_off_checks),
     )
 
     def kept(self, was: config.ConfigEntry) -> config.ConfigEntry:
