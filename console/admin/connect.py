@@ -9,7 +9,6 @@ config that the worker itself has.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import re
 import time
@@ -20,29 +19,20 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct, field
 
-from console.admin import errors
-from console.admin.delivery import (
-    Sender,
-    Senders,
-    applied_if,
-    list_items,
-    reconcile,
-    refused,
-    until_visible,
-    without_secrets,
-)
+from console.admin import delivery, errors
 from console.admin.link import Link
 from console.admin.rest import Answer, RestClient, RestFailed, Service
 from console.admin.settings import ConnectSettings
 from console.lake.sensitive import holds_a_secret, is_mask, seems_sensitive
 from console.lake.sensitive import without_secrets as without_looks
+from console.model import config as model_config
 from console.model import connect
 from console.model.changes import ConfigOp, Outcome, Status
 from console.model.codes import APPEND, DEFAULT_CONFIG, DELETE, SET, ConfigType
-from console.model.config import ConfigEntry, ConfigListing, ConfigResource, ConfigSet, Synonym, own_source
 from console.model.failure import Failure
 from console.model.foreign_json import json_as
 from console.model.identity import same_cluster
+from console.model.numbers import json_text
 from console.model.secret import Secret
 
 SERVICE = Service("the Connect worker", "Connect worker")
@@ -66,7 +56,7 @@ PATCH_SINCE = (3, 8)
 SHORTEST_SECRET = 4
 """Characters from which a hidden value is removed from other texts: a shorter one is a part of many words."""
 
-_RELEASE = re.compile(r"(\d+)\.(\d+)")
+_RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})")
 _UNCLEAR = "It may have been applied: look at the connector before you repeat it."
 
 T = TypeVar("T")
@@ -191,7 +181,7 @@ class _Cluster:
             BrokerError: a worker refuses.
             BadAnswer: the answer has another form.
         """
-        data = None if body is None else json.dumps(body).encode()
+        data = None if body is None else json_text(body).encode()
         seconds = CHECK_SECONDS if data is not None else None
         problems = []
         for worker in tuple(self.workers):
@@ -218,7 +208,7 @@ class _Cluster:
             Unreachable: no worker is reached; nothing was sent.
             OutcomeUnknown: it was sent, and no usable answer came.
         """
-        data = None if body is None else json.dumps(body).encode()
+        data = None if body is None else json_text(body).encode()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + BUSY_SECONDS
         while True:
@@ -328,7 +318,7 @@ async def describe_connect(link: Link) -> connect.ConnectListing:
     known = _clusters_of(link)
     found = await asyncio.gather(*map(_described, known.values()), return_exceptions=True)
     clusters: dict[str, connect.ConnectCluster] = {}
-    configs: dict[ConfigResource, ConfigSet] = {}
+    configs: dict[model_config.ConfigResource, model_config.ConfigSet] = {}
     failures: dict[str, Failure] = {}
     for name, each in zip(known, found, strict=True):
         if isinstance(each, errors.AdminError):
@@ -373,7 +363,9 @@ async def _worker(cluster: _Cluster, worker: RestClient) -> connect.Worker:
     return connect.Worker(address, root.version[:60], root.commit[:60], root.kafka_cluster_id[:100])
 
 
-async def _described(cluster: _Cluster) -> tuple[connect.ConnectCluster, dict[ConfigResource, ConfigSet]]:
+async def _described(
+    cluster: _Cluster,
+) -> tuple[connect.ConnectCluster, dict[model_config.ConfigResource, model_config.ConfigSet]]:
     workers, expanded = await asyncio.gather(
         _workers(cluster), cluster.read("/connectors?expand=info&expand=status", dict[str, _Expanded])
     )
@@ -384,7 +376,7 @@ async def _described(cluster: _Cluster) -> tuple[connect.ConnectCluster, dict[Co
         )
     await _read_slowly(cluster, expanded)
     connectors: dict[str, connect.Connector] = {}
-    configs: dict[ConfigResource, ConfigSet] = {}
+    configs: dict[model_config.ConfigResource, model_config.ConfigSet] = {}
     for name, each in sorted(expanded.items()):
         config = _texts(each.info.config)
         hidden = _hidden_values(config, cluster.definitions.get(config.get(connect.CLASS, ""), {}))
@@ -431,14 +423,14 @@ async def _topics(cluster: _Cluster, name: str) -> tuple[str, ...]:
 def _texts(config: Mapping[str, object]) -> dict[str, str]:
     """Return a config with texts as values. JSON may have others, which the worker converts so."""
     given = {key: value for key, value in config.items() if value is not None}
-    return {key: value if isinstance(value, str) else json.dumps(value) for key, value in given.items()}
+    return {key: value if isinstance(value, str) else json_text(value) for key, value in given.items()}
 
 
 def _connector(name: str, described: _Expanded, topics: tuple[str, ...], hidden: Sequence[Secret]) -> connect.Connector:
     status = described.status or _Status(_Instance(connect.UNASSIGNED))
 
     def trace(instance: _Instance) -> str:
-        return without_looks(without_secrets(instance.trace[:MOST_TRACE], hidden), "······")
+        return without_looks(delivery.without_secrets(instance.trace[:MOST_TRACE], hidden), "······")
 
     tasks = (
         connect.Task(each.id, each.state[:30], each.worker_id[:200], trace(each))
@@ -477,14 +469,14 @@ def _hidden_values(config: Mapping[str, str], defined: Mapping[str, Definition])
 _TYPES = {name: ConfigType(number) for number, name in ConfigType.NAMES.items()}
 
 
-def config_set(config: Mapping[str, str], defined: Mapping[str, Definition]) -> ConfigSet:
+def config_set(config: Mapping[str, str], defined: Mapping[str, Definition]) -> model_config.ConfigSet:
     """Return a connector's config as a set of entries: its own values, and the defaults of keys that it does not set.
 
     Args:
         config: the worker's own config, with secrets.
         defined: the definition of its class, empty if unknown.
     """
-    own = own_source(connect.connector_resource("", ""))
+    own = model_config.own_source(connect.connector_resource("", ""))
     entries = []
     for key in sorted({*config, *defined}):
         definition = defined.get(key)
@@ -493,14 +485,14 @@ def config_set(config: Mapping[str, str], defined: Mapping[str, Definition]) -> 
         value = config.get(key)
         hides = value is not None and is_hidden(key, value, defined)
         sensitive = hides or type_.name == "PASSWORD" or (definition is None and seems_sensitive(key))
-        synonyms = [] if value is None else [Synonym(key, None if hides else value, own)]
+        synonyms = [] if value is None else [model_config.Synonym(key, None if hides else value, own)]
         if definition is not None and default is not None:
-            synonyms.append(Synonym(key, default, DEFAULT_CONFIG))
+            synonyms.append(model_config.Synonym(key, default, DEFAULT_CONFIG))
         text = ""
         if definition is not None:
             text = f"{definition.documentation} Importance: {definition.importance.lower() or 'unknown'}.".strip()
         entries.append(
-            ConfigEntry(
+            model_config.ConfigEntry(
                 key,
                 (None if hides else value) if value is not None else default,
                 own if value is not None else DEFAULT_CONFIG,
@@ -510,15 +502,17 @@ def config_set(config: Mapping[str, str], defined: Mapping[str, Definition]) -> 
                 documentation=text[:4000] or None,
             )
         )
-    return ConfigSet(tuple(entries))
+    return model_config.ConfigSet(tuple(entries))
 
 
-async def describe_connectors(link: Link, resources: Iterable[ConfigResource]) -> ConfigListing:
+async def describe_connectors(
+    link: Link, resources: Iterable[model_config.ConfigResource]
+) -> model_config.ConfigListing:
     """Return the config of each connector, or why it has none."""
-    sets: dict[ConfigResource, ConfigSet] = {}
-    failures: dict[ConfigResource, Failure] = {}
+    sets: dict[model_config.ConfigResource, model_config.ConfigSet] = {}
+    failures: dict[model_config.ConfigResource, Failure] = {}
 
-    async def describe(resource: ConfigResource) -> None:
+    async def describe(resource: model_config.ConfigResource) -> None:
         try:
             cluster, name = _cluster_of(link, resource.name)
             config = await _config(cluster, name)
@@ -527,7 +521,7 @@ async def describe_connectors(link: Link, resources: Iterable[ConfigResource]) -
             failures[resource] = error.failure
 
     await asyncio.gather(*map(describe, resources))
-    return ConfigListing(sets, failures)
+    return model_config.ConfigListing(sets, failures)
 
 
 async def _config(cluster: _Cluster, name: str) -> dict[str, str]:
@@ -537,7 +531,7 @@ async def _config(cluster: _Cluster, name: str) -> dict[str, str]:
 class ClassListing(NamedTuple):
     """Keys by (Connect cluster, class), and those that no worker defines."""
 
-    sets: Mapping[tuple[str, str], ConfigSet]
+    sets: Mapping[tuple[str, str], model_config.ConfigSet]
     failures: Mapping[tuple[str, str], Failure]
 
 
@@ -547,7 +541,7 @@ async def describe_classes(link: Link, classes: Iterable[tuple[str, str]]) -> Cl
     Args:
         classes: Connect clusters of the context, and names of classes; others have a failure.
     """
-    sets: dict[tuple[str, str], ConfigSet] = {}
+    sets: dict[tuple[str, str], model_config.ConfigSet] = {}
     failures: dict[tuple[str, str], Failure] = {}
 
     async def describe(cluster: str, class_name: str) -> None:
@@ -615,7 +609,7 @@ R = TypeVar("R", bound=Any)
 X = TypeVar("X", bound=Any)
 
 
-class _ConnectSender(Sender[R, X]):
+class _ConnectSender(delivery.Sender[R, X]):
     """The base of changes of connectors: each target is a request of its own."""
 
     takes_seconds = 0.0
@@ -642,7 +636,7 @@ class _ConnectSender(Sender[R, X]):
         if not self.validate_only:
             applied = [target for target in targets if outcomes[target].status is Status.APPLIED]
             within = max(self.link.settings.visible_timeout, self.takes_seconds)
-            await until_visible(applied, self.describe_again, within)
+            await delivery.until_visible(applied, self.describe_again, within)
         return outcomes
 
     async def _one(self, target: X) -> Outcome:
@@ -650,7 +644,7 @@ class _ConnectSender(Sender[R, X]):
         try:
             answer = await self.ask(cluster, name, target)
         except errors.OutcomeUnknown as error:
-            again = await reconcile(
+            again = await delivery.reconcile(
                 [target], self.describe_again, error.failure, self.link.settings.lost_answer_timeout
             )
             return again[target]
@@ -663,7 +657,7 @@ class _ConnectSender(Sender[R, X]):
         return Outcome(target, Status.APPLIED)
 
     def _clean(self, failure: Failure) -> Failure:
-        return Failure(failure.name, without_secrets(failure.message, self.secrets), failure.remedy)
+        return Failure(failure.name, delivery.without_secrets(failure.message, self.secrets), failure.remedy)
 
     async def ask(self, cluster: _Cluster, name: str, target: X) -> Answer | Outcome:
         """Send the change, or its check, for a target; or return its outcome."""
@@ -673,7 +667,9 @@ class _ConnectSender(Sender[R, X]):
         """Return the outcome of a check of a whole config by the worker, with each message at its key."""
         class_name = config.get(connect.CLASS, "")
         if not class_name:
-            return refused(target, "INVALID_CONFIG", f"{connect.CLASS}: it is missing", "Name the connector's class.")
+            return delivery.refused(
+                target, "INVALID_CONFIG", f"{connect.CLASS}: it is missing", "Name the connector's class."
+            )
         path = f"/connector-plugins/{quote(class_name, safe='')}/config/validate"
         check = await cluster.read(path, _Check, method="PUT", body=config)
         problems = [f"{each.value.name}: {text}" for each in check.configs for text in each.value.errors]
@@ -681,8 +677,8 @@ class _ConnectSender(Sender[R, X]):
             return Outcome(target, Status.VALID)
         defined = await cluster.define(class_name)
         hidden = [*self.secrets, *_hidden_values(config, defined)]
-        text = without_secrets("; ".join(problems[:10]) or f"{check.error_count} errors", hidden)
-        return refused(target, "INVALID_CONFIG", text, "Correct the values of these keys.")
+        text = delivery.without_secrets("; ".join(problems[:10]) or f"{check.error_count} errors", hidden)
+        return delivery.refused(target, "INVALID_CONFIG", text, "Correct the values of these keys.")
 
 
 def _release(version: str) -> tuple[int, int]:
@@ -690,7 +686,7 @@ def _release(version: str) -> tuple[int, int]:
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
-class _Altering(_ConnectSender[connect.AlterConnectors, ConfigResource]):
+class _Altering(_ConnectSender[connect.AlterConnectors, model_config.ConfigResource]):
     """Changes single keys of connectors' configs."""
 
     of = "ops"
@@ -700,7 +696,7 @@ class _Altering(_ConnectSender[connect.AlterConnectors, ConfigResource]):
         super().__init__(link, request, validate_only)
         self.secrets = [op.value for ops in request.ops.values() for op in ops if isinstance(op.value, Secret)]
 
-    async def ask(self, cluster: _Cluster, name: str, target: ConfigResource) -> Answer | Outcome:
+    async def ask(self, cluster: _Cluster, name: str, target: model_config.ConfigResource) -> Answer | Outcome:
         before = await _config(cluster, name)
         # A worker's message may repeat a value, also one that this change replaces.
         defined = await cluster.define(before.get(connect.CLASS, ""))
@@ -711,7 +707,7 @@ class _Altering(_ConnectSender[connect.AlterConnectors, ConfigResource]):
         masked = [key for key, value in whole.items() if key not in changes and is_mask(value)]
         has_patch = _release((await cluster.read("/", _Root)).version) >= PATCH_SINCE
         if masked and not has_patch:
-            return refused(
+            return delivery.refused(
                 target,
                 "MASKED_CONFIG",
                 f"the worker returns {', '.join(masked)} masked, and before Kafka 3.8 a change sends the whole config",
@@ -723,7 +719,9 @@ class _Altering(_ConnectSender[connect.AlterConnectors, ConfigResource]):
             return await cluster.change("PATCH", _of_connector(name, "/config"), changes)
         return await cluster.change("PUT", _of_connector(name, "/config"), whole)
 
-    async def describe_again(self, targets: Sequence[ConfigResource]) -> dict[ConfigResource, Status]:
+    async def describe_again(
+        self, targets: Sequence[model_config.ConfigResource]
+    ) -> dict[model_config.ConfigResource, Status]:
         found = {}
         for target in targets:
             cluster, name = _cluster_of(self.link, target.name)
@@ -731,7 +729,7 @@ class _Altering(_ConnectSender[connect.AlterConnectors, ConfigResource]):
             defaults = _defaults(await cluster.define(now.get(connect.CLASS, "")))
             changes = _changed({**defaults, **now}, self.request.ops[target])
             # The values themselves are compared here, secrets too: they do not leave this function.
-            found[target] = applied_if(all(now.get(key) == value for key, value in changes.items()))
+            found[target] = delivery.applied_if(all(now.get(key) == value for key, value in changes.items()))
         return found
 
 
@@ -749,7 +747,7 @@ def _changed(before: Mapping[str, str], ops: Iterable[ConfigOp]) -> dict[str, st
         elif op.op == SET:
             changes[op.key] = value or ""
         else:
-            now, items = list_items(before.get(op.key)), list_items(value)
+            now, items = delivery.list_items(before.get(op.key)), delivery.list_items(value)
             kept = [*now, *(each for each in items if each not in now)] if op.op == APPEND else []
             changes[op.key] = ",".join(kept or [each for each in now if each not in items])
     return changes
@@ -798,7 +796,7 @@ class _Creating(_OfOne[connect.CreateConnector]):
         return await cluster.change("POST", "/connectors", body)
 
     def verdict(self, now: _Status | None) -> Status:
-        return applied_if(now is not None)
+        return delivery.applied_if(now is not None)
 
 
 class _Deleting(_OfOne[connect.DeleteConnector]):
@@ -806,7 +804,7 @@ class _Deleting(_OfOne[connect.DeleteConnector]):
         return await cluster.change("DELETE", _of_connector(name))
 
     def verdict(self, now: _Status | None) -> Status:
-        return applied_if(now is None)
+        return delivery.applied_if(now is None)
 
 
 class _Steering(_OfOne[connect.SteerConnector]):
@@ -823,10 +821,10 @@ class _Steering(_OfOne[connect.SteerConnector]):
             return Status.UNKNOWN
         states = {now.connector.state, *(task.state for task in now.tasks)}
         if self.request.state == connect.RUNNING:  # it may fail then; it was resumed all the same
-            return applied_if(states.isdisjoint({connect.PAUSED, connect.STOPPED}))
+            return delivery.applied_if(states.isdisjoint({connect.PAUSED, connect.STOPPED}))
         # The tasks of a stopped connector end; until then its offsets can't be changed.
         ended = self.request.state != connect.STOPPED or not now.tasks
-        return applied_if(now.connector.state == self.request.state and ended)
+        return delivery.applied_if(now.connector.state == self.request.state and ended)
 
 
 class _Restarting(_OfOne[connect.RestartConnector]):
@@ -858,16 +856,16 @@ class _AlteringOffsets(_ConnectSender[connect.AlterConnectorOffsets, connect.Con
         for target in targets:
             now = await describe_offsets(self.link, target.name)
             if self.request.offsets is None:
-                found[target] = applied_if(not any(each.offset for each in now))
+                found[target] = delivery.applied_if(not any(each.offset for each in now))
                 continue
-            there = {json.dumps(each.partition, sort_keys=True): each.offset for each in now}
-            found[target] = applied_if(
-                all(there.get(json.dumps(part, sort_keys=True)) == offset for part, offset in self.request.offsets)
+            there = {json_text(each.partition, sort_keys=True): each.offset for each in now}
+            found[target] = delivery.applied_if(
+                all(there.get(json_text(part, sort_keys=True)) == offset for part, offset in self.request.offsets)
             )
         return found
 
 
-SENDERS: Senders = {
+SENDERS: delivery.Senders = {
     connect.AlterConnectors: _Altering,
     connect.CreateConnector: _Creating,
     connect.DeleteConnector: _Deleting,

@@ -120,8 +120,8 @@ def record_name(source: subjects.SchemaSource) -> str:
 
 
 class RegistryLost(errors.BrokerError):
-    """The registry is not reached, or the address leads to something else: nothing of it can be read. It is no loss of the connection to the
-    brokers, which `Unreachable` is.
+    """The registry is not reached, or the address leads to something else: nothing of it can be read. The connection to
+    the brokers is not lost then, as `Unreachable` would say.
     """
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from console.answers.results import NOT_READ, Detail, Result, Table, table_of
+from console.language import vocabulary
 from console.language.errors import CommandError, did_you_mean
 from console.language.quoting import quote
 from console.language.statements import Key, Subject
 from console.language.tokenizer import Span
 from console.language.verbs.show import Show
 from console.language.verbs.whose import Whose
-from console.language.vocabulary import config_problems, known_entry, known_keys, problems, require, require_topic
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.cluster import Topic
 from console.model.codes import BROKER, CONNECTOR, DEFAULT_CONFIG, GROUP, SCHEMA, TOPIC
@@ -81,7 +81,7 @@ def _rate_not_set(target: ConfigResource, key: str) -> bool:
 
 
 def _no_key(snapshot: Snapshot, target: ConfigResource, key: Key) -> CommandError:
-    described = known_entry(snapshot, target, key.name)
+    described = vocabulary.known_entry(snapshot, target, key.name)
     if described is not None:
         own = f"each broker has a value of its own: describe broker ID {quote(key.name)}; "
         mode = update_mode(target.type, key.name, described)
@@ -91,7 +91,7 @@ def _no_key(snapshot: Snapshot, target: ConfigResource, key: Key) -> CommandErro
         hint = own if target.is_cluster_default else ""
         hint = f"{hint}set {resource(target)} {quote(key.name)}=VALUE sets it" if alters else hint.rstrip("; ")
         return CommandError(f"{key.name} is not set on {resource(target)}", hint, key.span)
-    hint = did_you_mean(key.name, known_keys(snapshot, target))
+    hint = did_you_mean(key.name, vocabulary.known_keys(snapshot, target))
     return CommandError(f"{resource(target)} has no config '{key.name}'", hint, key.span)
 
 
@@ -150,7 +150,7 @@ def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span
         from console.answers.quotas import quota_subject
 
         return quota_subject(statement, subject, snapshot, plan)
-    require(snapshot, subject, span, plan)
+    vocabulary.require(snapshot, subject, span, plan)
     entries = snapshot.configs.get(subject)
     if statement.keys or (entries is None and not _has_more(subject)):
         entries = _readable(snapshot, subject, entries, span)
@@ -162,7 +162,7 @@ def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span
         table = config_table(snapshot, subject, entries, plan, overrides_only=not statement.full)
         parts["configs"] = table
     title = resource(subject) + _count(entries, subject)
-    return Detail(title, _identity(subject) | data, lines, parts, config_problems(snapshot, subject))
+    return Detail(title, _identity(subject) | data, lines, parts, vocabulary.config_problems(snapshot, subject))
 
 
 def _has_more(subject: ConfigResource) -> bool:
@@ -173,7 +173,7 @@ def _has_more(subject: ConfigResource) -> bool:
 def _readable(snapshot: Snapshot, subject: ConfigResource, entries: ConfigSet | None, span: Span | None) -> ConfigSet:
     if entries is not None:
         return entries
-    for failed in config_problems(snapshot, subject):
+    for failed in vocabulary.config_problems(snapshot, subject):
         raise CommandError(f"configs of {resource(subject)}: {failure_text(failed.failure)}", "", span)
     raise CommandError(f"configs of {resource(subject)} were not read", "try again", span)
 
@@ -212,9 +212,9 @@ def whose(statement: Whose, snapshot: Snapshot) -> Detail:
     from console.model.topic_use import unknown_uses
 
     name = statement.topic.text or ""
-    require_topic(snapshot, name, statement.topic.span)
+    vocabulary.require_topic(snapshot, name, statement.topic.span)
     unknown = unknown_uses(snapshot)
-    unread = problems(snapshot, Part.CONNECT, Part.GROUPS, Part.ACLS)
+    unread = vocabulary.problems(snapshot, Part.CONNECT, Part.GROUPS, Part.ACLS)
     return Detail(
         f"topic {clean(name)}: who reads and writes it",
         {"topic": name, "not_known": [*unknown]},
@@ -288,7 +288,7 @@ def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
     group, lag = snapshot.groups.get(subject.name), snapshot.lags.get(subject.name)
     trend = snapshot.lag_trends.get(subject.name)
     if group is None:
-        unread = problems(snapshot, Part.GROUPS, f"group {subject.name}")
+        unread = vocabulary.problems(snapshot, Part.GROUPS, f"group {subject.name}")
         why = failure_text(unread[0].failure) if unread else "no such group; its configs can be set all the same"
         return (why,), {"state": None}, {}
     line = "".join(text for text, _ in groups.group_line(group, lag, trend))

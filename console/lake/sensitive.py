@@ -61,7 +61,7 @@ def seems_sensitive(key: str) -> bool:
     return _PASSWORDS.search(key) is not None or (_HELD.search(key) is not None and is_secret("broker", key))
 
 
-_REFERENCE = re.compile(r"\$\{[^}:\s]+:[^}\s]*\}")
+_REFERENCE = re.compile(r"\$\{[^}:\s]{1,100}:[^}\s]{0,1000}\}")
 _MASK = re.compile(r"[*•·●∙]+|[\[<({]\s*(?:hidden|redacted|masked|secret:\s*set)\s*[\]>)}]", re.IGNORECASE)
 
 

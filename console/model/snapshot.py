@@ -10,19 +10,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from console.model import cluster as model_cluster
+from console.model import connect as model_connect
 from console.model import quota
 from console.model.acl import Acl
 from console.model.codes import CONNECTOR, GROUP, TOPIC
 from console.model.config import ConfigListing, ConfigResource, ConfigSet, topic_resource
-from console.model.connect import (
-    ConnectCluster,
-    ConnectListing,
-    ConnectorOffset,
-    StatesSeen,
-    connector_resource,
-    split_name,
-    states_seen,
-)
 from console.model.differing import differing
 from console.model.failure import Failure
 from console.model.observers import Rules, observed, observer_rules
@@ -83,10 +75,10 @@ class Snapshot(Struct, frozen=True):
     acls: tuple[Acl, ...] = ()
     scram: Mapping[str, tuple[model_cluster.ScramCredential, ...]] = field(default_factory=dict)
     tokens: Mapping[str, DelegationToken] = field(default_factory=dict)
-    connect: Mapping[str, ConnectCluster] = field(default_factory=dict)
-    connect_seen: Mapping[str, StatesSeen] = field(default_factory=dict)
+    connect: Mapping[str, model_connect.ConnectCluster] = field(default_factory=dict)
+    connect_seen: Mapping[str, model_connect.StatesSeen] = field(default_factory=dict)
     connector_classes: Mapping[tuple[str, str], ConfigSet] = field(default_factory=dict)
-    connector_offsets: Mapping[str, tuple[ConnectorOffset, ...]] = field(default_factory=dict)
+    connector_offsets: Mapping[str, tuple[model_connect.ConnectorOffset, ...]] = field(default_factory=dict)
     schemas: Mapping[str, Subject] = field(default_factory=dict)
     schema_texts: Mapping[tuple[str, int], SchemaSource] = field(default_factory=dict)
     groups: Mapping[str, model_cluster.Group] = field(default_factory=dict)
@@ -293,17 +285,25 @@ def without_quorum(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, quorum=None, quorum_asked=None, read_at=read_at)
 
 
-def with_connect(snapshot: Snapshot, listing: ConnectListing, at: datetime) -> Snapshot:
+def with_connect(snapshot: Snapshot, listing: model_connect.ConnectListing, at: datetime) -> Snapshot:
     """Return the snapshot with the Connect clusters that answered and the configs of their connectors. A cluster that
     did not answer keeps its known state, with a failure.
     """
     failed = {name: snapshot.connect[name] for name in listing.failures if name in snapshot.connect}
     clusters = share(snapshot.connect, {**failed, **listing.clusters})
-    known = (connector_resource(name, each) for name in snapshot.connect for each in snapshot.connect[name].connectors)
-    gone = [each for each in known if each not in listing.configs and split_name(each.name)[0] not in failed]
+    known = (
+        model_connect.connector_resource(name, each)
+        for name in snapshot.connect
+        for each in snapshot.connect[name].connectors
+    )
+    gone = [
+        each for each in known if each not in listing.configs and model_connect.split_name(each.name)[0] not in failed
+    ]
     configs = merged(snapshot.configs, listing.configs, gone)
     configs_at = merged(snapshot.configs_at, dict.fromkeys(listing.configs, at), gone)
-    seen = share(snapshot.connect_seen, states_seen(snapshot.connect_seen, clusters, snapshot.connect, at))
+    seen = share(
+        snapshot.connect_seen, model_connect.states_seen(snapshot.connect_seen, clusters, snapshot.connect, at)
+    )
     read_at = _read_at(snapshot, Part.CONNECT, at)
     snapshot = replace(
         snapshot, connect=clusters, connect_seen=seen, configs=configs, configs_at=configs_at, read_at=read_at
@@ -312,7 +312,7 @@ def with_connect(snapshot: Snapshot, listing: ConnectListing, at: datetime) -> S
 
 
 def with_connector_offsets(
-    snapshot: Snapshot, asked: Iterable[str], found: Mapping[str, tuple[ConnectorOffset, ...]]
+    snapshot: Snapshot, asked: Iterable[str], found: Mapping[str, tuple[model_connect.ConnectorOffset, ...]]
 ) -> Snapshot:
     """Return the snapshot with the offsets of the requested connectors; offsets that were not found become unknown."""
     gone = frozenset(asked) - found.keys()

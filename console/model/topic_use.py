@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
@@ -10,6 +9,7 @@ from console.model import connect
 from console.model.authorizer import covers, grants, pattern_of
 from console.model.codes import AclOperation, AclResourceType
 from console.model.config import ConfigSet
+from console.model.numbers import json_text
 from console.model.parts import Part
 from console.model.record_conditions import ConditionError, condition
 from console.model.snapshot import Snapshot
@@ -58,7 +58,7 @@ def unknown_uses(snapshot: Snapshot) -> list[str]:
         lines.append(f"{len(asked):,} of {len(snapshot.groups):,} groups were asked: list groups topic=NAME asks all")
     if Part.ACLS not in snapshot.read_at:
         lines.append("the ACLs were not read: they show who may write")
-    return [*lines, "producers without a transaction leave no sign: no broker tells who they are"]
+    return [*lines, "producers without a transaction leave no sign: brokers do not say who they are"]
 
 
 def _uses(snapshot: Snapshot, topic: str) -> Iterator[TopicUse]:
@@ -106,12 +106,12 @@ def _of_source(who: str, config: ConfigSet | None, topic: str) -> Iterator[Topic
 
 
 def matches(pattern: str, topic: str) -> bool | None:
-    """Return whether a pattern of Java's matches a topic's name as a whole; None if it can't be told here.
+    """Return whether a pattern of Java's matches a topic's name as a whole; None if only Java can judge it.
 
     It takes linear time: the pattern is from a cluster. Patterns with look-around or back references are unknown.
     """
     try:
-        found = condition(f"key.matches({json.dumps(f'^(?:{pattern})$')})").run({"key": topic})
+        found = condition(f"key.matches({json_text(f'^(?:{pattern})$')})").run({"key": topic})
     except ConditionError:
         return None
     except Exception:  # noqa: BLE001 the engine refuses the pattern

@@ -5,9 +5,9 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from console.lake.sensitive import holds_a_secret, is_mask, is_reference
+from console.model import connect
 from console.model.codes import ConfigType
 from console.model.config import ConfigEntry
-from console.model.connect import CLASS, Connector, connector_in, connector_resource, is_connector_name, split_name
 from console.model.parts import Part
 from console.model.secret import MaybeSecret, Secret
 from console.plan import edits
@@ -20,9 +20,9 @@ _PASSWORD = ConfigType.parse("PASSWORD")
 
 def check_cluster(name: str, draft: Draft) -> None:
     """Raise Refused if the name has no Connect cluster of the context, or that cluster did not answer."""
-    if not is_connector_name(name):
+    if not connect.is_connector_name(name):
         raise Refused(f"'{name}' names no connector", "Write it as CLUSTER/NAME.")
-    cluster, snapshot = split_name(name)[0], draft.snapshot
+    cluster, snapshot = connect.split_name(name)[0], draft.snapshot
     for each in snapshot.failures:
         if each.part == Part.CONNECT and each.entity in ("", cluster):
             raise Refused(each.failure.message or each.failure.name, each.failure.remedy)
@@ -34,7 +34,7 @@ def check_cluster(name: str, draft: Draft) -> None:
         )
 
 
-def standing(name: str, draft: Draft) -> Connector | None:
+def standing(name: str, draft: Draft) -> connect.Connector | None:
     """Return the connector of an edit; None if Connect was not read.
 
     Raises:
@@ -46,9 +46,9 @@ def standing(name: str, draft: Draft) -> Connector | None:
         raise Refused(f"the plan creates connector {name}", "Stage its creation again as you want it.")
     if isinstance(planned, edits.DeleteConnector):
         raise Refused(f"the plan deletes connector {name}", "Discard the deletion, or this edit.")
-    found = connector_in(draft.snapshot.connect, name)
+    found = connect.connector_in(draft.snapshot.connect, name)
     if found is None and draft.read(Part.CONNECT):
-        cluster, own = split_name(name)
+        cluster, own = connect.split_name(name)
         close = get_close_matches(own, draft.snapshot.connect[cluster].connectors, n=3, cutoff=0.6)
         raise Refused(
             f"there is no connector {name}", f"Did you mean {' or '.join(close)}?" if close else "Check the name."
@@ -58,7 +58,7 @@ def standing(name: str, draft: Draft) -> Connector | None:
 
 def is_unread(name: str, seen: Described) -> bool:
     """Return whether the state of a connector is unknown: Connect was not read, or its cluster did not answer."""
-    cluster = split_name(name)[0]
+    cluster = connect.split_name(name)[0]
     failed = (each for each in seen.snapshot.failures if each.part == Part.CONNECT)
     return not seen.read(Part.CONNECT) or any(each.entity in ("", cluster) for each in failed)
 
@@ -68,14 +68,14 @@ def is_unread(name: str, seen: Described) -> bool:
 
 def defined_entry(seen: Described, name: str, class_name: str, key: str) -> ConfigEntry | None:
     """Return the entry of a key as a class defines it, from the class itself or from a connector of that class."""
-    cluster, _ = split_name(name)
+    cluster, _ = connect.split_name(name)
     known = seen.snapshot.connector_classes.get((cluster, class_name))
     if known is not None:
         return known.get(key)
     there = seen.snapshot.connect.get(cluster)
     for other in there.connectors if there is not None and class_name else ():
-        configs = seen.snapshot.configs.get(connector_resource(cluster, other))
-        own = configs.get(CLASS) if configs is not None else None
+        configs = seen.snapshot.configs.get(connect.connector_resource(cluster, other))
+        own = configs.get(connect.CLASS) if configs is not None else None
         if configs is not None and own is not None and own.value == class_name:
             return configs.get(key)
     return None

@@ -19,10 +19,9 @@ from console.model.quota import CLIENT_ID, IP, USER
 from console.model.snapshot import Snapshot
 from console.model.tokens import DelegationToken
 from console.plan.amounts import unit_of, utc_time
-from console.present import columns
+from console.present import columns, connectors
 from console.present.acls import ACLS
 from console.present.brokers import BROKERS
-from console.present.connectors import CONNECTORS, PLUGINS, WORKERS, connector_rows, plugin_rows, worker_rows
 from console.present.groups import GROUPS
 from console.present.names import NOTHING, named
 from console.present.quorum import QUORUM, quorum_rows
@@ -306,9 +305,13 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "scram": Kind(SCRAM, scram_rows, lambda row: row.user, (Part.SCRAM,)),
         "schemas": Kind(SCHEMAS, schema_rows, parts=(Part.SCHEMAS,)),
         "tokens": Kind(TOKENS, token_rows, lambda row: row.id, (Part.TOKENS,)),
-        "connectors": Kind(CONNECTORS, connector_rows, parts=(Part.CONNECT,)),
-        "connect-workers": Kind(WORKERS, worker_rows, lambda row: row.worker.address, (Part.CONNECT,)),
-        "connect-plugins": Kind(PLUGINS, plugin_rows, lambda row: row.plugin.class_name, (Part.CONNECT,)),
+        "connectors": Kind(connectors.CONNECTORS, connectors.connector_rows, parts=(Part.CONNECT,)),
+        "connect-workers": Kind(
+            connectors.WORKERS, connectors.worker_rows, lambda row: row.worker.address, (Part.CONNECT,)
+        ),
+        "connect-plugins": Kind(
+            connectors.PLUGINS, connectors.plugin_rows, lambda row: row.plugin.class_name, (Part.CONNECT,)
+        ),
     }
 )
 

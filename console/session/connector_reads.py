@@ -1,29 +1,34 @@
-"""Reads the data around connectors: the lag of the groups of sinks, and the records in the topics of dead letters."""
+"""Reads around connectors and topics: the groups of sinks, the records in topics of dead letters, users of topics."""
 
 from __future__ import annotations
 
-from console.model.parts import Part
+from console.model.snapshot import Snapshot, with_topics
 from console.present.connectors import connector_rows
-from console.session.snapshot_reader import SnapshotReader, read_log_ranges
+from console.session.snapshot_reader import Client, Learned, read_log_ranges
+
+FEW_GROUPS = 100
+"""Most groups that are all asked for the topics that they read, to tell whose a topic is."""
 
 
-async def read_around_connectors(reader: SnapshotReader, *, times: int = 0) -> None:
-    """Read the lag of the sinks' groups and the offsets of the topics of dead letters. Connect was read before.
+def sink_groups(snapshot: Snapshot) -> list[str]:
+    """Return the groups of sinks, of those that were listed, by name."""
+    groups = {row.group for row in connector_rows(snapshot) if row.group is not None}
+    return sorted(groups & snapshot.groups.keys())
 
-    Args:
-        times: most committed offsets whose record timestamps are read, as for `SnapshotReader.poll_groups`.
 
-    Raises:
-        AdminError: the connection to the cluster is lost.
-    """
-    rows = [*connector_rows(reader.snapshot)]
-    groups = sorted({row.group for row in rows if row.group is not None})
-    if groups and Part.GROUPS not in reader.snapshot.read_at:
-        await reader.read_groups()
-    await reader.poll_groups([name for name in groups if name in reader.snapshot.groups], times=times)
-    dead = {row.dead_letters for row in rows if row.dead_letters}
-    if unknown := sorted(dead - reader.snapshot.topics.keys()):
-        await reader.read_topics(unknown)
-    topics = [reader.snapshot.topics[name] for name in sorted(dead) if name in reader.snapshot.topics]
-    if places := [(topic.name, each.number) for topic in topics for each in topic.partitions]:
-        await reader.keep(read_log_ranges(reader.client, places))
+def asked_for_users(snapshot: Snapshot) -> list[str]:
+    """Return the groups to ask for the topics that they read: all listed ones if they are few, else those of sinks."""
+    return sorted(snapshot.groups) if len(snapshot.groups) <= FEW_GROUPS else sink_groups(snapshot)
+
+
+async def read_dead_letters(client: Client, snapshot: Snapshot) -> Learned:
+    """Read the first and last offsets of the topics of dead letters. Raises AdminError."""
+    from console.admin import topics
+
+    names = sorted({row.dead_letters for row in connector_rows(snapshot) if row.dead_letters})
+    if not names:
+        return lambda known, _at: known
+    listing = await client.run(topics.describe_topics, names)
+    places = [(name, each.number) for name, topic in listing.topics.items() for each in topic.partitions]
+    ranges = await read_log_ranges(client, places)
+    return lambda known, at: ranges(with_topics(known, listing, whole=False, at=at), at)

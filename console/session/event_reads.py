@@ -22,6 +22,7 @@ from console.session import scheduler
 from console.session.parts import FOR_EVENTS, FOR_SCREEN, PACES, is_had
 
 if TYPE_CHECKING:
+    from console.admin.settings import ConnectionSettings
     from console.session.session import Session
 
 LONGEST_REST = 10.0
@@ -153,12 +154,16 @@ async def longest_ago(
 # -- gaps of watching. Pure --------------------------------------------------------------------------------------------
 
 
-def gaps(snapshot: Snapshot, now: datetime) -> list[str]:
-    """Return the parts that are not watched, not read yet, or late, a few words each; empty if all are watched."""
+def gaps(snapshot: Snapshot, settings: ConnectionSettings, now: datetime) -> list[str]:
+    """Return the parts that are not watched, not read yet, or late, a few words each; empty if all are watched.
+
+    Args:
+        settings: of the context; what they do not name is not missed.
+    """
     texts = []
     refused = {failure.part for failure in snapshot.failures if not failure.entity}
     for part in Part:
-        if not part.about.is_watched:
+        if not part.about.is_watched or not is_had(part, settings):
             continue
         if part in refused:
             why = next(each.failure.name for each in snapshot.failures if each.part == part and not each.entity)

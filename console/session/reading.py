@@ -15,17 +15,14 @@ from console.model.parts import Part, part_named
 from console.model.snapshot import Snapshot, TopicPartition
 from console.plan.stale_throttles import LOG_DIRS_RATE
 from console.session import snapshot_reader
-from console.session.connector_reads import read_around_connectors
+from console.session.connector_reads import asked_for_users, read_dead_letters, sink_groups
 from console.session.group_reads import held_offsets
-from console.session.snapshot_reader import SnapshotReader
 
 if TYPE_CHECKING:
     from console.session.session import Session
 
 
 NOTHING_NEEDED = Needs()
-FEW_GROUPS = 100
-"""Most groups that are all asked for the topics that they read, when a topic is described."""
 TIMES = 2_000
 """Most committed offsets whose record timestamps are read for a command."""
 
@@ -47,9 +44,10 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
     if not all(is_broker(session.snapshot, each) for each in _named_brokers(need)):  # others may be controllers
         await session.read_quorum()
     if need.connectors:
-        await read_around_connectors(session, times=TIMES)
+        await session.poll_groups(sink_groups(session.snapshot), times=TIMES)
+        await session.keep(read_dead_letters(session.client, session.snapshot))
     if need.users_of:
-        await _read_users(session)
+        await session.poll_groups(asked_for_users(session.snapshot))
     # Groups are chosen by patterns, so the list of groups has to be read first.
     await session.poll_groups(_lagging(session.snapshot, need), times=TIMES if need.lag_times else 0)
     groups = {group for group, _ in need.group_positions} & session.snapshot.group_positions.keys()
@@ -120,13 +118,6 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
     await asyncio.gather(*first)
     if Part.TOPICS in parts:
         await session.read_placements()
-
-
-async def _read_users(session: SnapshotReader) -> None:
-    """Read the offsets of all groups if there are few, so that the readers of a topic are known."""
-    await session.read_groups()
-    if len(session.snapshot.groups) <= FEW_GROUPS:
-        await session.poll_groups(sorted(session.snapshot.groups))
 
 
 def _lagging(snapshot: Snapshot, need: Needs) -> list[str]:

@@ -18,22 +18,10 @@ from typing import NamedTuple, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from console.model import changes
+from console.model import changes, connect
 from console.model.acl import acl_differences
 from console.model.cluster import Broker, Group, GroupLag, Partition, Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
-from console.model.connect import (
-    FAILED,
-    PAUSED,
-    RUNNING,
-    STOPPED,
-    UNASSIGNED,
-    ConnectCluster,
-    Connector,
-    ConnectorTarget,
-    ConnectTarget,
-    full_name,
-)
 from console.model.differing import differing
 from console.model.numbers import commas
 from console.model.parts import Part
@@ -444,7 +432,7 @@ def _group_differences(name: str, one: Group | None, other: Group | None) -> Ite
 
 # -- Connect -----------------------------------------------------------------------------------------------------------
 
-_PASSING = frozenset({UNASSIGNED, "RESTARTING", ""})
+_PASSING = frozenset({connect.UNASSIGNED, "RESTARTING", ""})
 """States in which instances are for a moment, while workers share them out."""
 
 
@@ -455,7 +443,7 @@ def _connect_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     for name, before, after in differing(old.connect, new.connect):
         if before is None or after is None:
             continue
-        target = ConnectTarget(name)
+        target = connect.ConnectTarget(name)
         was, became = _answering(before), _answering(after)
         for address in sorted(was.keys() & became.keys()):
             if was[address] != became[address]:
@@ -464,25 +452,25 @@ def _connect_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
         if (sides[0] is None) is not (sides[1] is None):
             yield Difference(Place(Kind.CONNECTOR, target, UNPLACED), *sides)
         for connector, one, other in differing(before.connectors, after.connectors):
-            yield from _connector_differences(ConnectorTarget(full_name(name, connector)), one, other)
+            yield from _connector_differences(connect.ConnectorTarget(connect.full_name(name, connector)), one, other)
 
 
-def _answering(cluster: ConnectCluster) -> dict[str, str | None]:
+def _answering(cluster: connect.ConnectCluster) -> dict[str, str | None]:
     return {each.address: UP if each.failure is None else None for each in cluster.workers}
 
 
-def _unplaced(cluster: ConnectCluster) -> str | None:
+def _unplaced(cluster: connect.ConnectCluster) -> str | None:
     instances = (each for known in cluster.connectors.values() for each in (known.state, *_states(known)))
-    count = sum(state == UNASSIGNED for state in instances)
+    count = sum(state == connect.UNASSIGNED for state in instances)
     return str(count) if count else None
 
 
-def _states(connector: Connector) -> list[str]:
+def _states(connector: connect.Connector) -> list[str]:
     return [task.state for task in connector.tasks]
 
 
 def _connector_differences(
-    target: ConnectorTarget, before: Connector | None, after: Connector | None
+    target: connect.ConnectorTarget, before: connect.Connector | None, after: connect.Connector | None
 ) -> Iterator[Difference]:
     sides = tuple(each.state if each is not None else None for each in (before, after))
     state = Place(Kind.CONNECTOR, target, STATE)
@@ -492,13 +480,13 @@ def _connector_differences(
     if before.state != after.state and not _passes(before.state, after.state):
         yield Difference(state, *sides)
     was, became = _states(before), _states(after)
-    is_passing = not _PASSING.isdisjoint(became) or (not _PASSING.isdisjoint(was) and {*became} == {RUNNING})
-    if was.count(FAILED) != became.count(FAILED) or (sorted(was) != sorted(became) and not is_passing):
+    is_passing = not _PASSING.isdisjoint(became) or (not _PASSING.isdisjoint(was) and {*became} == {connect.RUNNING})
+    if was.count(connect.FAILED) != became.count(connect.FAILED) or (sorted(was) != sorted(became) and not is_passing):
         yield Difference(Place(Kind.CONNECTOR, target, TASKS), _counted(was), _counted(became))
 
 
 def _passes(was: str, became: str) -> bool:
-    return became in _PASSING or (was in _PASSING and became == RUNNING)
+    return became in _PASSING or (was in _PASSING and became == connect.RUNNING)
 
 
 def _counted(states: Sequence[str]) -> str:
@@ -620,7 +608,7 @@ class Event(Struct, frozen=True):
     def is_by_request(self) -> bool:
         """Whether only a client's request can have made it. A connector comes, goes, pauses and stops by requests."""
         if self.kind is Kind.CONNECTOR and self.place.key == STATE:
-            return self.was is None or self.became in (None, PAUSED, STOPPED)
+            return self.was is None or self.became in (None, connect.PAUSED, connect.STOPPED)
         return self.kind.about.by_requests
 
     @property
@@ -789,7 +777,7 @@ def _connect_severity(each: Difference) -> Severity:
     place, became = each.place, each.became
     if place.key in (STATE, TASKS):
         fails = _failures(became) > _failures(each.was)
-        stops = became in (None, PAUSED, STOPPED)
+        stops = became in (None, connect.PAUSED, connect.STOPPED)
         return Severity.HIGH if fails else Severity.WARNING if stops else Severity.INFO
     is_away = became is None and place.key != UNPLACED
     return Severity.WARNING if is_away else Severity.INFO
@@ -797,7 +785,7 @@ def _connect_severity(each: Difference) -> Severity:
 
 def _failures(value: str | None) -> int:
     """Return how many failed instances the value of a place has."""
-    counts = (each.partition(" ") for each in (value or "").split(", ") if FAILED in each)
+    counts = (each.partition(" ") for each in (value or "").split(", ") if connect.FAILED in each)
     return sum(int(count) if state else 1 for count, _, state in counts)
 
 

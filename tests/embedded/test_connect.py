@@ -312,6 +312,7 @@ def request(method: str, path: str, *headers: str, body: bytes = b"") -> bytes:
     return "\r\n".join((f"{method} {path} HTTP/1.1", "Host: a", *headers, "", "")).encode() + body
 
 
+JSON = "Content-Type: application/json"
 LONG = http_server.LARGEST_BODY + 1
 
 
@@ -323,7 +324,8 @@ LONG = http_server.LARGEST_BODY + 1
         (request("POST", "/connectors", "Content-Length: 1_0"), b"400"),
         (request("POST", "/connectors", "Transfer-Encoding: chunked", body=b"0\r\n\r\n"), b"400"),
         (request("POST", "/connectors", "Content-Length: 2", "Content-Type: text/plain", body=b"{}"), b"415"),
-        (request("POST", "/connectors", "Content-Length: 200", body=b"[" * 200), b"500"),
+        (request("POST", "/connectors", "Content-Length: 2", body=b"{}"), b"415"),
+        (request("POST", "/connectors", "Content-Length: 200", JSON, body=b"[" * 200), b"500"),
         (request("GET", "/%ff"), b"400"),
         (request("GET", "http://[/"), b"400"),
         (request("BREW", "/"), b"405"),
@@ -371,5 +373,6 @@ def test_connections_beyond_the_limit_are_closed() -> None:
 
 def test_a_name_can_not_add_a_header(exchanged: Callable[[bytes], bytes]) -> None:
     body = b'{"name": "a\\r\\nX-Own: 1", "config": {"connector.class": "FileStreamSource", "topic": "t"}}'
-    answer = exchanged(request("POST", "/connectors", f"Content-Length: {len(body)}", body=body))
+    answer = exchanged(request("POST", "/connectors", f"Content-Length: {len(body)}", JSON, body=body))
+    assert answer.startswith(b"HTTP/1.1 400 ")
     assert b"X-Own" not in answer.partition(b"\r\n\r\n")[0]

@@ -112,6 +112,10 @@ _MADE: dict[str, tuple[expressions.Expression, ...]] = {
         expressions.Expression("s3", pattern, 0, frozenset({"search"}))
         for pattern in _of_calls("console/lake/s3.py", "_found")
     ),
+    _own("console.triage.connectors", "f'(?<![\\\\w.-]){re.escape(topic)}(?![\\\\w-]|\\\\.\\\\w)'"): tuple(
+        expressions.Expression("connectors", rf"(?<![\w.-]){re.escape(topic)}(?![\w-]|\.\w)", 0, frozenset({"search"}))
+        for topic in ("orders", "a", "a.b-c_d", "a" * 249)
+    ),
     _own("console.model.drift_rules", "pattern"): tuple(
         expressions.Expression("drift_rules", pattern, 0, frozenset({"search"}))
         for _, pattern in importlib.import_module("console.model.drift_rules").BY_PATTERN
@@ -131,6 +135,8 @@ _OPERATORS = {
     # Of the operator's own client.properties: variables that its provider may give.
     _own("console.contexts.config_providers", "pattern or ''"),
     _own("console.contexts.config_providers", "self.pattern"),
+    # Of a client, for an embedded worker of Connect: it is compiled alone.
+    _own("console.embedded.connect.validation", "text"),
     # Of a client, for an embedded cluster: a pattern of its metrics is compiled alone, one of transactions is matched.
     _own("console.embedded.own_resources", "expression.strip()"),
     _own("console.embedded.handlers.transactions", "getattr(request, 'transactional_id_pattern', None) or ''"),

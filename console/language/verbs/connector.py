@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from console.language import statements
-from console.language.arguments import INT_MAX, assigned, named, plain_name, secret_source, whole_number
+from console.language import arguments, statements
+from console.language import reader as language_reader
 from console.language.errors import CommandError
 from console.language.quoting import quote, quoted
-from console.language.reader import Candidate, Expected, Form, Reader, Role, What
 from console.language.snapshot_parts import Needs, the_group, whole_parts
 from console.language.staging import Staging, no_key_twice
 from console.language.verb import CHANGE, StatementKind, Verb
@@ -25,7 +24,7 @@ from console.plan import edits as plan_edits
 
 CREATION = "create connector CLUSTER/NAME (@FILE | KEY=VALUE) {KEY=VALUE} [paused | stopped]"
 RESET_USAGE = "reset connector CLUSTER/NAME offsets to (none | file F | JSON)"
-_NAME = Expected(What.RESOURCE, "the CLUSTER/NAME of a connector", detail="connector")
+_NAME = language_reader.Expected(language_reader.What.RESOURCE, "the CLUSTER/NAME of a connector", detail="connector")
 _STATES = {"paused": connect.PAUSED, "stopped": connect.STOPPED}
 
 
@@ -85,20 +84,20 @@ class ResetConnector(statements.EditStatement, frozen=True):
         return (self.name, self.path, _json(self.offsets))
 
 
-def name_of(reader: Reader) -> statements.Name:
+def name_of(reader: language_reader.Reader) -> statements.Name:
     """Read the name of a connector, with its cluster."""
     return _checked(reader, _NAME)
 
 
-def _checked(reader: Reader, expected: Expected) -> statements.Name:
+def _checked(reader: language_reader.Reader, expected: language_reader.Expected) -> statements.Name:
     word = reader.word
-    name = plain_name(reader, expected, "connectors")
+    name = arguments.plain_name(reader, expected, "connectors")
     if word is not None and not connect.is_connector_name(name.text or ""):
         reader.fail(f"expected {expected.label}, not {reader.shown(word)}", word)
     return name
 
 
-def _after_keyword(reader: Reader) -> statements.Name:
+def _after_keyword(reader: language_reader.Reader) -> statements.Name:
     reader.need_keyword("connector")
     return name_of(reader)
 
@@ -106,12 +105,16 @@ def _after_keyword(reader: Reader) -> statements.Name:
 # -- create ------------------------------------------------------------------------------------------------------------
 
 
-def parse_creation(reader: Reader) -> CreateConnector:
+def parse_creation(reader: language_reader.Reader) -> CreateConnector:
     """Read the words after ``create connector``."""
-    clusters = Expected(What.ARGUMENT, "the CLUSTER/NAME of the connector", offers=_clusters)
+    clusters = language_reader.Expected(
+        language_reader.What.ARGUMENT, "the CLUSTER/NAME of the connector", offers=_clusters
+    )
     name = _checked(reader, clusters)
     path, configs, state = "", list[statements.Assign](), ""
-    expected = Expected(What.PAIR, "@FILE, KEY=VALUE, paused or stopped", offers=_first_keys)
+    expected = language_reader.Expected(
+        language_reader.What.PAIR, "@FILE, KEY=VALUE, paused or stopped", offers=_first_keys
+    )
     while not reader.ended:
         word = reader.word
         assert word is not None
@@ -120,24 +123,24 @@ def parse_creation(reader: Reader) -> CreateConnector:
         if (found := reader.take_keyword(*_STATES)) is not None:
             state = _STATES[found]
         elif word.first_bare == "@" and not path and not configs:
-            reader.take(expected, Role.VALUE)
-            source = secret_source(reader, word)
+            reader.take(expected, language_reader.Role.VALUE)
+            source = arguments.secret_source(reader, word)
             assert isinstance(source, statements.FromFile)
             path = source.path
         else:
-            configs.append(assigned(reader, *reader.take_pair(expected)))
+            configs.append(arguments.assigned(reader, *reader.take_pair(expected)))
     if not path and not configs:
         reader.expect(expected)
         reader.fail()
     return CreateConnector(name, path, tuple(configs), state)
 
 
-def _clusters(snapshot: Snapshot) -> list[Candidate]:
-    return [Candidate(f"{name}/", "", "a Connect cluster") for name in snapshot.connect]
+def _clusters(snapshot: Snapshot) -> list[language_reader.Candidate]:
+    return [language_reader.Candidate(f"{name}/", "", "a Connect cluster") for name in snapshot.connect]
 
 
-def _first_keys(_snapshot: Snapshot) -> list[Candidate]:
-    return [Candidate(key, "", text, Form.KEY) for key, text in _FIRST_KEYS.items()]
+def _first_keys(_snapshot: Snapshot) -> list[language_reader.Candidate]:
+    return [language_reader.Candidate(key, "", text, language_reader.Form.KEY) for key, text in _FIRST_KEYS.items()]
 
 
 _FIRST_KEYS = {
@@ -245,16 +248,20 @@ _STEER = StatementKind(
 # -- restart -----------------------------------------------------------------------------------------------------------
 
 
-def _parse_restart(reader: Reader) -> RestartConnector:
+def _parse_restart(reader: language_reader.Reader) -> RestartConnector:
     name = _after_keyword(reader)
     if reader.ended:
-        reader.expect(Expected(What.WORDS, "failed, tasks or task", ("failed", "tasks", "task")))
+        reader.expect(
+            language_reader.Expected(language_reader.What.WORDS, "failed, tasks or task", ("failed", "tasks", "task"))
+        )
         return RestartConnector(name)
     what = reader.need_keyword("failed", "tasks", "task")
     if what != "task":
         return RestartConnector(name, what)
-    word = reader.take(Expected(What.ARGUMENT, "the number of a task"), Role.VALUE)
-    number = whole_number(word.text, 0, INT_MAX)
+    word = reader.take(
+        language_reader.Expected(language_reader.What.ARGUMENT, "the number of a task"), language_reader.Role.VALUE
+    )
+    number = arguments.whole_number(word.text, 0, arguments.INT_MAX)
     if number is None:
         reader.fail(f"expected the number of a task, not {reader.shown(word)}", word)
     return RestartConnector(name, "task", number)
@@ -288,7 +295,7 @@ _RESTART = StatementKind(
 # -- offsets -----------------------------------------------------------------------------------------------------------
 
 
-def parse_reset(reader: Reader) -> ResetConnector:
+def parse_reset(reader: language_reader.Reader) -> ResetConnector:
     """Read the words after ``reset connector``."""
     name = name_of(reader)
     reader.need_keyword("offsets")
@@ -297,8 +304,17 @@ def parse_reset(reader: Reader) -> ResetConnector:
     if found == "none":
         return ResetConnector(name)
     if found == "file":
-        return ResetConnector(name, named(reader, Expected(What.WORDS, "a FILE with offsets"), Role.VALUE))
-    word = reader.take(Expected(What.WORDS, "JSON in quotes"), Role.VALUE)
+        return ResetConnector(
+            name,
+            arguments.named(
+                reader,
+                language_reader.Expected(language_reader.What.WORDS, "a FILE with offsets"),
+                language_reader.Role.VALUE,
+            ),
+        )
+    word = reader.take(
+        language_reader.Expected(language_reader.What.WORDS, "JSON in quotes"), language_reader.Role.VALUE
+    )
     try:
         return ResetConnector(name, offsets=offsets_of(word.text))
     except ValueError as error:

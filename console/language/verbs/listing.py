@@ -80,7 +80,7 @@ def _needs(statement: List, _selected: statements.Subject | None) -> Needs:
         case "loggers":
             return _loggers(statement)
         case "connectors":
-            return whole_parts(Part.CONNECT) | Needs(connectors=True)
+            return whole_parts(Part.CONNECT, Part.GROUPS) | Needs(connectors=True)
         case "connect-workers" | "connect-plugins":
             return whole_parts(Part.CONNECT)
         case "groups":

@@ -48,11 +48,12 @@ def _needs(statement: Show, selected: statements.Subject | None) -> snapshot_par
     if subject.type == TOPIC:
         return (
             need
-            | snapshot_parts.whole_parts(Part.REASSIGNMENTS, Part.CONNECT)
+            | snapshot_parts.whole_parts(Part.REASSIGNMENTS, Part.CONNECT, Part.GROUPS)
             | snapshot_parts.Needs(tiered=frozenset({subject.name}), users_of=frozenset({subject.name}))
         )
     if subject.type == CONNECTOR:
-        return need | snapshot_parts.whole_parts(Part.CONNECT) | snapshot_parts.Needs(connectors=True)
+        around = snapshot_parts.whole_parts(Part.CONNECT, Part.GROUPS) | snapshot_parts.Needs(connectors=True)
+        return need | around
     if subject.type == SCHEMA:
         return (
             need

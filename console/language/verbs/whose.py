@@ -22,7 +22,7 @@ def _parse(reader: Reader) -> Whose:
 
 def _needs(statement: Whose, _selected: Subject | None) -> Needs:
     users = Needs(users_of=frozenset({statement.topic.text or ""}))
-    return the_topic(statement.topic) | whole_parts(Part.CONNECT, Part.ACLS) | users
+    return the_topic(statement.topic) | whole_parts(Part.CONNECT, Part.GROUPS, Part.ACLS) | users
 
 
 VERBS = (
@@ -32,7 +32,7 @@ VERBS = (
         ("whose topic NAME",),
         "Whose a topic is: the connectors, groups and producers that read or write it, and how sure that is",
         "Sure: offsets, partitions, a transaction, the topics that Connect counts, or a config that lists it. Likely: "
-        "a config's value is its name. Possible: an ACL lets a principal write. Brokers do not tell who produces, so a "
+        "a config's value is its name. Possible: an ACL lets a principal write. Brokers do not say who produces, so a "
         "writer may be missing. If there are more than 100 groups, those already read are shown: "
         "list groups topic=NAME asks all.",
         ("whose topic orders",),

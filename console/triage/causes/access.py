@@ -12,28 +12,19 @@ from console.model.codes import AclResourceType
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.plan.edits import AddAcl, RemoveAcl
-from console.triage import cause
+from console.triage import cause, symptoms
 from console.triage.connectors import AUTHORIZATION, names, trace_of
 from console.triage.events import PRESENT
 from console.triage.observations import Observations
 from console.triage.past import AclChange
 from console.triage.silence import SETTLES, fell_silent
-from console.triage.symptoms import (
-    COMMIT_STANDS_STILL,
-    COMMITS_LATER,
-    CONNECTOR_FAILED,
-    LAG_GROWS,
-    TASK_FAILED,
-    Subject,
-    Symptom,
-)
 
 BEFORE = timedelta(minutes=5)
 """The longest time between a change and a stop for the change to be its cause."""
 MOST = 200
 """Limit of changes to examine, the latest ones: more at once are a copy of another cluster's."""
 _TOPIC, _GROUP = AclResourceType.parse("TOPIC"), AclResourceType.parse("GROUP")
-_STOPS = (COMMIT_STANDS_STILL, LAG_GROWS, COMMITS_LATER)
+_STOPS = (symptoms.COMMIT_STANDS_STILL, symptoms.LAG_GROWS, symptoms.COMMITS_LATER)
 
 
 class _Change(NamedTuple):
@@ -94,7 +85,9 @@ def _topics(observations: Observations, acl: Acl) -> list[str]:
     return [name for name in observations.last.snapshot.topics if covers(pattern, _TOPIC, name)]
 
 
-def _group_symptoms(observations: Observations, change: AclChange, topics: frozenset[str]) -> Iterator[Symptom]:
+def _group_symptoms(
+    observations: Observations, change: AclChange, topics: frozenset[str]
+) -> Iterator[symptoms.Symptom]:
     """Yield the symptoms that began after the change, of groups that it concerns or that read the topics that it
     concerns.
     """
@@ -116,11 +109,11 @@ def _group_symptoms(observations: Observations, change: AclChange, topics: froze
                 yield symptom
 
 
-def _failures(observations: Observations, change: AclChange) -> Iterator[Symptom]:
+def _failures(observations: Observations, change: AclChange) -> Iterator[symptoms.Symptom]:
     """Yield the connectors and tasks that failed after the change for lack of a right on a resource that their trace
     names.
     """
-    for symptom in (*observations.of(CONNECTOR_FAILED), *observations.of(TASK_FAILED)):
+    for symptom in (*observations.of(symptoms.CONNECTOR_FAILED), *observations.of(symptoms.TASK_FAILED)):
         since, subject = observations.since(symptom), symptom.subject
         if since is None or since < change.after - timedelta(seconds=SETTLES):
             continue
@@ -140,7 +133,7 @@ def _authors(observations: Observations, change: _Change) -> Iterator[cause.Evid
             yield cause.Evidence(text, "this host's journal")
 
 
-def _claim(observations: Observations, change: _Change, what: list[str], hit: list[Symptom]) -> cause.Claim:
+def _claim(observations: Observations, change: _Change, what: list[str], hit: list[symptoms.Symptom]) -> cause.Claim:
     acl, first = change.acl, change.parts[0]
     is_topic = not hit
     several = len(change.parts) > 1
@@ -157,10 +150,10 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
     )
     if failed:
         stops = f"{first_few([f'connector {each}' for each in failed])} failed since, for lack of that right"
-    subject = Subject(topic=what[0]) if is_topic and not what[1:] else Subject(entity=acl.principal)
+    subject = symptoms.Subject(topic=what[0]) if is_topic and not what[1:] else symptoms.Subject(entity=acl.principal)
     return cause.Claim(
         cause="access-changed",
-        subject=subject if not hit else Subject(entity=acl.principal),
+        subject=subject if not hit else symptoms.Subject(entity=acl.principal),
         severity=Severity.HIGH,
         certainty=Certainty.LIKELY,
         title=f"{text} {word}, and {stops}",

@@ -4,7 +4,6 @@ topic too, so that the same records go round and round. Offsets show it, no symp
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -17,12 +16,12 @@ from console.triage.remembered import RememberedEach
 from console.triage.symptoms import Subject, readings
 
 NAME = "dead-letters-reread"
-_DEAD = re.compile(
-    r"(?:(?P<before>.+?)[._-](?:dlt|dlq|dead[._-]?letters?(?:[._-]?(?:queue|topic))?))"
-    r"|(?:(?:dlt|dlq|dead[._-]?letters?)[._-](?P<after>.+))",
-    re.IGNORECASE,
+_WORDS = tuple(
+    f"{word}{more}"
+    for word in ("dlt", "dlq", "dead-letter", "dead_letter", "dead.letter", "deadletter")
+    for more in ("", "s", "-queue", "_queue", ".queue", "queue", "-topic", "_topic", ".topic")
 )
-"""Usual names of dead letter topics: Spring's ``orders-dlt`` and ``orders.DLT``, ``dlq.orders``, ``orders_dlq``."""
+"""Usual words in the names of dead letter topics: Spring's ``orders-dlt`` and ``orders.DLT``, ``dlq.orders``."""
 LONG = 12.0
 """Seconds over which records are counted: shorter, a single batch decides."""
 FEW = 20
@@ -31,8 +30,14 @@ FEW = 20
 
 def original_of(topic: str) -> str | None:
     """Return the topic whose dead letters a topic has, by its name; None if the name is of another kind."""
-    found = _DEAD.fullmatch(topic)
-    return None if found is None else found["before"] or found["after"]
+    lower = topic.lower()
+    for word in _WORDS:
+        for apart in (".", "-", "_"):
+            if lower.endswith(f"{apart}{word}") and len(topic) > len(word) + 1:
+                return topic[: -len(word) - 1]
+            if lower.startswith(f"{word}{apart}") and len(topic) > len(word) + 1:
+                return topic[len(word) + 1 :]
+    return None
 
 
 class _Round(NamedTuple):

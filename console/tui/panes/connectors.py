@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
@@ -11,12 +10,13 @@ from console.language.quoting import quote
 from console.model import connect
 from console.model.config import ConfigResource
 from console.model.failure import Failure
+from console.model.numbers import json_text
 from console.model.parts import Part
 from console.present import connectors
 from console.present.failures import failure_text, wrapped
 from console.present.names import plural
 from console.present.text import Line, clean
-from console.session.connector_reads import read_around_connectors
+from console.session.connector_reads import read_dead_letters, sink_groups
 from console.tui import keymap
 from console.tui.panes.details import BesideView
 from console.tui.panes.table import Row, TableView
@@ -69,7 +69,13 @@ class ConnectorsView(_OfConnect[connectors.ConnectorRow], BesideView[connectors.
 
     async def read_more(self) -> None:
         """Read the lag of the sinks' groups, and the records in the topics of dead letters."""
-        await read_around_connectors(self.session)
+        session = self.session
+        if not self.is_named:
+            return
+        if Part.GROUPS not in self.snapshot.read_at:
+            await session.read_whole(Part.GROUPS)
+        await session.poll_groups(sink_groups(self.snapshot))
+        await session.keep(read_dead_letters(session.client, self.snapshot))
 
     def rows(self) -> Sequence[connectors.ConnectorRow]:
         """Return the connectors by name."""
@@ -293,7 +299,7 @@ class ConnectorOffsetsView(_Asked[connectors.OffsetRow], _OfOne[connectors.Offse
 
         found = await self.session.client.run(describe_offsets, self.connector.name)
         forms = ((each.partition, each.offset) for each in found)
-        rows = (connectors.OffsetRow(*(json.dumps(form)[:LONGEST_OFFSET] for form in pair)) for pair in forms)
+        rows = (connectors.OffsetRow(*(json_text(form)[:LONGEST_OFFSET] for form in pair)) for pair in forms)
         return tuple(rows)
 
     def key(self, row: connectors.OffsetRow) -> Hashable:
