@@ -325,7 +325,7 @@ def _about_schema(snapshot: Snapshot, subject: ConfigResource) -> About:
 
     row = schemas.row_of(snapshot, subject.name)
     if row is None:
-        unread = [each for each in problems(snapshot, Part.SCHEMAS) if each.entity in ("", subject.name)]
+        unread = [each for each in vocabulary.problems(snapshot, Part.SCHEMAS) if each.entity in ("", subject.name)]
         return (failure_text(unread[0].failure) if unread else "there is no such subject",), {}, {}
     lines = tuple("".join(text for text, _ in line) for line in schemas.schema_lines(snapshot, row))
     versions = table_of("versions", schemas.VERSIONS, reversed(row.subject.versions))
