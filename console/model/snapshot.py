@@ -13,7 +13,7 @@ from console.model import cluster as model_cluster
 from console.model import connect as model_connect
 from console.model import quota
 from console.model.acl import Acl
-from console.model.codes import CONNECTOR, GROUP, TOPIC
+from console.model.codes import GROUP, TOPIC
 from console.model.config import ConfigListing, ConfigResource, ConfigSet, topic_resource
 from console.model.differing import differing
 from console.model.failure import Failure
@@ -121,7 +121,7 @@ UNKNOWN_BROKER = "UNKNOWN_BROKER"
 """The error of a request to a broker that does not exist."""
 GONE = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "GROUP_ID_NOT_FOUND"})
 """Errors for an entity that does not exist: it leaves the snapshot and is not shown as a failure."""
-_GONE: Mapping[int, str] = {TOPIC: "UNKNOWN_TOPIC_OR_PARTITION", GROUP: "GROUP_ID_NOT_FOUND", CONNECTOR: "HTTP_404"}
+_GONE: Mapping[int, str] = {TOPIC: "UNKNOWN_TOPIC_OR_PARTITION", GROUP: "GROUP_ID_NOT_FOUND"}
 """The error of these for a resource of this type."""
 
 

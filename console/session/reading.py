@@ -10,6 +10,7 @@ from console.language.snapshot_parts import Needs, one_broker, one_topic
 from console.model import snapshot as refresh
 from console.model.codes import BROKER, BROKER_LOGGER, IN_RESOURCE_LISTS, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, is_override, topic_resource
+from console.model.connect import ConnectListing
 from console.model.nodes import is_broker
 from console.model.parts import Part, part_named
 from console.model.snapshot import Snapshot, TopicPartition
@@ -94,6 +95,9 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
         parts.add(Part.CLUSTER)  # its id is checked: another cluster's answers must not count as this one's
     if TOPIC in need.every or (need.held and not session.context.settings.controllers):
         parts.add(Part.TOPICS)
+    if need.changes_connectors and not session.context.settings.connect:
+        # Then a connector that a statement names does not exist, whatever its name.
+        session.learn(lambda known, at: refresh.with_connect(known, ConnectListing({}, {}, {}), at))
     first = [session.read_whole(part_named(part)) for part in sorted(parts)]
     if need.quotas_of and Part.QUOTAS not in need.parts:
         first.append(session.keep(snapshot_reader.read_quotas_of(session.client, sorted(need.quotas_of, key=repr))))

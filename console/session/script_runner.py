@@ -347,7 +347,8 @@ class Runner(Struct):
 
         if not is_natural(change):
             raise CommandError("CHANGE must be the number of a change", "history shows them", statement.span)
-        report = await stage_revert(self.session, int(change))
+        ask = self.operator.secret if self.operator.keeps_secrets else None
+        report = await stage_revert(self.session, int(change), ask)
         self.failed += bool(report.staging.refused) or not report.staging.added
         stage = stage_table(report.staging, self.session.staging().draft)
         for table in revert_tables(stage, report.notes, report.moved):

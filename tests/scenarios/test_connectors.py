@@ -400,6 +400,25 @@ async def test_the_shell_asks_for_a_secret_and_keeps_none(world: World) -> None:
     assert world.server.configs["orders"]["batch.size"] == "9"
 
 
+async def test_a_revert_asks_for_what_no_one_keeps(world: World) -> None:
+    context = world.context
+    with AdminClient(context.settings) as client, create_pipe_input() as keys:
+        shell = Shell(
+            context,
+            lambda chosen: Session(client, chosen, "shell"),
+            Given([context]),
+            lambda completer, toolbar: Line(completer, toolbar, input=keys, output=DummyOutput()),
+        )
+        world.server.put("x", {"connector.class": SOURCE_CLASS, "door": SECRET, "store.password": SECRET})
+        delete = ("delete connector main/x", "apply --yes --accept connector-deleted=main/x")
+        for line in (*delete, "revert 1", OTHER, "", "apply --yes", "q"):
+            keys.send_text(f"{line}\r")
+        await shell.run()
+    world.heard.append("".join(world.capsys.readouterr()))
+    assert world.server.configs["x"] == {"connector.class": SOURCE_CLASS, "door": OTHER, "name": "x"}
+    assert world.server.states["x"] == "STOPPED"
+
+
 def test_a_worker_that_masks_is_sent_no_mask(world: World) -> None:
     world.server.masked = True
     done = world.run("set connector main/orders batch.size=7; apply --yes")

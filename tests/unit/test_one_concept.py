@@ -147,11 +147,17 @@ OPTIONS = "-q -p no:cacheprovider -p no:xdist --tb=no -rfE --continue-on-collect
 
 
 def free_verbs() -> list[str]:
-    """The modules of verbs that nothing else of the product imports but the registry."""
+    """The modules of verbs that nothing else of the product imports but the registry, and that say no form of another
+    verb's.
+    """
     imports = grimp.build_graph("console", cache_dir=None)
     verbs = {path.stem for path in (ROOT / "console/language/verbs").glob("*.py")} - {"__init__", SPOKEN}
+    modules = {f"{REGISTRY}.{verb}" for verb in verbs}
     return sorted(
-        verb for verb in verbs if imports.find_modules_that_directly_import(f"{REGISTRY}.{verb}") <= {REGISTRY}
+        verb
+        for verb in verbs
+        if imports.find_modules_that_directly_import(f"{REGISTRY}.{verb}") <= {REGISTRY}
+        and imports.find_modules_directly_imported_by(f"{REGISTRY}.{verb}").isdisjoint(modules)
     )
 
 

@@ -10,14 +10,13 @@ from console.language import arguments, statements
 from console.language import reader as language_reader
 from console.language.errors import CommandError
 from console.language.quoting import quote, quoted
-from console.language.snapshot_parts import Needs, the_group, whole_parts
+from console.language.snapshot_parts import Needs, connectors_to_change, the_group
 from console.language.staging import Staging, no_key_twice
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model import connect
 from console.model.config import ConfigEntry
 from console.model.connector_bodies import offsets_of
 from console.model.numbers import json_text
-from console.model.parts import Part
 from console.model.secret import MaybeSecret, Secret
 from console.model.snapshot import Snapshot
 from console.plan import edits as plan_edits
@@ -166,7 +165,7 @@ def _config_of(statement: CreateConnector) -> dict[str, str]:
 def _creation_needs(statement: CreateConnector, _selected: statements.Subject | None) -> Needs:
     cluster, own = connect.split_name(statement.name.text or "")
     config = _config_of(statement)
-    need = whole_parts(Part.CONNECT)
+    need = connectors_to_change()
     if class_name := config.get(connect.CLASS):
         need |= Needs(connector_classes=frozenset({(cluster, class_name)}))
     if connect.TOPICS in config or connect.PATTERN in config:
@@ -216,7 +215,7 @@ CREATE = StatementKind(
 
 
 def _needs_connect(_statement: statements.Statement, _selected: statements.Subject | None) -> Needs:
-    return whole_parts(Part.CONNECT)
+    return connectors_to_change()
 
 
 DELETE = StatementKind(
@@ -335,7 +334,7 @@ def _reset_text(statement: ResetConnector) -> str:
 
 
 def _reset_needs(statement: ResetConnector, _selected: statements.Subject | None) -> Needs:
-    return whole_parts(Part.CONNECT) | Needs(connector_offsets=frozenset({statement.name.text or ""}))
+    return connectors_to_change() | Needs(connector_offsets=frozenset({statement.name.text or ""}))
 
 
 def _resets(statement: ResetConnector, staging: Staging) -> Iterator[plan_edits.Edit]:

@@ -296,6 +296,9 @@ class _CreateConnectorKind(_ConnectorKind):
         left = Standing(edit.state or connect.RUNNING, config)
         return Reversal((plan_edits.DeleteConnector(edit.name),), left, loss)
 
+    def with_secrets(self, edit: plan_edits.CreateConnector, secrets: Mapping[str, Secret]) -> plan_edits.Edit:
+        return replace(edit, config={**edit.config, **secrets})
+
     def takes_away(self, _edit: plan_edits.CreateConnector) -> bool:
         return False
 
@@ -357,7 +360,8 @@ class _DeleteConnectorKind(Removal, _ConnectorKind):
             f"comes back stopped and without {'it' if is_one else 'them'}; then set connector {edit.name} {asked}, and "
             f"resume connector {edit.name}. If a worker refuses it so, add {asked} to its create command"
         )
-        return Reversal((plan_edits.CreateConnector(edit.name, config, connect.STOPPED),), None, loss)
+        again = plan_edits.CreateConnector(edit.name, config, connect.STOPPED)
+        return Reversal((again,), None, loss, tuple(hidden))
 
 
 class _SteeringKind(_ConnectorKind):
@@ -446,9 +450,6 @@ class _RestartKind(_ConnectorKind):
         """Return whether the connector came into being or was deleted."""
         return (was is None) != (now is None)
 
-    def obstacle(self, edit: plan_edits.RestartConnector, now: Standing | None) -> str:
-        return f"there is no connector {edit.name}" if now is None else ""
-
     def wanted(self, _edit: plan_edits.RestartConnector, _now: plan_staged.Was) -> bool | None:
         return None
 
@@ -504,9 +505,6 @@ class _OffsetsKind(EditKind):
             return None
         known = seen.snapshot.connector_offsets.get(edit.name)
         return plan_staged.UNREAD if known is None else StandingOffsets(_wanted_state(found), known)
-
-    def obstacle(self, edit: plan_edits.ChangeConnectorOffsets, now: StandingOffsets | None) -> str:
-        return f"there is no connector {edit.name}" if now is None else ""
 
     def moved(
         self, _edit: plan_edits.ChangeConnectorOffsets, was: StandingOffsets | None, now: StandingOffsets | None

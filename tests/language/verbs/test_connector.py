@@ -1,8 +1,7 @@
-"""Statements about connectors: `create`, `delete`, `pause`, `resume`, `stop`, `restart` and `reset connector`."""
+"""Statements about connectors: `pause`, `resume`, `stop`, `restart` and `reset connector`; the JSON of their edits."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,12 @@ from console.language.errors import CommandError
 from console.language.interpret import to_edits
 from console.language.verbs import connector
 from console.model import connect
-from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan import edits as do
 from console.plan.edit_json import edit_json, edit_of
 from tests.language.said import edits, one, wrong
-from tests.language.strategies import NAMES, assigns, reads_back
+from tests.language.strategies import NAMES, reads_back
 
-CLASS = "org.example.JdbcSink"
 NAMES_HERE = st.builds("{}/{}".format, NAMES.filter(lambda name: "/" not in name), NAMES).map(statements.Name)
 JSON = st.recursive(st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=4), st.lists, max_leaves=3)
 OBJECTS = st.dictionaries(st.text(max_size=4), JSON, max_size=3)
@@ -29,9 +26,6 @@ OFFSETS = st.lists(st.tuples(OBJECTS, st.none() | OBJECTS), min_size=1, max_size
 STATES = st.sampled_from(["", connect.PAUSED, connect.STOPPED])
 
 written = st.one_of(
-    st.builds(connector.CreateConnector, NAMES_HERE, NAMES | st.just(""), assigns, STATES),
-    st.builds(connector.CreateConnector, NAMES_HERE, NAMES, st.just(()), STATES),
-    st.builds(connector.DeleteConnector, NAMES_HERE),
     st.builds(connector.SteerConnector, st.sampled_from(["pause", "resume", "stop"]), NAMES_HERE),
     st.builds(connector.RestartConnector, NAMES_HERE, st.sampled_from(["", "failed", "tasks"])),
     st.builds(connector.RestartConnector, NAMES_HERE, st.just("task"), st.integers(0, 2**31 - 1)),
@@ -57,12 +51,7 @@ def test_an_edit_comes_back_from_its_json(edit: do.Edit) -> None:
 
 
 def test_what_is_understood() -> None:
-    config = statements.Assign(statements.Key("a.b"), "c")
     name = statements.Name("main/x")
-    assert one("create connector main/x a.b=c stopped") == connector.CreateConnector(
-        name, "", (config,), connect.STOPPED
-    )
-    assert one("create connector main/x @'a b.json' a.b=c") == connector.CreateConnector(name, "a b.json", (config,))
     assert one("restart connector main/x") == connector.RestartConnector(name)
     assert one("restart connector main/x task 2") == connector.RestartConnector(name, "task", 2)
     offsets = (({"table": "t"}, {"id": 7}), ({"table": "u"}, None))
@@ -75,13 +64,6 @@ def test_what_is_understood() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "create connector",
-        "create connector main/x",
-        "create connector main/x stopped",
-        "create connector x a=b",
-        "create connector main/ a=b",
-        "create connector main/x a=b stopped c=d",
-        "create connector main/x a=b @f",
         "pause main/x",
         "pause connector x",
         "stop topic main/x",
@@ -96,7 +78,6 @@ def test_what_is_understood() -> None:
         "reset connector main/x offsets to '[]'",
         """reset connector main/x offsets to '[{"partition": 1, "offset": null}]'""",
         """reset connector main/x offsets to '[{"partition": {}}]'""",
-        "delete connector x",
     ],
 )
 def test_what_is_not_understood(text: str) -> None:
@@ -104,9 +85,6 @@ def test_what_is_not_understood(text: str) -> None:
 
 
 def test_what_is_staged() -> None:
-    assert edits(f"create connector main/x connector.class={CLASS} paused", Snapshot()) == (
-        do.CreateConnector("main/x", {"connector.class": CLASS}, connect.PAUSED),
-    )
     assert edits("restart connector main/x failed", Snapshot()) == (do.RestartConnector("main/x", True, True),)
     assert edits("stop connector main/x", Snapshot()) == (do.StopConnector("main/x"),)
     assert edits("reset connector main/x offsets to none", Snapshot()) == (do.ChangeConnectorOffsets("main/x", None),)
@@ -125,47 +103,6 @@ def test_offsets_stop_the_connector_before_unless_they_are_so(state: str) -> Non
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
-
-CONFIG = {"connector.class": CLASS, "tasks.max": 2, "flag": True, "door": "s3cret-9"}
-BODY, FLAT = json.dumps({"name": "other", "config": CONFIG}), json.dumps({"name": "other", **CONFIG})
-PROPERTIES = f"name=other\n# no\nconnector.class = {CLASS}\ntasks.max=2\nflag=true\ndoor=s3cret-9\n"
-
-
-@pytest.mark.parametrize("text", [BODY, FLAT, PROPERTIES], ids=["body", "flat", "properties"])
-def test_a_config_in_a_file_is_the_statements(text: str, tmp_path: Path) -> None:
-    file = tmp_path / "x"
-    file.write_text(text)
-    statement = given_files.with_file(one(f"create connector main/x @{file} door=? mode=b"))
-    assert "s3cret-9" not in repr(statement)
-    (edit,) = to_edits(statement, Snapshot(), secrets={"door": Secret("typed")})
-    assert edit == do.CreateConnector(
-        "main/x",
-        {"connector.class": CLASS, "tasks.max": "2", "flag": "true", "door": Secret("typed"), "mode": "b"},
-    )
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{",
-        "[]",
-        '{"name": "x"}',
-        '{"name": "x", "config": {}}',
-        '{"name": "x", "config": {"connector.class": "A", "b": null}}',
-        '{"name": "x", "config": {"connector.class": "A", "b": {"c": 1}}}',
-        '{"name": "x", "config": {"connector.class": "A"}, "initial_state": "odd"}',
-        '{"name": "x", "config": {"connector.class": "A"}, "more": 1}',
-        "name=x\n",
-        "connector.class=A\nconnector.class=B\n",
-        "connector.class=\\u12\n",
-    ],
-)
-def test_other_files_are_refused(text: str, tmp_path: Path) -> None:
-    file = tmp_path / "x"
-    file.write_text(text)
-    with pytest.raises(CommandError):
-        given_files.with_file(one(f"create connector main/x @{file}"))
 
 
 def test_offsets_in_a_file(tmp_path: Path) -> None:
