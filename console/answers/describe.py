@@ -14,7 +14,7 @@ from console.language.verbs.show import Show
 from console.language.verbs.whose import Whose
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.cluster import Topic
-from console.model.codes import BROKER, CONNECTOR, DEFAULT_CONFIG, GROUP, TOPIC
+from console.model.codes import BROKER, CONNECTOR, DEFAULT_CONFIG, GROUP, SCHEMA, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, is_override
 from console.model.connect import connector_in, full_name, split_name
 from console.model.inheritance import Inheritance, Inherited, differing
@@ -187,7 +187,7 @@ def _require_connector(snapshot: Snapshot, name: str, span: Span | None) -> None
 
 def _has_more(subject: ConfigResource) -> bool:
     """Return whether the entity has parts to show even if its configs could not be read."""
-    return subject.type in (TOPIC, GROUP) or (subject.type == BROKER and not subject.is_cluster_default)
+    return subject.type in (TOPIC, GROUP, SCHEMA) or (subject.type == BROKER and not subject.is_cluster_default)
 
 
 def _readable(snapshot: Snapshot, subject: ConfigResource, entries: ConfigSet | None, span: Span | None) -> ConfigSet:
@@ -206,7 +206,7 @@ def _count(entries: ConfigSet | None, subject: ConfigResource) -> str:
     if entries is None:
         return ""
     own = len(entries.overrides(subject))
-    if subject.is_cluster_default:
+    if subject.is_default:
         return f"  {own} set"
     what = "levels set" if subject.type.entity.has_levels else "overrides"
     return f"  {own} {what if own != 1 else what.replace('overrides', 'override')} of {len(entries)}"
@@ -338,10 +338,30 @@ def _about_connector(snapshot: Snapshot, subject: ConfigResource) -> About:
     return lines, connectors.CONNECTORS.detail(row), {"tasks": tasks}
 
 
+def _about_schema(snapshot: Snapshot, subject: ConfigResource) -> About:
+    if subject.is_default:
+        return ("what every subject has that sets nothing of its own",), {}, {}
+    from console.present import schemas
+
+    row = schemas.row_of(snapshot, subject.name)
+    if row is None:
+        unread = [each for each in vocabulary.problems(snapshot, Part.SCHEMAS) if each.entity in ("", subject.name)]
+        return (failure_text(unread[0].failure) if unread else "there is no such subject",), {}, {}
+    lines = tuple("".join(text for text, _ in line) for line in schemas.schema_lines(snapshot, row))
+    versions = table_of("versions", schemas.VERSIONS, reversed(row.subject.versions))
+    parts: dict[str, Table | tuple[Detail, ...]] = {"versions": versions}
+    if (diff := schemas.version_diff(snapshot, subject.name)) is not None:
+        empty = diff.why or f"versions {diff.old} and {diff.new} do not differ for any reader"
+        parts["differences"] = table_of("differences", schemas.DIFFERENCES, diff.places, empty=empty)
+        lines = (*lines, f"{'differences':<15}from version {diff.old} to version {diff.new}")
+    return lines, schemas.SCHEMAS.detail(row), parts
+
+
 _ABOUT: Mapping[int, Callable[[Snapshot, ConfigResource], About]] = {
     TOPIC: _about_topic,
     BROKER: _about_broker,
     GROUP: _about_group,
     CONNECTOR: _about_connector,
+    SCHEMA: _about_schema,
 }
 """The parts that `describe` shows of a resource in addition to its configs."""

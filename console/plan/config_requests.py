@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from console.model.changes import AlterConfigs, ConfigOp
-from console.model.codes import APPEND, CONNECTOR, DELETE, SET, SUBTRACT
+from console.model.codes import APPEND, CONNECTOR, DELETE, SCHEMA, SET, SUBTRACT, ResourceType
 from console.model.config import ConfigResource, entry_in
 from console.model.connect import AlterConnectors
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
+from console.model.subjects import AlterSchemaConfigs
 from console.plan import requests
 from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, SubtractConfig, UnsetConfig
 from console.plan.staged import Staged
 from console.plan.values import result_of
+
+_OF_SERVICES: Mapping[ResourceType, tuple[type[AlterConnectors | AlterSchemaConfigs], str]] = {
+    CONNECTOR: (AlterConnectors, "workers of Connect take these"),
+    SCHEMA: (AlterSchemaConfigs, "the schema registry takes these"),
+}
+"""Type of a service next to the brokers -> its request, and a note."""
 
 
 def config_steps(edits: Sequence[Staged], facts: requests.Facts) -> list[requests.Step]:
@@ -26,8 +33,11 @@ def config_steps(edits: Sequence[Staged], facts: requests.Facts) -> list[request
     for staged in edits:
         assert isinstance(staged.edit, ConfigEdit)
         groups.setdefault(staged.edit.resource, []).append(staged)
-    connectors = [staged for resource, group in groups.items() if resource.type == CONNECTOR for staged in group]
-    groups = {resource: group for resource, group in groups.items() if resource.type != CONNECTOR}
+    of_services = {
+        type_: [staged for resource, group in groups.items() if resource.type == type_ for staged in group]
+        for type_ in _OF_SERVICES
+    }
+    groups = {resource: group for resource, group in groups.items() if resource.type not in of_services}
     named: dict[int, requests.Bin] = {}
     rest: list[tuple[list[Staged], int]] = []
     for resource, group in groups.items():
@@ -47,9 +57,9 @@ def config_steps(edits: Sequence[Staged], facts: requests.Facts) -> list[request
         steps.append(
             requests.Step(_request(each.staged, to, facts), tuple(each.staged), _cut_note(place, packed, reachable))
         )
-    if connectors:
-        ops = _ops(connectors, _op)
-        steps.append(requests.Step(AlterConnectors(ops), tuple(connectors), "workers of Connect take these"))
+    for type_, (request, note) in _OF_SERVICES.items():
+        if of_services[type_]:
+            steps.append(requests.Step(request(_ops(of_services[type_], _op)), tuple(of_services[type_]), note))
     # Unreachable brokers come last: their requests time out, and must not delay the others.
     for broker, each in named.items():
         if broker not in reachable:

@@ -1,4 +1,4 @@
-"""``delete``: deletes a topic, a topic's records before an offset or a time, a group or its offsets, a connector."""
+"""``delete``: deletes a topic, records before an offset or a time, a group or its offsets, a connector, a schema."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from console.language import arguments, statements
 from console.language.errors import CommandError
-from console.language.quoting import quoted
+from console.language.quoting import quote, quoted
 from console.language.reader import Expected, Reader, Role, What
 from console.language.snapshot_parts import Needs, the_group, the_topic, whole_parts
 from console.language.staging import Staging
@@ -17,7 +17,7 @@ from console.model.config import topic_resource
 from console.model.parts import Part
 from console.model.system_topics import is_spared
 from console.plan.amounts import moment
-from console.plan.edits import DeleteGroup, DeleteOffset, DeleteTopic, Edit, TrimLog
+from console.plan.edits import DeleteGroup, DeleteOffset, DeleteTopic, DropSchema, Edit, TrimLog
 from console.present.text import clean
 
 
@@ -50,12 +50,21 @@ class DeleteGroupOffsets(statements.EditStatement, frozen=True):
     partition: int | None = None
 
 
+class DeleteSchema(statements.EditStatement, frozen=True):
+    """``delete schema``. version: None for the subject."""
+
+    subject: str
+    version: int | None = None
+
+
 def _parse(
     reader: Reader,
-) -> Delete | DeleteTopics | DeleteRecords | DeleteGroupOffsets | connector.DeleteConnector:
-    what = reader.need_keyword("topic", "records", "group", "connector")
+) -> Delete | DeleteTopics | DeleteRecords | DeleteGroupOffsets | connector.DeleteConnector | DeleteSchema:
+    what = reader.need_keyword("topic", "records", "group", "connector", "schema")
     if what == "connector":
         return connector.DeleteConnector(connector.name_of(reader))
+    if what == "schema":
+        return DeleteSchema(arguments.schema_subject(reader), arguments.optional_version(reader))
     if what == "records":
         return _parse_records(reader)
     if what == "group":
@@ -227,6 +236,23 @@ _GROUP = StatementKind(
     },
 )
 
+# -- a schema ----------------------------------------------------------------------------------------------------------
+
+
+def _schema_needs(statement: DeleteSchema, _selected: statements.Subject | None) -> Needs:
+    return whole_parts(Part.SCHEMAS, Part.TOPICS) | Needs(schema_texts=frozenset({statement.subject}))
+
+
+_SCHEMA = StatementKind(
+    statement=DeleteSchema,
+    text=lambda statement: statements.joined(
+        f"delete schema {quote(statement.subject)}", statements.version_text(statement.version)
+    ),
+    needs=_schema_needs,
+    edits=lambda statement, _staging: [DropSchema(statement.subject, statement.version)],
+    of_edits={DropSchema: lambda edit: DeleteSchema(edit.subject, edit.version)},
+)
+
 VERBS = (
     Verb(
         "delete",
@@ -236,16 +262,19 @@ VERBS = (
             "delete records topic NAME [partition P] before (OFFSET | TIME | latest)",
             "delete group NAME [topic NAME [partition N]]",
             "delete connector CLUSTER/NAME",
+            "delete schema SUBJECT [version N]",
         ),
-        "Stage the deletion of a topic, of its records before an offset or a time, of a group or its offsets, or of a "
-        "connector",
+        "Stage the deletion of a topic, of its records before an offset or a time, of a group or its offsets, of a "
+        "connector, or of a schema",
         "Topics and records can't be taken back. A topic that holds records, has readers or belongs to another tool "
         "is accepted by its name (--accept topic-deleted=TOPIC), and more than three in a plan by their number; a GLOB "
         "takes all that match but those that brokers keep for themselves. TIME is 2h or 7d (ago), 14:05, 2026-11-20 "
         "or 2026-11-20T14:05; it becomes an offset of each partition when it is staged, as latest does: the log's "
         "end. Records can be deleted only where cleanup.policy has delete in it; to apply it without being asked, "
         "--accept records-deleted=TOPIC. A group has to be without members; revert commits its offsets again. A "
-        "connector's offsets stay; revert creates it again without its secrets.",
+        "connector's offsets stay; revert creates it again without its secrets. A schema is deleted softly: its ids "
+        "still decode records; one that topics use is accepted by its subject (--accept in-use=SUBJECT), and revert "
+        "registers it again.",
         (
             "delete topic orders-old",
             "delete topic tmp-*",
@@ -255,9 +284,10 @@ VERBS = (
             "delete group billing-old",
             "delete group billing topic orders",
             "delete connector main/orders-sink",
+            "delete schema orders-value version 3",
         ),
         takes_away=True,
         parse=_parse,
-        statements=(_TOPIC, _TOPICS, _RECORDS, _GROUP, connector.DELETE),
+        statements=(_TOPIC, _TOPICS, _RECORDS, _GROUP, connector.DELETE, _SCHEMA),
     ),
 )
