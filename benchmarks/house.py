@@ -270,7 +270,7 @@ def sections(found: Iterable[Module]) -> Mapping[str, int]:
     return {name: sum(f"{name}:\n" in text for text in texts) for name in ("Args", "Returns", "Raises")}
 
 
-def naming(found: Iterable[Module], word: str, known: Collection[str]) -> tuple[list[str], list[str]]:
+def naming(found: Iterable[Module], word: str, known: frozenset[str]) -> tuple[list[str], list[str]]:
     """Return the files of a noun, and the others that import its modules, without those of the embedded cluster.
 
     Args:
@@ -292,9 +292,8 @@ def naming(found: Iterable[Module], word: str, known: Collection[str]) -> tuple[
 
 def _imported(module: Module) -> set[str]:
     nodes = [node for node in module.nodes if isinstance(node, ast.ImportFrom) and node.module]
-    return {f"{node.module}" for node in nodes} | {
-        f"{node.module}.{each.name}" for node in nodes for each in node.names
-    }
+    whole = {f"{node.module}.{each.name}" for node in nodes for each in node.names}
+    return whole | {f"{node.module}" for node in nodes}
 
 
 def part_literals(found: Iterable[Module], names: Collection[str]) -> list[str]:
