@@ -86,7 +86,7 @@ async def describe_configs(
     """
     memory = _memories.setdefault(link, _LinkMemory())
     asked = list(dict.fromkeys(resources))
-    wanted = [each for each in asked if each.type != codes.CONNECTOR]
+    wanted = [each for each in asked if each.type.entity.is_kafkas]
     named: dict[int, list[ConfigResource]] = {}
     others: list[ConfigResource] = []
     for resource in wanted:
@@ -97,10 +97,14 @@ async def describe_configs(
             named.setdefault(broker_id, []).append(resource)
     listing = _Listing(on_chunk)
     halving = Halving(lambda resource: f"{resource.type.name.lower()} {resource.name}")
-    if len(wanted) < len(asked):
+    if connectors := [each for each in asked if each.type == codes.CONNECTOR]:
         from console.admin.connect import describe_connectors
 
-        listing.add(await describe_connectors(link, [each for each in asked if each.type == codes.CONNECTOR]))
+        listing.add(await describe_connectors(link, connectors))
+    if subjects := [each for each in asked if each.type == codes.SCHEMA]:
+        from console.admin.schemas import describe_schema_configs
+
+        listing.add(await describe_schema_configs(link, subjects))
     of_keys = None if keys is None else tuple(dict.fromkeys(keys))
     reading = _Reading(link, memory, _RequestShape(of_keys, synonyms, documentation), listing, halving)
     with gc_paused():
@@ -471,4 +475,4 @@ async def list_config_resources(link: Link, types: Iterable[codes.ResourceType |
         ConfigResource(codes.ResourceType(getattr(item, "resource_type", _FIRST)), item.resource_name)
         for item in response.config_resources
     )
-    return tuple(sorted(each for each in found if each.is_cluster_default or each.type.entity.names.allows(each.name)))
+    return tuple(sorted(each for each in found if each.is_default or each.type.entity.names.allows(each.name)))

@@ -12,9 +12,9 @@ from console.language.statements import Key, Subject
 from console.language.tokenizer import Span
 from console.language.verbs.show import Show
 from console.language.verbs.whose import Whose
+from console.model import codes
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.cluster import Topic
-from console.model.codes import BROKER, CONNECTOR, DEFAULT_CONFIG, GROUP, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, is_override
 from console.model.connect import connector_in, full_name, split_name
 from console.model.inheritance import Inheritance, Inherited, differing
@@ -69,7 +69,7 @@ def chosen(snapshot: Snapshot, target: ConfigResource, entries: ConfigSet, keys:
     for key in keys:
         entry = entries.get(key.name)
         if entry is None and _rate_not_set(target, key.name):
-            entry = ConfigEntry(key.name, None, DEFAULT_CONFIG, type=LONG)
+            entry = ConfigEntry(key.name, None, codes.DEFAULT_CONFIG, type=LONG)
         if entry is None:
             raise _no_key(snapshot, target, key)
         found.append(entry)
@@ -78,7 +78,7 @@ def chosen(snapshot: Snapshot, target: ConfigResource, entries: ConfigSet, keys:
 
 def _rate_not_set(target: ConfigResource, key: str) -> bool:
     """Return whether the key is one that brokers support, but describe only while it is set."""
-    return target.type == BROKER and key in UNDESCRIBED
+    return target.type == codes.BROKER and key in UNDESCRIBED
 
 
 def _no_key(snapshot: Snapshot, target: ConfigResource, key: Key) -> CommandError:
@@ -121,7 +121,7 @@ def key_detail(
     if is_override(entry, target):
         beneath = Inheritance(snapshot).without_override(target, entry.name)
         data["without_override"] = _inherited_data(beneath) if beneath.known else None
-    if target.type == BROKER:
+    if target.type == codes.BROKER:
         data["update_mode"] = update_mode(target.type, entry.name, entry).name
     if by_broker:
         data["by_broker"] = [
@@ -152,7 +152,7 @@ def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span
 
         return quota_subject(statement, subject, snapshot, plan)
     vocabulary.require(snapshot, subject, span, plan)
-    if subject.type == CONNECTOR:
+    if subject.type == codes.CONNECTOR:
         _require_connector(snapshot, subject.name, span)
     entries = snapshot.configs.get(subject)
     if statement.keys or (entries is None and not _has_more(subject)):
@@ -187,7 +187,9 @@ def _require_connector(snapshot: Snapshot, name: str, span: Span | None) -> None
 
 def _has_more(subject: ConfigResource) -> bool:
     """Return whether the entity has parts to show even if its configs could not be read."""
-    return subject.type in (TOPIC, GROUP) or (subject.type == BROKER and not subject.is_cluster_default)
+    return subject.type in (codes.TOPIC, codes.GROUP, codes.SCHEMA) or (
+        subject.type == codes.BROKER and not subject.is_cluster_default
+    )
 
 
 def _readable(snapshot: Snapshot, subject: ConfigResource, entries: ConfigSet | None, span: Span | None) -> ConfigSet:
@@ -206,7 +208,7 @@ def _count(entries: ConfigSet | None, subject: ConfigResource) -> str:
     if entries is None:
         return ""
     own = len(entries.overrides(subject))
-    if subject.is_cluster_default:
+    if subject.is_default:
         return f"  {own} set"
     what = "levels set" if subject.type.entity.has_levels else "overrides"
     return f"  {own} {what if own != 1 else what.replace('overrides', 'override')} of {len(entries)}"
@@ -217,7 +219,9 @@ def _keys(statement: Show, subject: ConfigResource, snapshot: Snapshot, entries:
     if not statement.full:
         return Detail(resource(subject), _identity(subject), (), {"configs": key_table(snapshot, subject, found, plan)})
     details = tuple(
-        key_detail(snapshot, subject, entry, differing(snapshot, entry.name) if subject.type == TOPIC else {}, plan)
+        key_detail(
+            snapshot, subject, entry, differing(snapshot, entry.name) if subject.type == codes.TOPIC else {}, plan
+        )
         for entry in found
     )
     return Detail(resource(subject), _identity(subject), (), {"configs": details})
@@ -338,10 +342,30 @@ def _about_connector(snapshot: Snapshot, subject: ConfigResource) -> About:
     return lines, connectors.CONNECTORS.detail(row), {"tasks": tasks}
 
 
+def _about_schema(snapshot: Snapshot, subject: ConfigResource) -> About:
+    if subject.is_default:
+        return ("what every subject has that sets nothing of its own",), {}, {}
+    from console.present import schemas
+
+    row = schemas.row_of(snapshot, subject.name)
+    if row is None:
+        unread = [each for each in vocabulary.problems(snapshot, Part.SCHEMAS) if each.entity in ("", subject.name)]
+        return (failure_text(unread[0].failure) if unread else "there is no such subject",), {}, {}
+    lines = tuple("".join(text for text, _ in line) for line in schemas.schema_lines(snapshot, row))
+    versions = table_of("versions", schemas.VERSIONS, reversed(row.subject.versions))
+    parts: dict[str, Table | tuple[Detail, ...]] = {"versions": versions}
+    if (diff := schemas.version_diff(snapshot, subject.name)) is not None:
+        empty = diff.why or f"versions {diff.old} and {diff.new} do not differ for any reader"
+        parts["differences"] = table_of("differences", schemas.DIFFERENCES, diff.places, empty=empty)
+        lines = (*lines, f"{'differences':<15}from version {diff.old} to version {diff.new}")
+    return lines, schemas.SCHEMAS.detail(row), parts
+
+
 _ABOUT: Mapping[int, Callable[[Snapshot, ConfigResource], About]] = {
-    TOPIC: _about_topic,
-    BROKER: _about_broker,
-    GROUP: _about_group,
-    CONNECTOR: _about_connector,
+    codes.TOPIC: _about_topic,
+    codes.BROKER: _about_broker,
+    codes.GROUP: _about_group,
+    codes.CONNECTOR: _about_connector,
+    codes.SCHEMA: _about_schema,
 }
 """The parts that `describe` shows of a resource in addition to its configs."""

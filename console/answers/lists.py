@@ -21,11 +21,10 @@ from console.model.parts import Part
 from console.model.snapshot import ReadFailure, Snapshot
 from console.model.topic_readers import TopicLags
 from console.plan.plan import EMPTY
-from console.present import kinds
+from console.present import connectors, kinds, schemas
 from console.present.acls import AclRow
 from console.present.brokers import broker_loads, broker_rows
 from console.present.columns import Columns
-from console.present.connectors import NOT_NAMED
 from console.present.groups import GroupRow
 from console.present.names import NOTHING, some
 from console.present.quotas import QuotaRow
@@ -33,6 +32,10 @@ from console.present.topics import NO_FACTS, TOPICS, TopicRow, size_on_disk
 
 R = TypeVar("R")
 CONFIG_KEYS = ", or a config's key"
+
+
+_NOT_NAMED = {Part.CONNECT: connectors.NOT_NAMED, Part.SCHEMAS: schemas.NOT_NAMED}
+"""What to do if the context does not name the service of a part."""
 
 
 def list_kind(statement: List, snapshot: Snapshot) -> Table:
@@ -46,9 +49,8 @@ def list_kind(statement: List, snapshot: Snapshot) -> Table:
     if kind.rows is None:
         return _LISTS[statement.kind](statement, snapshot)
     table = _table(statement, snapshot, kind.rows(snapshot), lambda row, test: test(kind.name(row)), kind.parts)
-    if Part.CONNECT in kind.parts and Part.CONNECT not in snapshot.read_at and not table.problems:
-        return replace(table, empty=NOT_NAMED)
-    return table
+    absent = next((part for part in kind.parts if part in _NOT_NAMED and part not in snapshot.read_at), None)
+    return table if absent is None or table.problems else replace(table, empty=_NOT_NAMED[absent])
 
 
 def _table(

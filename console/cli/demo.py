@@ -18,7 +18,7 @@ from console.embedded.cluster_command import ClusterProcessFailed, Reached, argv
 from console.terminal import complain
 
 if TYPE_CHECKING:
-    from console.admin.settings import ConnectSettings
+    from console.admin.settings import ConnectSettings, HttpSettings
     from console.contexts import Context
     from console.embedded.faults import Fault
     from console.embedded.spec import ClusterSpec
@@ -79,7 +79,7 @@ def run_demo(options: argparse.Namespace) -> int:
             complain(f"can't listen: {error.strerror or error}; leave --port out to take any that is free")
             return FAILED
         contexts = [
-            context_of(name, reached.bootstrap, len(clusters), reached.connect_urls)
+            context_of(name, reached.bootstrap, len(clusters), reached.connect_urls, reached.schemas_url)
             for name, reached in addresses.items()
         ]
         first = CONTROLLERS if options.scenario in BY_CONTROLLERS else contexts[0].name
@@ -106,15 +106,15 @@ def _running(
         addresses = {}
         for name, spec in clusters.items():
             cluster = threads.enter_context(run_in_thread(spec, faults))
-            addresses[name] = Reached(cluster.bootstrap, cluster.connect_urls)
+            addresses[name] = Reached(cluster.bootstrap, cluster.connect_urls, cluster.schemas_url)
             if cluster.bootstrap_controllers:
                 addresses[CONTROLLERS] = Reached(cluster.bootstrap_controllers)
         yield addresses
 
 
-def context_of(name: str, bootstrap: str, of: int, connect_urls: Sequence[str] = ()) -> Context:
+def context_of(name: str, bootstrap: str, of: int, connect_urls: Sequence[str] = (), schemas_url: str = "") -> Context:
     """Return the context of one of `of` clusters: a single one is named ``demo``, and that of its controllers
-    `CONTROLLERS`. Connect's workers are the cluster `CONNECT_NAME`.
+    `CONTROLLERS`. Connect's workers are the cluster `CONNECT_NAME`; the registry has an address or none, ``""``.
     """
     from console.admin.settings import ConnectionSettings
     from console.contexts import Context
@@ -124,7 +124,12 @@ def context_of(name: str, bootstrap: str, of: int, connect_urls: Sequence[str] =
     return Context(
         "demo" if alone and not controllers else name,
         "kac demo",
-        ConnectionSettings(parse_bootstrap(bootstrap), controllers=controllers, connect=_connect(connect_urls)),
+        ConnectionSettings(
+            parse_bootstrap(bootstrap),
+            controllers=controllers,
+            connect=_connect(connect_urls),
+            schemas=_at(schemas_url) if schemas_url else None,
+        ),
         color=COLOR if alone else FLEET_COLORS.get(name, COLOR),
         confirm=not alone and name in CONFIRMED,
     )
@@ -132,13 +137,18 @@ def context_of(name: str, bootstrap: str, of: int, connect_urls: Sequence[str] =
 
 def _connect(urls: Sequence[str]) -> tuple[ConnectSettings, ...]:
     """Return the Connect clusters of a context: one with these workers, or none without workers."""
+    from console.admin.settings import ConnectSettings
+
+    return (ConnectSettings(CONNECT_NAME, tuple(map(_at, urls))),) if urls else ()
+
+
+def _at(url: str) -> HttpSettings:
     from urllib.parse import urlsplit
 
-    from console.admin.settings import ConnectSettings, HttpSettings
+    from console.admin.settings import HttpSettings
 
-    parts = map(urlsplit, urls)
-    workers = tuple(HttpSettings(each.hostname or "", each.port or 80) for each in parts)
-    return (ConnectSettings(CONNECT_NAME, workers),) if workers else ()
+    parts = urlsplit(url)
+    return HttpSettings(parts.hostname or "", parts.port or 80)
 
 
 # ``kac cluster``: only the embedded cluster, for any client.

@@ -27,9 +27,11 @@ from console.embedded.connect.listening import ListeningWorkers
 from console.embedded.context import CloseConnection, Cluster, Session
 from console.embedded.faults import Fault, Faults
 from console.embedded.group_coordinator import drop_offsets_of_deleted_topics
+from console.embedded.registry_listening import ListeningRegistry
 from console.embedded.replica_dirs import resume_copies
 from console.embedded.request_pipeline import Counters, Dispatcher, RequestPipeline, advertised, of_controllers
 from console.embedded.sasl import ScramHash, credential_of
+from console.embedded.scenarios.schemas import demo_registry
 from console.embedded.scenarios.seed import Scenario
 from console.embedded.spec import FIRST_CONTROLLER, AlterConfigPolicy, ClusterSpec, release, scenario_module
 from console.embedded.state_file import StateKeeper, read_state, restore_state
@@ -229,7 +231,7 @@ class EmbeddedCluster(Cluster):
     """A cluster whose brokers listen on sockets. It runs on the event loop that starts it.
 
     An asynchronous context manager. counters: requests so far. faults: the declared faults. connect: the workers of
-    Kafka Connect; None without it.
+    Kafka Connect; registry: of schemas; None without it.
     """
 
     def __init__(self, spec: ClusterSpec | None = None, clock: Clock | None = None) -> None:
@@ -283,6 +285,7 @@ class EmbeddedCluster(Cluster):
         self._keeper: StateKeeper | None = None
         self._policy: AlterConfigPolicy | None = None
         self.connect = ListeningWorkers(self, spec.connect) if spec.connect else None
+        self.registry = ListeningRegistry(demo_registry()) if spec.schemas else None
         self._seed()
 
     def _listener(self, node: int, port: int) -> Listener:
@@ -330,6 +333,8 @@ class EmbeddedCluster(Cluster):
                 await self._listeners[node].stop()
             if self.connect is not None:
                 await self.connect.start()
+            if self.registry is not None:
+                await self.registry.start()
             if self.spec.state_file:
                 self._keeper = StateKeeper(self.state, self.spec.state_file, self.spec.scenario)
                 self._keeper.write()
@@ -359,6 +364,8 @@ class EmbeddedCluster(Cluster):
             await listener.stop()
         if self.connect is not None:
             await self.connect.stop()
+        if self.registry is not None:
+            await self.registry.stop()
         policy, self._policy = self._policy, None
         if policy is not None:
             policy.close()
@@ -384,6 +391,11 @@ class EmbeddedCluster(Cluster):
     def connect_urls(self) -> tuple[str, ...]:
         """The URLs of Connect's workers; empty without Connect."""
         return self.connect.urls if self.connect is not None else ()
+
+    @property
+    def schemas_url(self) -> str:
+        """The URL of the schema registry; ``""`` without one."""
+        return self.registry.url if self.registry is not None else ""
 
     @property
     def bootstrap_controllers(self) -> str:
@@ -529,7 +541,7 @@ def _cluster_id() -> str:
 
 class ThreadedCluster:
     """A running cluster in another thread. bootstrap: addresses of the brokers. bootstrap_controllers: of the
-    controllers. connect_urls: URLs of Connect's workers."""
+    controllers. connect_urls: URLs of Connect's workers. schemas_url: of the schema registry, ``""`` without one."""
 
     def __init__(self, cluster: EmbeddedCluster, loop: asyncio.AbstractEventLoop) -> None:
         self._cluster = cluster
@@ -537,6 +549,7 @@ class ThreadedCluster:
         self.bootstrap = cluster.bootstrap
         self.bootstrap_controllers = cluster.bootstrap_controllers
         self.connect_urls = cluster.connect_urls
+        self.schemas_url = cluster.schemas_url
 
     def call(self, function: Callable[[EmbeddedCluster], T], timeout: float = 30.0) -> T:
         """Call a function with the cluster, on the cluster's loop, and return its result.

@@ -254,10 +254,17 @@ class ClusterProcessFailed(Exception):
 
 
 class Reached(NamedTuple):
-    """A cluster that runs. bootstrap: addresses of its brokers. connect_urls: URLs of Connect's workers."""
+    """A cluster that runs.
+
+    Attributes:
+        bootstrap: addresses of its brokers.
+        connect_urls: URLs of Connect's workers.
+        schemas_url: URL of the schema registry; ``""`` without one.
+    """
 
     bootstrap: str
     connect_urls: tuple[str, ...] = ()
+    schemas_url: str = ""
 
 
 @contextmanager

@@ -159,6 +159,8 @@ class ClusterSpec:
     alter_config_policy: AlterConfigPolicy | None = None
     profile: Profile | None = None
     connect: ConnectSpec | None = None
+    schemas: bool = False
+    """Whether a schema registry with the demo's schemas runs next to it."""
 
     def __post_init__(self) -> None:
         """Validate the numbers. Raises ValueError for a number out of range."""
@@ -243,11 +245,12 @@ def clusters_of(name: str, spec: ClusterSpec) -> dict[str, ClusterSpec]:
 
     Scenarios about the quorum have separate controllers. The clusters of `fleet` do not, and differ: production has an
     incident, staging is Kafka 4.0, and old is 3.9 with one broker. Their first ports are 100 apart, and each has its
-    own state file. `incident` has Connect, one of whose workers has lost a folder.
+    own state file. `incident` has Connect, one of whose workers has lost a folder, and a schema
+    registry.
     """
     racks = spec.racks or RACKS
     if name == "incident":
-        spec = replace(spec, connect=ConnectSpec(missing={2: (LOST_FOLDER,)}))
+        spec = replace(spec, connect=ConnectSpec(missing={2: (LOST_FOLDER,)}), schemas=True)
     if name in WITH_CONTROLLERS:
         spec = replace(spec, controllers=spec.controllers or _VOTERS, observers=spec.observers or 1)
     if name != "fleet":

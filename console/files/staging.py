@@ -297,7 +297,7 @@ def _unlisted(prune: Prune, wanted: files_wanted.Wanted, now: files_wanted.Wante
             yield from (_Unlisted("topics", (plan_edits.DeleteTopic(name),)) for name in gone)
         case "configs":
             for resource, values in now.configs.items():
-                name = DEFAULT if resource.is_cluster_default else resource.name
+                name = DEFAULT if resource.is_default else resource.name
                 if resource not in wanted.configs and _goes(name, prune):
                     yield _Unlisted(_section(resource), tuple(plan_edits.UnsetConfig(resource, key) for key in values))
         case "quotas":

@@ -77,7 +77,7 @@ def _configs(configs: Mapping[ConfigResource, Mapping[str, Value]], notes: Notes
         if resources:
             lines = [f"{type_.section}:"]
             for resource in resources:
-                name = DEFAULT if resource.is_cluster_default else resource.name
+                name = DEFAULT if resource.is_default else resource.name
                 beside = {key: text for (noted, key), text in notes.items() if noted == resource}
                 lines += _block(key_text(name), configs[resource], "  ", beside)
             yield lines

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from console.language.statements import Entity, Name, Subject
 from console.model import quota
-from console.model.codes import BROKER, CONNECTOR, TOPIC, ResourceType
+from console.model.codes import BROKER, CONNECTOR, SCHEMA, TOPIC, ResourceType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.feature_levels import CORDONED, MIN_ISR
 from console.model.parts import Part
@@ -35,6 +35,7 @@ class Needs(Struct, frozen=True):
     users_of: topics, for the groups that read them.
     changes_connectors: whether connectors are changed: in a context without Connect clusters none exists then.
     connector_classes: Connect clusters with classes, for the keys that these define. connector_offsets: connectors.
+    schema_texts: subjects, for the texts of their versions, with those that these refer to.
     nodes: ids named as brokers, to find out whether those without a broker are controllers.
     """
 
@@ -63,6 +64,7 @@ class Needs(Struct, frozen=True):
     connectors: bool = False
     users_of: frozenset[str] = frozenset()
     nodes: frozenset[int] = frozenset()
+    schema_texts: frozenset[str] = frozenset()
 
     def __or__(self, other: Needs) -> Needs:
         return Needs(*(getattr(self, name) | getattr(other, name) for name in Needs.__struct_fields__))
@@ -103,6 +105,8 @@ def configs_of(resource: ConfigResource) -> Needs:
     need = Needs(resources=frozenset({resource}))
     if resource.type == TOPIC:
         return need | Needs(topics=frozenset({resource.name}))
+    if resource.type == SCHEMA:
+        return whole_parts(Part.SCHEMAS)
     if resource.type.entity.at_broker:
         return need | Needs(parts=frozenset({Part.CLUSTER}), a_broker=resource.is_cluster_default)
     return need

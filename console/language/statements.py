@@ -156,7 +156,7 @@ def joined(*words: str) -> str:
 def subject_text(subject: Subject) -> str:
     """Return an entity as text of the language."""
     if isinstance(subject, ConfigResource):
-        name = DEFAULT_NAME if subject.is_cluster_default else quote(subject.name)
+        name = DEFAULT_NAME if subject.is_default else quote(subject.name)
         return f"{resource_word(subject.type)} {name}"
     words = []
     for part in subject.parts:
@@ -190,6 +190,11 @@ def assign_text(assign: Assign) -> str:
 def secret_text(source: SecretSource) -> str:
     """Return the source of a secret as text: ``@FILE`` or ``?``."""
     return f"@{quote(source.path)}" if isinstance(source, FromFile) else "?"
+
+
+def version_text(version: int | None) -> str:
+    """Return ``version N``; ``""`` for None."""
+    return "" if version is None else f"version {version}"
 
 
 def field_text(field: FieldFilter) -> str:

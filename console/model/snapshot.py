@@ -20,6 +20,7 @@ from console.model.failure import Failure
 from console.model.observers import Rules, observed, observer_rules
 from console.model.parts import Part
 from console.model.rates import NOT_POLLED, Rates, with_ends, without_topics
+from console.model.subjects import SchemaListing, SchemaSource, SchemaTexts, Subject, subject_resource
 from console.model.tokens import DelegationToken
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Snapshot(Struct, frozen=True):
     connector_offsets: offsets of the connectors that were requested, in their own form.
     offsets_at: (topic, partition, ms since 1970) -> offset of its first record that is not older, -1 without such a
     record, for the requested times.
+    schema_texts: (subject, version) -> its text, for the versions that were requested.
     transactions: (topic, partition) -> its last poll; a poll covers many partitions.
     rates: the rates between two polls of offsets and log dirs; empty after one poll.
     observer_rules: the rules for replicas that are outside of the ISR by design, of the topics that have such rules.
@@ -77,6 +79,8 @@ class Snapshot(Struct, frozen=True):
     connect_seen: Mapping[str, model_connect.StatesSeen] = field(default_factory=dict)
     connector_classes: Mapping[tuple[str, str], ConfigSet] = field(default_factory=dict)
     connector_offsets: Mapping[str, tuple[model_connect.ConnectorOffset, ...]] = field(default_factory=dict)
+    schemas: Mapping[str, Subject] = field(default_factory=dict)
+    schema_texts: Mapping[tuple[str, int], SchemaSource] = field(default_factory=dict)
     groups: Mapping[str, model_cluster.Group] = field(default_factory=dict)
     had_members: frozenset[str] = frozenset()
     lags: Mapping[str, model_cluster.GroupLag] = field(default_factory=dict)
@@ -313,6 +317,47 @@ def with_connector_offsets(
     """Return the snapshot with the offsets of the requested connectors; offsets that were not found become unknown."""
     gone = frozenset(asked) - found.keys()
     return replace(snapshot, connector_offsets=merged(snapshot.connector_offsets, found, gone))
+
+
+def with_schemas(snapshot: Snapshot, listing: SchemaListing, at: datetime) -> Snapshot:
+    """Return the snapshot with the subjects of the schema registry and their configs. A subject that was not read keeps
+    its known state, with a failure.
+    """
+    kept = {name: snapshot.schemas[name] for name in listing.failures if name in snapshot.schemas}
+    gone = [subject_resource(name) for name in snapshot.schemas if name not in listing.subjects and name not in kept]
+    configs = merged(snapshot.configs, listing.configs, gone)
+    configs_at = merged(snapshot.configs_at, dict.fromkeys(listing.configs, at), gone)
+    found = replace(
+        snapshot,
+        schemas=share(snapshot.schemas, {**kept, **listing.subjects}),
+        configs=configs,
+        configs_at=configs_at,
+        read_at=_read_at(snapshot, Part.SCHEMAS, at),
+    )
+    return with_failures(found, Part.SCHEMAS, listing.failures.items())
+
+
+def with_subjects(snapshot: Snapshot, names: Collection[str], listing: SchemaListing, at: datetime) -> Snapshot:
+    """Return the snapshot with a new description of some subjects; one that is gone leaves it."""
+    others = {name: each for name, each in snapshot.schemas.items() if name not in names}
+    found = with_schemas(snapshot, listing._replace(subjects={**others, **listing.subjects}), at)
+    failures = [(each.entity, each.failure) for each in snapshot.failures if each.part == Part.SCHEMAS]
+    known = [(entity, failure) for entity, failure in failures if entity not in names]
+    read_at = {**found.read_at, Part.SCHEMAS: snapshot.read_at.get(Part.SCHEMAS, at)}
+    return with_failures(replace(found, read_at=read_at), Part.SCHEMAS, [*known, *listing.failures.items()])
+
+
+MOST_SCHEMA_TEXTS, MOST_SCHEMA_CHARACTERS = 200, 16 << 20
+"""Most texts of schemas in a snapshot, and their characters."""
+
+
+def with_schema_texts(snapshot: Snapshot, read: SchemaTexts) -> Snapshot:
+    """Return the snapshot with more texts of schemas; those that were read first leave it if they become too many."""
+    texts = {**{key: each for key, each in snapshot.schema_texts.items() if key not in read.texts}, **read.texts}
+    size = sum(len(each.text) for each in texts.values())
+    while len(texts) > MOST_SCHEMA_TEXTS or (size > MOST_SCHEMA_CHARACTERS and len(texts) > 1):
+        size -= len(texts.pop(next(iter(texts))).text)
+    return replace(snapshot, schema_texts=texts)
 
 
 def host_ranges(snapshot: Snapshot) -> bool:

@@ -44,8 +44,8 @@ def _check_resource(resource: ConfigResource, draft: plan_staged.Draft) -> None:
             )
     if resource.type == CONNECTOR:
         connector_rules.standing(resource.name, draft)
-    if not resource.name and not resource.is_cluster_default:
-        raise plan_staged.Refused("the entity has no name", "Name it; only brokers have a default.")
+    if not resource.name and not resource.is_default:
+        raise plan_staged.Refused("the entity has no name", "Name it; only brokers and schemas have a default.")
     if resource.name and not type_.names.allows(resource.name):
         default = ", or <default>" if type_.has_default else ""
         raise plan_staged.Refused(f"{resource.name} is no {type_.names.what}", f"Give {type_.names.give}{default}.")
@@ -81,6 +81,12 @@ def _check_known(resource: ConfigResource, key: str, draft: plan_staged.Draft) -
         known = draft.inheritance.keys(resource.type)
         if known:
             raise plan_staged.Refused(f"{key} is no key of {resource.type.entity.one}", _close(key, known))
+    if resource.type.entity.lister is Lister.SCHEMAS:
+        names = [each.name for each in resource.type.entity.keys]
+        if key not in names:
+            raise plan_staged.Refused(
+                f"{key} is no key of {resource.type.entity.one}", f"There are {', '.join(names)}."
+            )
     if resource.type.entity.has_levels and configs is not None and len(configs):
         known = [entry.name for entry in configs]
         raise plan_staged.Refused(f"broker {resource.name} has no logger {key}", _close(key, known))
@@ -143,6 +149,12 @@ def _parsed(resource: ConfigResource, key: str, like: ConfigEntry | None, text: 
         if level not in LOG_LEVELS:
             raise ValueError(f"{text} is no log level; there are {', '.join(LOG_LEVELS)}")
         return level
+    legal = next((each.values for each in resource.type.entity.keys if each.name == key), ())
+    if legal:
+        word = text.strip().upper()
+        if word not in legal:
+            raise ValueError(f"{plan_staged.shown(text)} is no {key}; there are {', '.join(legal)}")
+        return word
     return parse_value(key, like.type if like else ConfigType(0), text)
 
 

@@ -17,6 +17,7 @@ from console.model.codes import TOPIC
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.secret import MaybeSecret, Secret
+from console.model.subjects import SchemaReference, SubjectTarget
 from console.model.tokens import NewToken, TokenTarget
 
 
@@ -488,6 +489,45 @@ class ChangeConnectorOffsets(Edit, frozen=True):
         return connect.ConnectorOffsetsTarget(self.name)
 
 
+class _SchemaEdit(Edit, frozen=True):
+    subject: str
+
+
+class AddSchema(_SchemaEdit, frozen=True):
+    """Register a schema as the newest version of a subject. kind: AVRO, PROTOBUF or JSON."""
+
+    kind: str
+    text: str
+    references: tuple[SchemaReference, ...] = ()
+
+    @property
+    def target(self) -> SubjectTarget:
+        """The new version: one for each subject in a plan."""
+        return SubjectTarget(self.subject, 0)
+
+
+class DropSchema(_SchemaEdit, frozen=True):
+    """Delete a version of a subject softly. version: None for the subject."""
+
+    version: int | None = None
+
+    @property
+    def target(self) -> SubjectTarget:
+        """The version, or the subject."""
+        return SubjectTarget(self.subject, self.version)
+
+
+class RestoreSchema(_SchemaEdit, frozen=True):
+    """Register the schema of a soft-deleted version again."""
+
+    version: int
+
+    @property
+    def target(self) -> SubjectTarget:
+        """The deleted version."""
+        return SubjectTarget(self.subject, self.version)
+
+
 ConfigEdit = SetConfig | UnsetConfig | AppendConfig | SubtractConfig
 QuotaEdit = SetQuota | UnsetQuota
 AclEdit = AddAcl | RemoveAcl
@@ -500,3 +540,4 @@ VoterEdit = JoinQuorum | LeaveQuorum
 TokenEdit = Renew | Expire
 Steering = PauseConnector | StopConnector | ResumeConnector
 ConnectorEdit = CreateConnector | DeleteConnector | Steering | RestartConnector
+SchemaEdit = AddSchema | DropSchema | RestoreSchema

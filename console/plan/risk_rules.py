@@ -49,6 +49,10 @@ ONE_RACK = "one-rack"
 OWN_LOGIN_DELETED = "own-login-deleted"
 CONNECTOR_DELETED = "connector-deleted"
 CONNECTOR_OFFSETS_CHANGED = "connector-offsets-changed"
+READERS_BREAK = "readers-break"
+NOTHING_CHECKED = "nothing-checked"
+IN_USE = "in-use"
+REFERENCE_MISSING = "reference-missing"
 NAMES = (
     ISR_ABOVE_REPLICATION,
     UNCLEAN_ELECTION,
@@ -60,6 +64,10 @@ NAMES = (
     MOVE_UNTHROTTLED,
     SETTINGS_CONTRADICT,
     ONE_RACK,
+    READERS_BREAK,
+    NOTHING_CHECKED,
+    REFERENCE_MISSING,
+    IN_USE,
     THROTTLES_EVERYONE,
     QUOTA_NEAR_ZERO,
     NEEDS_RESTART,

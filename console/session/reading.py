@@ -68,6 +68,8 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         session.learn(lambda known, at: refresh.with_topics(known, held.topic, whole=False, at=at))
         if held.places:
             await session.keep(snapshot_reader.read_transactions(session.client, held.places))
+    if need.schema_texts:
+        await session.keep(snapshot_reader.read_schema_texts(session.client, session.snapshot, need.schema_texts))
     for topic in sorted(need.tiered):
         await session.read_tiered(topic)
     lost = _in_trouble(session.snapshot, need.replica_logs)

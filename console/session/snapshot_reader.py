@@ -34,6 +34,7 @@ from console.model.parts import Part
 from console.model.quorum import known_voters, voters_text
 from console.model.rates import with_dirs
 from console.model.snapshot import Snapshot, TopicPartition
+from console.model.subjects import DEEPEST_REFERENCE, SchemaSource, SchemaTexts
 from console.session.parts import LISTED, SERVICES, is_had
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ MANY = 5_000
 
 
 MOST_NAMED = 1_000
+MOST_VERSIONS = 10
+"""Most versions of a subject whose texts are read, the newest ones."""
 """Topics missing from a listing that are described by name. If more are missing, as after a plan that deletes many, all
 count as deleted."""
 
@@ -744,6 +747,30 @@ async def read_connector_offsets(client: Client, names: Iterable[str]) -> Learne
     return lambda known, _at: refresh.with_failures(
         refresh.with_connector_offsets(known, asked, found), Part.CONNECTOR_OFFSETS, failures.items()
     )
+
+
+async def read_schema_texts(client: Client, snapshot: Snapshot, names: Iterable[str]) -> Learned:
+    """Read the texts of the newest versions of subjects, and those that they refer to, with the references of these."""
+    from console.admin.schemas import read_texts
+
+    wanted = {
+        (name, each.number): None
+        for name in names
+        if name in snapshot.schemas
+        for each in [each for each in snapshot.schemas[name].versions if each.id][-MOST_VERSIONS:]
+    }
+    found = dict(snapshot.schema_texts)
+    read: dict[tuple[str, int], SchemaSource] = {}
+    for _ in range(DEEPEST_REFERENCE):
+        if missing := [each for each in wanted if each not in found]:
+            texts = (await client.run(read_texts, missing)).texts
+            read |= texts
+            found |= texts
+        references = (each for place in wanted if place in found for each in found[place].references)
+        wanted = {(each.subject, each.version): None for each in references}
+        if not wanted:
+            break
+    return lambda known, _at: refresh.with_schema_texts(known, SchemaTexts(read))
 
 
 async def read_listed(client: Client, part: Part) -> Learned:

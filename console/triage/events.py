@@ -28,6 +28,7 @@ from console.model.parts import Part
 from console.model.quota import QuotaEntity, QuotaValues
 from console.model.severity import Severity
 from console.model.snapshot import Snapshot
+from console.model.subjects import Subject, SubjectTarget
 from console.model.tokens import TokenTarget
 from console.plan.amounts import utc_time
 from console.triage.config_changes import config_differences
@@ -137,6 +138,17 @@ class Kind(StrEnum):
             own_values=True,
             no_way_back="`token expire` ends it, `token renew` has it expire later",
             once_gone="a token that is gone is gone: `token create` makes another one",
+        ),
+    )
+    SCHEMA = (
+        "schema",
+        About(
+            _TOPICS,
+            Part.SCHEMAS,
+            "schema",
+            own_values=True,
+            no_way_back="`delete schema` deletes a version softly",
+            once_gone="a deleted version still decodes records: `undelete schema` registers it again",
         ),
     )
     GROUP = "group", About("groups", Part.GROUPS, "group")
@@ -386,6 +398,22 @@ def _token_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
             yield Difference(Place(Kind.TOKEN, TokenTarget(id_)), before, after)
 
 
+def _schema_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    """Yield the newest version of each subject that was registered, and each version that was deleted."""
+    for name, before, after in differing(old.schemas, new.schemas):
+        had, has = (_live_versions(each) for each in (before, after))
+        newest, newer = max(had, default=0), max(has, default=0)
+        if newer > newest:
+            place = Place(Kind.SCHEMA, SubjectTarget(name, 0))
+            yield Difference(place, f"version {newest}" if newest else None, f"version {newer}")
+        for number in sorted(had - has):
+            yield Difference(Place(Kind.SCHEMA, SubjectTarget(name, number)), "registered", None)
+
+
+def _live_versions(subject: Subject | None) -> set[int]:
+    return set() if subject is None else {each.number for each in subject.versions if not each.is_deleted}
+
+
 def _groups_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     for name, one, other in differing(old.groups, new.groups):
         yield from _group_differences(name, one, other)
@@ -527,6 +555,7 @@ _FIND: Mapping[Part, Callable[[Snapshot, Snapshot], Iterator[Difference]]] = {
     Part.SCRAM: _user_differences,
     Part.TOKENS: _token_differences,
     Part.GROUPS: _groups_differences,
+    Part.SCHEMAS: _schema_differences,
     Part.FEATURES: _feature_differences,
     Part.CONNECT: _connect_differences,
 }

@@ -20,6 +20,7 @@ QUORUM, FEATURES = "quorum", "features"
 RECORDS = "records"
 TRANSACTIONS = "transactions"
 TOKENS = "tokens"
+SCHEMAS = "schemas"
 MOVES = "moves"
 FIND = "find"
 OVERVIEW = "overview"
@@ -52,6 +53,7 @@ VIEWS = {
     CONNECT_WORKERS: ("The workers of Connect", TOPICS),
     CONNECT_PLUGINS: ("The plugins of Connect", TOPICS),
     CONNECT_LOGGERS: ("The loggers of Connect", TOPICS),
+    SCHEMAS: ("Schemas", TOPICS),
     MOVES: ("Moves", TOPICS),
     OVERVIEW: ("The overview", NOW),
     QUORUM: ("The quorum", BROKERS),
@@ -134,6 +136,7 @@ KEYS: tuple[Key, ...] = (
     _key(
         "transactions", "ctrl+t", "transactions", "Open transactions and which of them hang: of this topic, or of all"
     ),
+    _key("schemas", "ctrl+y", "schemas", "Schemas of the registry: their versions, who uses them, what is checked"),
     _key("tokens", "ctrl+k", "tokens", "Delegation tokens: whose they are, and until when"),
     _key("connectors", "ctrl+n", "connectors", "Connectors of Kafka Connect: their states, tasks, lag and failures"),
     _key("moves", "w", "moves", "Moves of partitions while they happen, and the operations that they belong to"),
@@ -388,6 +391,9 @@ KEYS: tuple[Key, ...] = (
     ),
     _row_change("renew", "e", "renew", "Have the token expire later, in the command bar", TOKENS, rank=10),
     _row_change("expire", "x", "expire", "End the token", TOKENS, rank=12),
+    _row_change("schema-level", "e", "level", "Set the subject's compatibility, in the command bar", SCHEMAS, rank=10),
+    _row_change("register-schema", "n", "register", "Register a version, in the command bar", SCHEMAS, rank=20),
+    _row_change("delete-schema", "x", "delete", "Delete the subject softly", SCHEMAS, rank=12),
     _change("create-token", "n", "new", "Make a token, in the command bar", TOKENS, rank=20),
     _row_change("pause-connector", "z", "pause", "Pause the connector, in the command bar", CONNECTORS, rank=13),
     _row_change("resume-connector", "c", "resume", "Resume the connector, in the command bar", CONNECTORS, rank=14),

@@ -110,7 +110,7 @@ def title(place: Place) -> str:
         return quota_entity(about)
     if not isinstance(about, ConfigResource):
         return record_title(about)
-    return f"{resource_word(about.type)} {DEFAULT if about.is_cluster_default else clean(about.name)}"
+    return f"{resource_word(about.type)} {DEFAULT if about.is_default else clean(about.name)}"
 
 
 def parts_of(place: Place) -> list[tuple[str, str]]:

@@ -35,6 +35,7 @@ from console.model.connect import ConnectCluster
 from console.model.failure import Failure
 from console.model.parts import Part
 from console.model.quota import QuotaEntity
+from console.model.subjects import COMPATIBILITY, SchemaSource, SchemaVersion, Subject, subject_resource
 from console.model.tokens import DelegationToken
 from console.session.lint_reading import read_for_lint
 from console.session.session import Session
@@ -221,6 +222,18 @@ def token(left_hours: float, last_hours: float = 48, age_hours: float = 23) -> M
     ends, last = _NOW_MS + round(left_hours * hour), _NOW_MS + round(last_hours * hour)
     made = DelegationToken("t1", "User:alice", "User:alice", issued, ends, last)
     return lambda seen: with_parts(seen, tokens={"t1": made})
+
+
+def schema(subject: str, *texts: str, level: str = "") -> Make:
+    """Gives the registry a subject with these versions. level: its own compatibility, ``""`` for none."""
+
+    def make(seen: Seen) -> Seen:
+        versions = tuple(SchemaVersion(number, number, "AVRO") for number, _ in enumerate(texts, 1))
+        found = {(subject, number): SchemaSource("AVRO", text) for number, text in enumerate(texts, 1)}
+        seen = with_parts(seen, schemas={subject: Subject(subject, versions)}, schema_texts=found)
+        return with_config(seen, subject_resource(subject), COMPATIBILITY, level) if level else seen
+
+    return make
 
 
 def certificate(left: timedelta) -> Make:
@@ -456,6 +469,15 @@ CASES: Mapping[str, Case] = {
     ),
     "scram-iterations": Case(_scram(1000), _scram(4096), "scram alice SCRAM-SHA-256"),
     "token-ends": Case(token(0.5), token(20, age_hours=4), "token t1"),
+    "schema-unchecked": Case(
+        schema("orders-value", '"int"', level="NONE"),
+        schema("orders-value", '"int"', level="FULL"),
+        "schema orders-value",
+    ),
+    "schema-unused": Case(schema("gone-value", '"int"'), schema("orders-value", '"int"'), "schema gone-value"),
+    "schema-versions-break": Case(
+        schema("orders-value", '"int"', '"string"'), schema("orders-value", '"int"', '"int"'), "schema orders-value"
+    ),
     "certificate-ends": Case(certificate(timedelta(days=9)), certificate(timedelta(days=99)), "broker 1"),
     "quota-near-zero": Case(quota("producer_byte_rate", 1.0), quota("producer_byte_rate", 1e6), "user alice"),
     "quota-without-effect": Case(quota("request_percentage", 5000.0), quota("request_percentage", 200.0), "user alice"),

@@ -21,6 +21,7 @@ from console.model.journal_lines import Origin, Who
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
+from console.model.subjects import SchemaReference, SchemaVersion, Subject
 from console.model.transactions import SeenTransaction, Standing
 from console.plan import edits
 from console.plan.edit_json import edit_json, edit_of, was_json, was_of
@@ -41,6 +42,8 @@ PARTITION = cluster.Partition(0, 2, (1, 2), (1, 2), (), 4)
 CREDENTIAL = cluster.ScramCredential(codes.ScramMechanism(1), 4096)
 HANGING = SeenTransaction(5, -1, 2**40, Standing.HANGS, "no coordinator knows it", "Abort it.", "tx", 1_200_000)
 TOKEN = tokens.DelegationToken(NAME, "User:a", "User:b", 1, 2, 3, ("User:c",))
+_THIRD = SchemaVersion(3, 7, "AVRO", "shop.Order", (SchemaReference("a", "b", 2),))
+SUBJECT = Subject(NAME, (_THIRD, SchemaVersion(4, is_deleted=True)))
 OFFSET = cluster.GroupOffset(
     cluster.CommittedOffset(5, 1, "text"), cluster.LogRange(0, 9), "classic", "consumer", ("reader at 10.0.0.1",)
 )
@@ -67,6 +70,9 @@ EDITS: dict[type[edits.Edit], tuple[edits.Edit, Was]] = {
         (edits.MakeToken(f"User:{NAME}", ("User:b", "User:c"), 86_400_000), None),
         (edits.Renew(NAME, 3_600_000), TOKEN),
         (edits.Expire(NAME, -1), TOKEN),
+        (edits.AddSchema(NAME, "AVRO", '"int"', (SchemaReference("a", "b", 2),)), None),
+        (edits.DropSchema(NAME, 3), SUBJECT),
+        (edits.RestoreSchema(NAME, 3), SUBJECT),
         (edits.EndTransaction(NAME, 3, 2**62), HANGING),
         (edits.ElectPreferred(NAME, 0), PARTITION),
         (edits.ElectUnclean(NAME, 0), UncleanElection(-1, (1, 2), (1,), 2, first=7, least=3)),

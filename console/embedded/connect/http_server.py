@@ -30,6 +30,7 @@ _REASONS = {
     409: "Conflict",
     413: "Content Too Large",
     415: "Unsupported Media Type",
+    422: "Unprocessable Content",
     500: "Internal Server Error",
 }
 _LENGTH, _JSON = "content-length", "application/json"

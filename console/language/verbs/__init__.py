@@ -40,6 +40,7 @@ from console.language.verbs import (
     records,
     reset,
     revert,
+    schema,
     scram,
     show,
     skip,
@@ -54,7 +55,7 @@ from console.language.verbs import (
 _LOOK = (show, listing, whose, effective, explain, records)
 _CHANGE = (
     *(alter, unset, create, grow, delete, connector, reset, skip, clone),
-    *(access, scram, token, abort, elect, cancel),
+    *(access, scram, token, schema, abort, elect, cancel),
 )
 _OF_NODES = (move, operations, unregister, feature, voter)
 _PLAN = (plan, check, apply, discard, undo, revert, history)

@@ -85,6 +85,8 @@ def _needs(statement: List, _selected: statements.Subject | None) -> Needs:
             return whole_parts(Part.CONNECT)
         case "groups":
             return _lags(statement, tuple(glob.pattern for glob in statement.globs))
+        case "schemas":
+            return whole_parts(Part.SCHEMAS, Part.TOPICS)
         case kind if kind in _LISTED:
             return Needs(every=frozenset({_LISTED[kind]}))
         case kind:
@@ -159,6 +161,7 @@ VERBS = (
             "list quorum role=voter",
             "list connectors main/* state=FAILED",
             "list connectors tasks_failed>0",
+            "list schemas compatibility=NONE",
         ),
         parse=_parse,
         statements=(StatementKind(statement=List, text=_text, needs=_needs),),

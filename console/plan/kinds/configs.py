@@ -28,6 +28,7 @@ from console.plan.connector_forecast import config_effects
 from console.plan.edit_kind import Batch, EditKind, Reversal
 from console.plan.effective_values import DiffLine, EffectiveValue, inherited_value
 from console.plan.kinds import features
+from console.plan.kinds.schemas import turns_off_checks
 from console.plan.predict_configs import predict_configs
 from console.plan.staged import UNREAD, Described, Draft, Verdict, Was
 from console.plan.stale_throttles import unthrottled, unthrottled_needs
@@ -241,6 +242,7 @@ class _ConfigKind(EditKind):
         ),
         risk_rules.RiskRule(risk_rules.MOVE_UNTHROTTLED, unthrottled, unthrottled_needs),
         risk_rules.RiskRule(risk_rules.SETTINGS_CONTRADICT, limit_risks.contradiction, limit_risks.contradiction_needs),
+        risk_rules.RiskRule(risk_rules.NOTHING_CHECKED, turns_off_checks),
     )
 
     def kept(self, was: config.ConfigEntry) -> config.ConfigEntry:
