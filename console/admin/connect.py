@@ -291,6 +291,12 @@ def _clusters_of(link: Link) -> Mapping[str, _Cluster]:
     return _clusters.setdefault(link, {each.name: _Cluster(each) for each in link.settings.connect})
 
 
+def _unrecorded(what: str) -> errors.BrokerError:
+    return errors.BrokerError.of(
+        f"not in the record: of Connect it has states and configs, and nothing of {what}", name="NOT_RECORDED"
+    )
+
+
 def _cluster_of(link: Link, name: str) -> tuple[_Cluster, str]:
     """Return the cluster of a connector, and its name there. Raises UnknownCluster as a BrokerError."""
     cluster, connector = connect.split_name(name)
@@ -509,8 +515,13 @@ async def describe_connectors(
     link: Link, resources: Iterable[model_config.ConfigResource]
 ) -> model_config.ConfigListing:
     """Return the config of each connector, or why it has none."""
+    if (recorded := link.routes.connections.connect_recorded()) is not None:
+        wanted = {each: each in recorded.configs for each in resources}
+        gone = _unrecorded("this connector").failure
+        failures = {each: gone for each, is_there in wanted.items() if not is_there}
+        return model_config.ConfigListing({each: recorded.configs[each] for each in wanted.keys() - failures}, failures)
     sets: dict[model_config.ConfigResource, model_config.ConfigSet] = {}
-    failures: dict[model_config.ConfigResource, Failure] = {}
+    failures = {}
 
     async def describe(resource: model_config.ConfigResource) -> None:
         try:

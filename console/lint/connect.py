@@ -72,7 +72,7 @@ def _secrets(seen: Seen) -> Iterator[Found]:
     for resource, _, config in _connectors(seen):
         for entry in config:
             if entry.hidden and is_override(entry, resource):
-                what = f"{entry.name} is set in clear: whoever reaches its REST API, or reads the config topic, has it"
+                what = f"{entry.name} is set in clear: every client of the REST API, or of the config topic, sees it"
                 advice = "let a config provider of the workers hold it, and set a reference: ${PROVIDER:PATH:KEY}"
                 yield Found(resource, what, entry.name, advice=advice)
 

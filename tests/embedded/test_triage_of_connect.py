@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from console.admin.recorded import InstantLoop
 from console.admin.settings import ConnectionSettings, ConnectSettings, HttpSettings
+from console.cli import main as cli
 from console.contexts.context import parse_bootstrap
-from console.embedded.brokers import ThreadedCluster
+from console.contexts.own_file import CONFIG
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.spec import ClusterSpec, ConnectSpec
 from console.flight.anonymous import Anonymous, Pseudonyms
 from console.flight.answer import CONNECT, Header
 from console.flight.connect_answer import read
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
+from console.model.config import ConfigResource, ConfigSet, text_in
+from console.model.connect import connector_resource
 from console.model.parts import Part
+from console.model.snapshot import ReadFailure, Snapshot
+from console.session.replay import Replay
 from console.triage.diagnosis import Verdict
 from tests.support import worlds
 from tests.support.connect_cluster import ask, until
 from tests.support.paces import poll_often
 from tests.support.recorded_polls import replayed, timeless, watched
+from tests.support.running_connectors import write_contexts
 
 _NOWHERE = "/no/such"
 cluster = worlds.cluster(
@@ -84,6 +93,12 @@ def test_a_failing_sink_is_named_and_its_record_names_it_without_a_secret(
     file = tmp_path / "record"
     again = replayed(file, [math.ceil(each.at.timestamp() * 1000) for each in live])
     assert timeless(again[-1]) == timeless(live[-1])
+    configs, failures = shown_by(file)
+    assert text_in(configs[connector_resource("main", "bad sink")], "topics") == "orders"
+    login = configs[connector_resource("main", "bad sink")].get("key.converter.basic.auth.user.info")
+    assert login is not None
+    assert login.hidden
+    assert [each.failure.name for each in failures if each.entity == "connector main/none"] == ["NOT_RECORDED"]
     answers = [each for each in FlightReader(file).answers() if each.api_key == CONNECT]
     assert answers
     assert not any(SECRET.encode() in each.body for each in answers)
@@ -102,6 +117,22 @@ def test_a_failing_sink_is_named_and_its_record_names_it_without_a_secret(
     assert "2 of 2 tasks failed: NoSuchFileException" in named["task-failed"]
 
 
+def shown_by(file: Path) -> tuple[Mapping[ConfigResource, ConfigSet], Sequence[ReadFailure]]:
+    """The configs of connectors that a replay shows at the end of a record, and what it can't."""
+
+    async def work() -> Snapshot:
+        reader = FlightReader(file)
+        replay = Replay.of(reader, str(file))
+        await replay.poll_at(reader.times[-1])
+        await replay.session.read_configs([connector_resource("main", each) for each in ("bad sink", "none")])
+        await replay.close()
+        return replay.session.snapshot
+
+    with asyncio.Runner(loop_factory=InstantLoop) as runner:
+        snapshot = runner.run(work())
+    return snapshot.configs, snapshot.failures
+
+
 def test_a_context_without_connect_says_nothing_of_it(cluster: ThreadedCluster, tmp_path: Path) -> None:
     create(cluster, "bad sink")
     settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
@@ -112,6 +143,12 @@ def test_a_context_without_connect_says_nothing_of_it(cluster: ThreadedCluster, 
     assert not [each for each in FlightReader(tmp_path / "record").answers() if each.api_key == CONNECT]
 
 
+async def _stop_workers(cluster: EmbeddedCluster) -> None:
+    assert cluster.connect is not None
+    for worker in (1, 2):
+        await cluster.connect.worker_down(worker)
+
+
 def test_workers_that_do_not_answer_are_unknown(
     cluster: ThreadedCluster, verdicts: Callable[..., list[Verdict]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,10 +157,36 @@ def test_workers_that_do_not_answer_are_unknown(
 
     def stop(number: int) -> None:
         if number == 1:
-            for worker in (1, 2):
-                cluster.run(lambda each, worker=worker: each.connect.worker_down(worker))
+            cluster.run(_stop_workers)
 
     live = verdicts(6, stop)
     assert "connect" in live[-1].unread
     assert not live[-1].is_healthy
     assert "connect-unreachable" in causes(live[-1])
+
+
+def test_what_was_restarted_and_failed_again_is_not_offered_another_restart(
+    cluster: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    create(cluster, "bad sink")
+    until(lambda: is_failed(cluster, "bad%20sink"), "the sink fails")
+    file = tmp_path / "config.toml"
+    write_contexts(cluster, file)
+    monkeypatch.setenv(CONFIG, str(file))
+
+    def steps() -> list[dict[str, str]]:
+        for _ in range(10):  # on a busy machine not every part is read within a few seconds
+            cli.run(["triage", "-c", "dev", "--for", "4s", "--output", "json"])
+            found = json.loads(capsys.readouterr().out)
+            if "connect" not in found["unread"]:
+                return next(each["next"] for each in found["causes"] if each["cause"] == "task-failed")
+        raise AssertionError(found)
+
+    restart = "restart connector 'main/bad sink' failed"
+    assert restart in str(steps())
+    assert cli.run(["run", "-c", "dev", "-e", f"{restart}; apply --yes"]) == 0
+    until(lambda: is_failed(cluster, "bad%20sink"), "it fails again")
+    capsys.readouterr()
+    after = steps()
+    assert restart not in str(after)
+    assert any("main/bad sink failed again within 10 min of the restart by " in each["text"] for each in after)

@@ -90,16 +90,16 @@ def test_a_worker_goes_and_comes() -> None:
 
 def test_a_config_changes_as_others_do_and_a_secret_is_never_told() -> None:
     whole = made.cluster()
-    one, other = (made.config(file=each) for each in ("/a", "/b"))
-    (changed,) = between(
-        seen(whole, configs={"main/orders-sink": one}), seen(whole, configs={"main/orders-sink": other})
-    )
+    before, after = (seen(whole, configs={"main/orders-sink": made.config(file=each)}) for each in ("/a", "/b"))
+    (changed,) = between(before, after)
     assert told([changed]) == [(f"{NAME} file", "/a", "/b", Severity.WARNING)]
     assert who_text(changed) == "not kac"
-    secrets = [made.config(database_password=each) for each in ("hunter22", "hunter23")]
-    set_, none = secrets[0], made.config()
-    assert between(*(seen(whole, configs={"main/orders-sink": each}) for each in secrets)) == []
-    (hidden,) = between(*(seen(whole, configs={"main/orders-sink": each}) for each in (none, set_)))
+    none, one, other = (
+        seen(whole, configs={"main/orders-sink": made.config(database_password=each)})
+        for each in ("", "hunter22", "hunter23")
+    )
+    assert between(one, other) == []
+    (hidden,) = between(none, one)
     assert "hunter" not in line(hidden) + str(EVENTS.data(hidden))
 
 

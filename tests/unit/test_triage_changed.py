@@ -253,7 +253,7 @@ OLD, NEW = of_brokers("old.pem", key=KEYSTORE), of_brokers("new.pem", key=KEYSTO
 def test_new_certificates_are_named_next_to_producers_that_did_not_come_back() -> None:
     (claim,) = seen(OLD, NEW, stops=True)
     assert claim.title == f"broker 1: {KEYSTORE} changed, and nothing is written to orders since"
-    assert any("when it connects anew" in each.fact for each in claim.evidence)
+    assert any("when it connects again" in each.fact for each in claim.evidence)
     assert seen(OLD, NEW) == [], "who is connected goes on"
 
 

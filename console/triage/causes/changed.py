@@ -89,8 +89,8 @@ _CONNECTS = (
 )
 """Configs of brokers' listeners that a client meets when it connects: one that is connected already goes on."""
 _ANEW = (
-    "a client meets it when it connects anew, so that those which were restarted since fail first: it has to trust the "
-    "authority of the brokers' certificate, and the broker has to take its login"
+    "a client meets it when it connects again, so that those which were restarted since fail first: it has to trust "
+    "the authority of the brokers' certificate, and the broker has to take its login"
 )
 _SLOWS = frozenset({"producer_byte_rate", "request_percentage"})
 """Quotas that may stop a producer."""

@@ -219,7 +219,7 @@ def _worker_gone(observations: Observations, cluster: ConnectCluster, worker: Wo
     known = connectors.worker_id(worker)
     held, tasks = connectors.runs_on(cluster, known)
     since = observations.since(symptom)
-    # A worker that went a moment ago may be restarted; at the first look nobody knows for how long it has been away.
+    # A worker that went a moment ago may be restarted; at the first look it may have been away for long.
     restarts = since is not None and observations.last.at - since < RESTARTS
     stand = f", and {plural(tasks, 'task')} {'is' if tasks == 1 else 'are'} given to it" if tasks else ""
     severity = Severity.INFO if restarts else Severity.HIGH if tasks or held else Severity.WARNING
@@ -395,7 +395,7 @@ def _paused(observations: Observations) -> Iterator[cause.Claim]:
         waits = [each for each in groups if each in lagging]
         since = observations.since(symptom)
         if not waits and not observations.lasts(symptom.name, symptom.subject, PAUSED_LONG) and since is not None:
-            continue  # somebody works on it
+            continue  # an operator works on it
         lag = snapshot.lags.get(waits[0]) if waits else None
         behind = f", and {plural(lag.total, 'record')} {'waits' if lag.total == 1 else 'wait'}" if lag else ""
         yield cause.Claim(
@@ -405,7 +405,7 @@ def _paused(observations: Observations) -> Iterator[cause.Claim]:
             certainty=Certainty.CERTAIN,
             title=f"connector {name} is {known.state.lower()}{behind}",
             since=since,
-            evidence=(cause.Evidence(f"{name} is {known.state}: somebody asked for it", _STATES),),
+            evidence=(cause.Evidence(f"{name} is {known.state}: a client requested that", _STATES),),
             predicted=(
                 *cause.predict(symptoms.CONNECTOR_PAUSED, subject=symptom.subject),
                 *(each for group in groups for each in cause.predict(*_OF_GROUP, group=group)),
@@ -421,7 +421,7 @@ def _dead_letters(observations: Observations) -> Iterator[cause.Claim]:
     for symptom in observations.of(symptoms.DEAD_LETTERS_GROW):
         cluster, name = connect.split_name(symptom.subject.connector or "")
         config = poll.snapshot.configs.get(connect.connector_resource(cluster, name))
-        by_topic.setdefault(connectors.dead_letters(config), []).append(symptom)
+        by_topic.setdefault(connect.dead_letters(config), []).append(symptom)
     for topic, mine in by_topic.items():
         count = symptoms.dead_letters_since(poll, topic)
         names = [each.subject.connector or "" for each in mine]
