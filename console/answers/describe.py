@@ -12,9 +12,9 @@ from console.language.statements import Key, Subject
 from console.language.tokenizer import Span
 from console.language.verbs.show import Show
 from console.language.verbs.whose import Whose
+from console.model import codes
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.cluster import Topic
-from console.model.codes import BROKER, CONNECTOR, DEFAULT_CONFIG, GROUP, SCHEMA, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, is_override
 from console.model.inheritance import Inheritance, Inherited, differing
 from console.model.numbers import Data
@@ -68,7 +68,7 @@ def chosen(snapshot: Snapshot, target: ConfigResource, entries: ConfigSet, keys:
     for key in keys:
         entry = entries.get(key.name)
         if entry is None and _rate_not_set(target, key.name):
-            entry = ConfigEntry(key.name, None, DEFAULT_CONFIG, type=LONG)
+            entry = ConfigEntry(key.name, None, codes.DEFAULT_CONFIG, type=LONG)
         if entry is None:
             raise _no_key(snapshot, target, key)
         found.append(entry)
@@ -77,7 +77,7 @@ def chosen(snapshot: Snapshot, target: ConfigResource, entries: ConfigSet, keys:
 
 def _rate_not_set(target: ConfigResource, key: str) -> bool:
     """Return whether the key is one that brokers support, but describe only while it is set."""
-    return target.type == BROKER and key in UNDESCRIBED
+    return target.type == codes.BROKER and key in UNDESCRIBED
 
 
 def _no_key(snapshot: Snapshot, target: ConfigResource, key: Key) -> CommandError:
@@ -120,7 +120,7 @@ def key_detail(
     if is_override(entry, target):
         beneath = Inheritance(snapshot).without_override(target, entry.name)
         data["without_override"] = _inherited_data(beneath) if beneath.known else None
-    if target.type == BROKER:
+    if target.type == codes.BROKER:
         data["update_mode"] = update_mode(target.type, entry.name, entry).name
     if by_broker:
         data["by_broker"] = [
@@ -167,7 +167,9 @@ def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span
 
 def _has_more(subject: ConfigResource) -> bool:
     """Return whether the entity has parts to show even if its configs could not be read."""
-    return subject.type in (TOPIC, GROUP, SCHEMA) or (subject.type == BROKER and not subject.is_cluster_default)
+    return subject.type in (codes.TOPIC, codes.GROUP, codes.SCHEMA) or (
+        subject.type == codes.BROKER and not subject.is_cluster_default
+    )
 
 
 def _readable(snapshot: Snapshot, subject: ConfigResource, entries: ConfigSet | None, span: Span | None) -> ConfigSet:
@@ -197,7 +199,9 @@ def _keys(statement: Show, subject: ConfigResource, snapshot: Snapshot, entries:
     if not statement.full:
         return Detail(resource(subject), _identity(subject), (), {"configs": key_table(snapshot, subject, found, plan)})
     details = tuple(
-        key_detail(snapshot, subject, entry, differing(snapshot, entry.name) if subject.type == TOPIC else {}, plan)
+        key_detail(
+            snapshot, subject, entry, differing(snapshot, entry.name) if subject.type == codes.TOPIC else {}, plan
+        )
         for entry in found
     )
     return Detail(resource(subject), _identity(subject), (), {"configs": details})
@@ -338,10 +342,10 @@ def _about_schema(snapshot: Snapshot, subject: ConfigResource) -> About:
 
 
 _ABOUT: Mapping[int, Callable[[Snapshot, ConfigResource], About]] = {
-    TOPIC: _about_topic,
-    BROKER: _about_broker,
-    GROUP: _about_group,
-    CONNECTOR: _about_connector,
-    SCHEMA: _about_schema,
+    codes.TOPIC: _about_topic,
+    codes.BROKER: _about_broker,
+    codes.GROUP: _about_group,
+    codes.CONNECTOR: _about_connector,
+    codes.SCHEMA: _about_schema,
 }
 """The parts that `describe` shows of a resource in addition to its configs."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from console.model import codes
 from console.model.changes import AlterConfigs, ConfigOp
-from console.model.codes import APPEND, CONNECTOR, DELETE, SCHEMA, SET, SUBTRACT, ResourceType
 from console.model.config import ConfigResource, entry_in
 from console.model.connect import AlterConnectors
 from console.model.inheritance import Inheritance
@@ -16,9 +16,9 @@ from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, SubtractConf
 from console.plan.staged import Staged
 from console.plan.values import result_of
 
-_OF_SERVICES: Mapping[ResourceType, tuple[type[AlterConnectors | AlterSchemaConfigs], str]] = {
-    CONNECTOR: (AlterConnectors, "workers of Connect take these"),
-    SCHEMA: (AlterSchemaConfigs, "the schema registry takes these"),
+_OF_SERVICES: Mapping[codes.ResourceType, tuple[type[AlterConnectors | AlterSchemaConfigs], str]] = {
+    codes.CONNECTOR: (AlterConnectors, "workers of Connect take these"),
+    codes.SCHEMA: (AlterSchemaConfigs, "the schema registry takes these"),
 }
 """Type of a service next to the brokers -> its request, and a note."""
 
@@ -102,10 +102,10 @@ def _ops(edits: Sequence[Staged], op: Callable[[ConfigEdit], ConfigOp]) -> dict[
 
 def _op(edit: ConfigEdit) -> ConfigOp:
     if isinstance(edit, SetConfig):
-        return ConfigOp(edit.key, SET, edit.value)
+        return ConfigOp(edit.key, codes.SET, edit.value)
     if isinstance(edit, UnsetConfig):
-        return ConfigOp(edit.key, DELETE)
-    return ConfigOp(edit.key, APPEND if isinstance(edit, AppendConfig) else SUBTRACT, edit.value)
+        return ConfigOp(edit.key, codes.DELETE)
+    return ConfigOp(edit.key, codes.APPEND if isinstance(edit, AppendConfig) else codes.SUBTRACT, edit.value)
 
 
 def _whole(edit: ConfigEdit, facts: requests.Facts, lists: Inheritance) -> ConfigOp:
@@ -113,7 +113,7 @@ def _whole(edit: ConfigEdit, facts: requests.Facts, lists: Inheritance) -> Confi
     if not isinstance(edit, AppendConfig | SubtractConfig):
         return _op(edit)
     entry = entry_in(facts.configs, edit.resource, edit.key)
-    return ConfigOp(edit.key, SET, result_of(edit, entry, lists))
+    return ConfigOp(edit.key, codes.SET, result_of(edit, entry, lists))
 
 
 def _overrides(resource: ConfigResource, facts: requests.Facts) -> Mapping[str, str | None] | None:

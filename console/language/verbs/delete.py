@@ -16,8 +16,8 @@ from console.language.verbs import connector
 from console.model.config import topic_resource
 from console.model.parts import Part
 from console.model.system_topics import is_spared
+from console.plan import edits as plan_edits
 from console.plan.amounts import moment
-from console.plan.edits import DeleteGroup, DeleteOffset, DeleteTopic, DropSchema, Edit, TrimLog
 from console.present.text import clean
 
 
@@ -100,13 +100,13 @@ def _parse_records(reader: Reader) -> DeleteRecords:
 # -- a topic -----------------------------------------------------------------------------------------------------------
 
 
-def _named(statement: Delete, staging: Staging) -> list[Edit]:
+def _named(statement: Delete, staging: Staging) -> list[plan_edits.Edit]:
     name, shown = statement.name.text or "", clean(statement.name.text or "", 80)
     # A quoted pattern or a regular expression is probably not meant as the name of a topic.
     hint = f"without quotes it is a pattern: {shown}" if arguments.is_glob(name) else arguments.regex_hint(name)
     if hint and name not in staging.snapshot.topics:
         raise CommandError(f"there is no topic '{shown}'", hint, statement.name.span)
-    return [DeleteTopic(staging.topic(statement.name))]
+    return [plan_edits.DeleteTopic(staging.topic(statement.name))]
 
 
 def _topic_text(statement: Delete) -> str:
@@ -119,11 +119,11 @@ _TOPIC = StatementKind(
     text=_topic_text,
     needs=lambda statement, _selected: the_topic(statement.name),
     edits=_named,
-    of_edits={DeleteTopic: lambda edit: Delete(statements.Name(edit.name))},
+    of_edits={plan_edits.DeleteTopic: lambda edit: Delete(statements.Name(edit.name))},
 )
 
 
-def _matching(statement: DeleteTopics, staging: Staging) -> list[Edit]:
+def _matching(statement: DeleteTopics, staging: Staging) -> list[plan_edits.Edit]:
     """Return the deletion of each topic that matches. Raises CommandError if no topic does, or not all are known."""
     from console.language.filters import glob_test
 
@@ -137,7 +137,7 @@ def _matching(statement: DeleteTopics, staging: Staging) -> list[Edit]:
         raise CommandError(
             f"no topic matches '{clean(glob.pattern or '', 80)}'", arguments.regex_hint(glob.pattern), glob.span
         )
-    return [DeleteTopic(name) for name in sorted(found)]
+    return [plan_edits.DeleteTopic(name) for name in sorted(found)]
 
 
 _TOPICS = StatementKind(
@@ -169,7 +169,7 @@ def _records_needs(statement: DeleteRecords, _selected: statements.Subject | Non
     return Needs(topics=topics, resources=resources, log_ranges=topics, offsets_at=times, documentation=True)
 
 
-def _trims(statement: DeleteRecords, staging: Staging) -> Iterator[Edit]:
+def _trims(statement: DeleteRecords, staging: Staging) -> Iterator[plan_edits.Edit]:
     """Yield an edit for each partition. A time becomes the offset of the first record that is not older; the end offset
     if all records are older. Raises CommandError if the leader did not report that offset.
     """
@@ -177,7 +177,7 @@ def _trims(statement: DeleteRecords, staging: Staging) -> Iterator[Edit]:
     if statement.partition is not None:
         staging.require_partition(name, statement.partition, statement.span)
     for number in staging.partitions(name) if statement.partition is None else (statement.partition,):
-        yield TrimLog(name, number, _offset(statement, staging, name, number))
+        yield plan_edits.TrimLog(name, number, _offset(statement, staging, name, number))
 
 
 def _offset(statement: DeleteRecords, staging: Staging, name: str, number: int) -> int:
@@ -198,29 +198,29 @@ _RECORDS = StatementKind(
     text=_records_text,
     needs=_records_needs,
     edits=_trims,
-    of_edits={TrimLog: lambda edit: DeleteRecords(statements.Name(edit.topic), edit.partition, edit.before)},
+    of_edits={plan_edits.TrimLog: lambda edit: DeleteRecords(statements.Name(edit.topic), edit.partition, edit.before)},
 )
 
 # -- a group, or its offsets -------------------------------------------------------------------------------------------
 
 
-def _group_edits(statement: DeleteGroupOffsets, staging: Staging) -> Iterator[Edit]:
+def _group_edits(statement: DeleteGroupOffsets, staging: Staging) -> Iterator[plan_edits.Edit]:
     from console.language.group_edits import existing, shown
 
     group, topic = statement.group, statement.topic
     name = group.text or ""
     position = existing(staging.snapshot, group)
     if topic is None:
-        yield DeleteGroup(name)
+        yield plan_edits.DeleteGroup(name)
         return
     if statement.partition is not None:
-        yield DeleteOffset(name, topic.text or "", statement.partition)
+        yield plan_edits.DeleteOffset(name, topic.text or "", statement.partition)
         return
     places = [place for place in position.committed if place[0] == topic.text]
     if not places:
         raise CommandError(f"group {shown(group)} has no offset of topic {shown(topic)}", "", topic.span)
     for place in places:
-        yield DeleteOffset(name, *place)
+        yield plan_edits.DeleteOffset(name, *place)
 
 
 _GROUP = StatementKind(
@@ -229,10 +229,10 @@ _GROUP = StatementKind(
     needs=lambda statement, _selected: the_group(statement.group),
     edits=_group_edits,
     of_edits={
-        DeleteOffset: lambda edit: DeleteGroupOffsets(
+        plan_edits.DeleteOffset: lambda edit: DeleteGroupOffsets(
             statements.Name(edit.group), statements.Name(edit.topic), edit.partition
         ),
-        DeleteGroup: lambda edit: DeleteGroupOffsets(statements.Name(edit.name)),
+        plan_edits.DeleteGroup: lambda edit: DeleteGroupOffsets(statements.Name(edit.name)),
     },
 )
 
@@ -249,8 +249,8 @@ _SCHEMA = StatementKind(
         f"delete schema {quote(statement.subject)}", statements.version_text(statement.version)
     ),
     needs=_schema_needs,
-    edits=lambda statement, _staging: [DropSchema(statement.subject, statement.version)],
-    of_edits={DropSchema: lambda edit: DeleteSchema(edit.subject, edit.version)},
+    edits=lambda statement, _staging: [plan_edits.DropSchema(statement.subject, statement.version)],
+    of_edits={plan_edits.DropSchema: lambda edit: DeleteSchema(edit.subject, edit.version)},
 )
 
 VERBS = (
