@@ -362,6 +362,7 @@ def test_what_takes_away_asks_first() -> None:
         "scram": ("delete",),
         "tokens": ("expire",),
         "connectors": ("delete",),
+        "schemas": ("delete",),
     }
 
 

@@ -49,5 +49,5 @@ def test_a_pattern_takes_all_that_match_but_those_of_brokers():
 
 
 def test_what_can_stand_at_the_cursor():
-    assert texts("delete |") == ["topic", "records", "group", "connector"]
+    assert texts("delete |") == ["topic", "records", "group", "connector", "schema"]
     assert texts("delete records topic orders before 3|") == ["30min"]
