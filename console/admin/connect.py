@@ -181,6 +181,8 @@ class _Cluster:
             BrokerError: a worker refuses.
             BadAnswer: the answer has another form.
         """
+        if not self.workers:  # those of a record
+            raise _unrecorded(f"{method} {path}")
         data = None if body is None else json_text(body).encode()
         seconds = CHECK_SECONDS if data is not None else None
         problems = []
@@ -292,8 +294,10 @@ def _clusters_of(link: Link) -> Mapping[str, _Cluster]:
 
 
 def _unrecorded(what: str) -> errors.BrokerError:
+    from console.admin.recorded import NOT_RECORDED
+
     return errors.BrokerError.of(
-        f"not in the record: of Connect it has states and configs, and nothing of {what}", name="NOT_RECORDED"
+        f"not in the record: of Connect it has states and configs, and nothing of {what}", name=NOT_RECORDED
     )
 
 

@@ -16,6 +16,7 @@ from console.model import codes
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.cluster import Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, is_override
+from console.model.connect import connector_in, full_name, split_name
 from console.model.inheritance import Inheritance, Inherited, differing
 from console.model.numbers import Data
 from console.model.parts import Part
@@ -151,6 +152,8 @@ def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span
 
         return quota_subject(statement, subject, snapshot, plan)
     vocabulary.require(snapshot, subject, span, plan)
+    if subject.type == codes.CONNECTOR:
+        _require_connector(snapshot, subject.name, span)
     entries = snapshot.configs.get(subject)
     if statement.keys or (entries is None and not _has_more(subject)):
         entries = _readable(snapshot, subject, entries, span)
@@ -163,6 +166,23 @@ def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span
         parts["configs"] = table
     title = resource(subject) + _count(entries, subject)
     return Detail(title, _identity(subject) | data, lines, parts, vocabulary.config_problems(snapshot, subject))
+
+
+def _require_connector(snapshot: Snapshot, name: str, span: Span | None) -> None:
+    """Raise CommandError if there is no such connector, or its Connect cluster never answered."""
+    where = split_name(name)[0]
+    silent = {each.entity: each.failure for each in vocabulary.problems(snapshot, Part.CONNECT)}
+    cluster = snapshot.connect.get(where)
+    if connector_in(snapshot.connect, name) is not None:
+        return
+    if failure := silent.get(where) or silent.get(""):
+        raise CommandError(f"connector '{clean(name, 80)}': {failure_text(failure)}", "", span)
+    if cluster is None:
+        there = ", ".join(sorted({*snapshot.connect, *silent})) or "none"
+        hint = f"it names: {there}; [contexts.NAME.connect.CLUSTER] with url names one"
+        raise CommandError(f"the context names no Connect cluster '{clean(where, 80)}'", hint, span)
+    hint = vocabulary.near(name, [full_name(where, each) for each in cluster.connectors])
+    raise CommandError(f"there is no connector '{clean(name, 80)}'", hint or "list connectors shows all", span)
 
 
 def _has_more(subject: ConfigResource) -> bool:

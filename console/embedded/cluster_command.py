@@ -254,8 +254,12 @@ class ClusterProcessFailed(Exception):
 
 
 class Reached(NamedTuple):
-    """A cluster that runs. bootstrap: addresses of its brokers. connect_urls: URLs of Connect's workers. schemas_url:
-    that of the schema registry, ``""`` without one.
+    """A cluster that runs.
+
+    Attributes:
+        bootstrap: addresses of its brokers.
+        connect_urls: URLs of Connect's workers.
+        schemas_url: URL of the schema registry; ``""`` without one.
     """
 
     bootstrap: str

@@ -213,6 +213,11 @@ def listed_topics(config: ConfigSet | None) -> tuple[str, ...]:
     return tuple(filter(None, map(str.strip, value_of(config, TOPICS).split(","))))
 
 
+def dead_letters(config: ConfigSet | None) -> str:
+    """Return the topic for the records that a sink can't process; ``""`` without one."""
+    return value_of(config, DEAD_LETTERS)
+
+
 def plugin_version(plugins: Collection[Plugin], class_name: str) -> str:
     """Return the version of a connector's class as a config names it; several ones with commas, ``""`` if the worker
     names none."""

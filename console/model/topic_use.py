@@ -79,7 +79,7 @@ def _of_connectors(snapshot: Snapshot, topic: str) -> Iterator[TopicUse]:
             what = READS if is_sink else WRITES
             if topic in connector.topics:
                 yield TopicUse(what, who, "sure", f"it {'read' if is_sink else 'wrote'} the topic")
-            if connect.value_of(config, connect.DEAD_LETTERS) == topic:
+            if connect.dead_letters(config) == topic:
                 yield TopicUse(WRITES, who, "sure", "its dead letters go there")
             yield from _of_sink(who, config, topic) if is_sink else _of_source(who, config, topic)
 

@@ -109,7 +109,7 @@ class ConnectorRow(NamedTuple):
     @property
     def dead_letters(self) -> str:
         """The topic of its dead letters; ``""`` without one."""
-        return connect.value_of(self.config, connect.DEAD_LETTERS)
+        return connect.dead_letters(self.config)
 
     @property
     def behind(self) -> Behind:
@@ -202,6 +202,8 @@ def _names(values: Sequence[str]) -> str:
     return ", ".join(values)
 
 
+_BEHIND: columns.Column[ConnectorRow] = behind_column(lambda row: row.behind, columns.OVER_POLLS)
+
 CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
     columns.Column(
         "name",
@@ -255,7 +257,10 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         text=lambda row: "" if row.group is None else lag_total(row.lag),
         layout=ScreenColumn("lag", "Lag", min_width=6, max_width=14, align="right", priority=85, sort_key="L"),
     ),
-    behind_column(lambda row: row.behind, columns.OVER_POLLS),
+    _BEHIND._replace(
+        get=lambda row: columns.ABSENT if row.group is None else _BEHIND.value(row),
+        cell=lambda row: "" if row.group is None else _BEHIND.drawn(row),
+    ),
     columns.Column(
         "worker",
         columns.EVERYWHERE | columns.DETAIL,

@@ -113,17 +113,12 @@ def likeness(reason: str) -> str:
     return _VARIES.sub("#", reason)
 
 
-def dead_letters(config: ConfigSet | None) -> str:
-    """Return the topic for the records that a sink can't process; ``""`` without one."""
-    return connect.value_of(config, connect.DEAD_LETTERS)
-
-
 def topics_of(connector: Connector, config: ConfigSet | None) -> frozenset[str]:
     """Return the topics that a connector uses: those that its config names, those that its worker saw it use, and its
     dead letters.
     """
     named = connect.listed_topics(config) if connector.kind == connect.SINK else ()
-    return frozenset({*named, *connector.topics, dead_letters(config)} - {""})
+    return frozenset({*named, *connector.topics, connect.dead_letters(config)} - {""})
 
 
 @remembered
@@ -134,7 +129,7 @@ def quiet_topics(clusters: Mapping[str, ConnectCluster], configs: Mapping[Config
     found: set[str] = set()
     for each in placed(clusters, configs):
         if each.connector.kind == connect.SINK:
-            found.add(dead_letters(each.config))
+            found.add(connect.dead_letters(each.config))
         elif each.connector.failed or each.connector.state in (connect.PAUSED, connect.STOPPED):
             found.update(each.connector.topics)
     return frozenset(found)

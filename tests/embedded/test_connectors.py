@@ -69,7 +69,13 @@ def test_a_connector_is_described_without_its_secrets(capsys: pytest.CaptureFixt
     assert [task["state"] for task in told["tasks"]] == ["FAILED", "FAILED"]
     assert all(FAILED in task["trace"] and "\tat " in task["trace"] for task in told["tasks"])
     assert {each["name"] for each in told["configs"]} >= {"topics.regex", "errors.tolerance"}
-    assert "404" in kac(capsys, "connectors", "-c", "dev", "describe", "--connector", "main/nothing", code=1)
+    missing = kac(capsys, "connectors", "-c", "dev", "describe", "--connector", "main/archives", code=1)
+    assert "no connector 'main/archives'" in missing
+    assert "main/archive'?" in missing
+    unknown = kac(capsys, "connectors", "-c", "dev", "describe", "--connector", "other/archive", code=1)
+    assert "names no Connect cluster 'other'; it names: gone, main" in unknown
+    silent = kac(capsys, "connectors", "-c", "dev", "describe", "--connector", "gone/archive", code=1)
+    assert "UNREACHABLE" in silent
     assert "CLUSTER/NAME" in kac(capsys, "connectors", "-c", "dev", "describe", "--connector", "nothing", code=2)
 
 
@@ -132,3 +138,37 @@ def test_a_topic_says_whose_it_is(capsys: pytest.CaptureFixture[str]) -> None:
 def test_names_of_connectors_are_completed() -> None:
     assert names(Kind.CONNECTOR, ["-c", "dev"], "connectors") == ["main/archive", "main/broken", "main/copies"]
     assert names(Kind.CONNECTOR, ["-c", "plain"], "connectors") == []
+
+
+def test_a_connector_is_made_steered_and_deleted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "more.json"
+    file.write_text(json.dumps({"connector.class": "FileStreamSource", "topic": "orders", "file": "/tmp/none/more"}))
+    named = ("-c", "dev", "--connector", "main/more")
+    made = kac(
+        capsys, "connectors", "create", *named, "--config-file", str(file), "--initial-state", "stopped", "--yes"
+    )
+    assert "applied" in made
+    assert _state(capsys) == "STOPPED"
+    for action, state in (("resume", "RUNNING"), ("pause", "PAUSED"), ("stop", "STOPPED")):
+        assert "applied" in kac(capsys, "connectors", action, *named, "--yes")
+        assert _state(capsys) == state
+    kac(
+        capsys,
+        "connectors",
+        "alter",
+        *named,
+        "--add-config",
+        "tasks.max=1,header.converter=x",
+        "--validate-only",
+        code=1,
+    )
+    assert "applied" in kac(capsys, "connectors", "alter", *named, "--add-config", "batch.size=10", "--yes")
+    kac(capsys, "connectors", "restart", *named, "--tasks", "--yes", code=1)
+    accepted = ("--accept", "connector-deleted=main/more")
+    assert "applied" in kac(capsys, "connectors", "delete", *named, "--yes", *accepted)
+    assert "main/more" not in kac(capsys, "connectors", "-c", "dev", code=1)
+
+
+def _state(capsys: pytest.CaptureFixture[str]) -> str:
+    said = kac(capsys, "connectors", "-c", "dev", "describe", "--connector", "main/more", "--output", "json")
+    return str(json.loads(said)["state"])

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from console.admin.connect import describe_offsets
+from console.admin.errors import BrokerError
 from console.admin.recorded import InstantLoop
 from console.admin.settings import ConnectionSettings, ConnectSettings, HttpSettings
 from console.cli import main as cli
@@ -125,6 +127,8 @@ def shown_by(file: Path) -> tuple[Mapping[ConfigResource, ConfigSet], Sequence[R
         replay = Replay.of(reader, str(file))
         await replay.poll_at(reader.times[-1])
         await replay.session.read_configs([connector_resource("main", each) for each in ("bad sink", "none")])
+        with pytest.raises(BrokerError, match="not in the record"):
+            await replay.session.client.run(describe_offsets, "main/good")
         await replay.close()
         return replay.session.snapshot
 

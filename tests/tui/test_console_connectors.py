@@ -101,7 +101,7 @@ async def test_keys_begin_the_commands_of_the_connector_under_the_cursor(running
             assert it.app.bar.line.text == command
             await it.press("escape")
         await it.press("enter", "down", "down", "t")
-        assert it.app.bar.line.text == "restart connector main/broken 1"
+        assert it.app.bar.line.text == "restart connector main/broken task 1"
 
 
 async def test_workers_plugins_and_loggers_are_a_key_away(running: ThreadedCluster) -> None:

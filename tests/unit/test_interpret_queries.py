@@ -331,8 +331,8 @@ def test_every_column_of_a_list_can_be_filtered_by(kind):
     quorum = Quorum(1, 7, 100, (QuorumReplica(1, 100, 0, directory_id="AAAA"),), ())
     tokens = {"t1": DelegationToken("t1", "User:alice", "User:bob", 1, 2, 3, ("User:carol",))}
     snapshot = structs.replace(SNAPSHOT, configs=SNAPSHOT.configs | metrics, quorum=quorum, tokens=tokens)
-    connect = connectors.cluster(plugins=(Plugin("com.example.Sink", "sink", "1.0"),))
-    snapshot = connectors.with_connect(snapshot, connect)
+    plugin = Plugin("com.example.Sink", "sink", "1")
+    snapshot = connectors.with_connect(snapshot, connectors.cluster(connectors.connector(), plugins=[plugin]))
     table = ask(f"list {kind}", snapshot)
     assert table.rows
     for column in COLUMNS[kind].columns.of("filter"):

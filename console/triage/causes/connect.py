@@ -421,7 +421,7 @@ def _dead_letters(observations: Observations) -> Iterator[cause.Claim]:
     for symptom in observations.of(symptoms.DEAD_LETTERS_GROW):
         cluster, name = connect.split_name(symptom.subject.connector or "")
         config = poll.snapshot.configs.get(connect.connector_resource(cluster, name))
-        by_topic.setdefault(connectors.dead_letters(config), []).append(symptom)
+        by_topic.setdefault(connect.dead_letters(config), []).append(symptom)
     for topic, mine in by_topic.items():
         count = symptoms.dead_letters_since(poll, topic)
         names = [each.subject.connector or "" for each in mine]

@@ -225,7 +225,9 @@ class ConnectorView(_OfOne[connect.Task], BesideView[connect.Task]):
         """Begin the command that restarts the task, or what failed of the connector."""
         name = quote(self.connector.name)
         self.begin_command(
-            lambda row: f"restart connector {name} {'failed' if row.number == connectors.ITSELF else row.number}"
+            lambda row: (
+                f"restart connector {name} {'failed' if row.number == connectors.ITSELF else f'task {row.number}'}"
+            )
         )
 
 
