@@ -393,11 +393,6 @@ class EmbeddedCluster(Cluster):
         return self.connect.urls if self.connect is not None else ()
 
     @property
-    def schemas_url(self) -> str:
-        """The URL of the schema registry; ``""`` without one."""
-        return self.registry.url if self.registry is not None else ""
-
-    @property
     def bootstrap_controllers(self) -> str:
         """The addresses of all started controllers, as ``host:port,…``; ``""`` without separate controllers."""
         return ",".join(f"{each.host}:{each.port}" for each in self.state.controllers.values())
@@ -549,7 +544,7 @@ class ThreadedCluster:
         self.bootstrap = cluster.bootstrap
         self.bootstrap_controllers = cluster.bootstrap_controllers
         self.connect_urls = cluster.connect_urls
-        self.schemas_url = cluster.schemas_url
+        self.schemas_url = cluster.registry.url if cluster.registry is not None else ""
 
     def call(self, function: Callable[[EmbeddedCluster], T], timeout: float = 30.0) -> T:
         """Call a function with the cluster, on the cluster's loop, and return its result.
