@@ -286,6 +286,10 @@ class EmbeddedCluster(Cluster):
         self._policy: AlterConfigPolicy | None = None
         self.connect = ListeningWorkers(self, spec.connect) if spec.connect else None
         self.registry = ListeningRegistry(demo_registry()) if spec.schemas else None
+        self.connect_urls: tuple[str, ...] = ()
+        """The URLs of Connect's workers, once they listen; empty without Connect."""
+        self.schemas_url = ""
+        """The URL of the schema registry, once it listens; ``""`` without one."""
         self._seed()
 
     def _listener(self, node: int, port: int) -> Listener:
@@ -333,8 +337,10 @@ class EmbeddedCluster(Cluster):
                 await self._listeners[node].stop()
             if self.connect is not None:
                 await self.connect.start()
+                self.connect_urls = self.connect.urls
             if self.registry is not None:
                 await self.registry.start()
+                self.schemas_url = self.registry.url
             if self.spec.state_file:
                 self._keeper = StateKeeper(self.state, self.spec.state_file, self.spec.scenario)
                 self._keeper.write()
@@ -386,11 +392,6 @@ class EmbeddedCluster(Cluster):
     def bootstrap(self) -> str:
         """The addresses of all started brokers, as ``host:port,…``."""
         return ",".join(f"{host}:{port}" for host, port in self.addresses.values())
-
-    @property
-    def connect_urls(self) -> tuple[str, ...]:
-        """The URLs of Connect's workers; empty without Connect."""
-        return self.connect.urls if self.connect is not None else ()
 
     @property
     def bootstrap_controllers(self) -> str:
@@ -544,7 +545,7 @@ class ThreadedCluster:
         self.bootstrap = cluster.bootstrap
         self.bootstrap_controllers = cluster.bootstrap_controllers
         self.connect_urls = cluster.connect_urls
-        self.schemas_url = cluster.registry.url if cluster.registry is not None else ""
+        self.schemas_url = cluster.schemas_url
 
     def call(self, function: Callable[[EmbeddedCluster], T], timeout: float = 30.0) -> T:
         """Call a function with the cluster, on the cluster's loop, and return its result.
