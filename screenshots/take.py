@@ -172,7 +172,7 @@ WIDE = {"incident": {
     ),
     "now": ("full_stop", "see:lag billing"),
     "topics": (
-        "2", "see:URP 12", "see:internal topic hidden", *("j",) * 10, "see:12 partitions under-replicated",
+        "2", "see:URP 12", "see:internal topic hidden", *("j",) * 13, "see:12 partitions under-replicated",
         "see:missing 2", "see:warehouse",
     ),
     "groups": ("6", "see:billing", "see:checkout.payments/1", "see:billing-3@10.0.3.12"),
@@ -326,7 +326,7 @@ async def walk(
     pictures, or ``""`` where each has its name as title."""
     context = _context(scenario, cluster)
     if "schemas" in steps_of:
-        context = replace(context, schemas=schemas.settings)
+        context = replace(context, settings=replace(context.settings, schemas=schemas.settings))
     app = Console(Session(client, context), ConsoleSettings(theme="dark", refresh=NO_TICKS), contexts=Given([context]))
     async with app.run_test(size={**SIZES, **WIDE_SIZE}[suffix]) as pilot:
         for name, steps in steps_of.items():

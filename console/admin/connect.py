@@ -23,8 +23,6 @@ from console.admin import delivery, errors
 from console.admin.link import Link
 from console.admin.rest import Answer, RestClient, RestFailed, Service
 from console.admin.settings import ConnectSettings
-from console.lake.sensitive import holds_a_secret, is_mask, seems_sensitive
-from console.lake.sensitive import without_secrets as without_looks
 from console.model import config as model_config
 from console.model import connect
 from console.model.changes import ConfigOp, Outcome, Status
@@ -34,6 +32,8 @@ from console.model.foreign_json import json_as
 from console.model.identity import same_cluster
 from console.model.numbers import json_text
 from console.model.secret import Secret
+from console.sensitive import holds_a_secret, is_mask, seems_sensitive
+from console.sensitive import without_secrets as without_looks
 
 SERVICE = Service("the Connect worker", "Connect worker")
 LARGEST = 64 << 20

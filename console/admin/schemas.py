@@ -9,7 +9,6 @@ registry, `console.admin.schema_registry`.
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,6 +29,7 @@ from console.model.changes import ConfigOp, Outcome, Status
 from console.model.codes import DEFAULT_CONFIG, DELETE, ConfigType
 from console.model.failure import Failure
 from console.model.foreign_json import json_as
+from console.model.numbers import json_text
 from console.model.schemas import AVRO, kind_of
 
 AT_ONCE = 8
@@ -148,7 +148,7 @@ class _Registry:
             RegistryLost: it is not reached, or a read has no usable answer.
             OutcomeUnknown: a change was sent, and no usable answer came.
         """
-        data = None if body is None else json.dumps(body).encode()
+        data = None if body is None else json_text(body).encode()
         seconds = CHANGE_SECONDS if method != "GET" else None
         try:
             async with self._slots:

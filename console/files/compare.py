@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from console.answers.results import Column, Row, Table
 from console.files.wanted import HIDDEN, Value, Wanted, WantedConnector, WantedTopic
-from console.lake.sensitive import holds_a_secret
 from console.model.acl import Acl
 from console.model.broker_matrix import BrokerRow
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, topic_resource
@@ -15,6 +14,7 @@ from console.model.quota import QuotaEntity
 from console.model.unordered import UNORDERED, as_it_counts
 from console.plan.values import LIST, as_compared
 from console.present import names
+from console.sensitive import holds_a_secret
 
 # Differences between two wanted states, and between brokers.
 

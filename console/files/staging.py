@@ -12,7 +12,6 @@ from msgspec import Struct, field
 from console.files import wanted as files_wanted
 from console.files.read import Read
 from console.files.writing import DEFAULT
-from console.lake.sensitive import is_mask, seems_sensitive
 from console.language.quoting import quote_beside_equals, shell_word
 from console.model import connect
 from console.model.changes import NewTopic, Target
@@ -32,6 +31,7 @@ from console.plan.staged import Described, Pruned, subject
 from console.plan.stale_throttles import ADDED
 from console.plan.values import as_compared
 from console.present.names import quota_entity
+from console.sensitive import is_mask, seems_sensitive
 
 # The edits that bring a cluster to the wanted state of files.
 

@@ -120,7 +120,7 @@ class Candidates:
             case What.ENTITY:
                 return [Candidate(word, "", BY_WORD[word].help, Form.BARE) for word in expected.words]
             case What.VERB | What.VERB_NAME:
-                return [Candidate(verb.name, verb.group, verb.summary) for verb in verbs_for(self._where)]
+                return [Candidate(verb.name, verb.group, verb.summary, Form.BARE) for verb in verbs_for(self._where)]
             case What.BROKER | What.BROKER_OR_DEFAULT:
                 down = expected.detail == "down"
                 brokers = [b for b in self._snapshot.cluster.brokers if b.fenced or not down]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from console.lake.sensitive import is_reference, seems_sensitive
 from console.language.errors import CommandError, did_you_mean
 from console.language.quoting import quote_beside_equals, quoted
 from console.language.statements import Assign, Entity, Key, Name, Subject
@@ -18,6 +17,7 @@ from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.present.names import resource_word
 from console.present.text import clean
+from console.sensitive import is_reference, seems_sensitive
 
 if TYPE_CHECKING:
     from console.plan.plan import AnyPlan

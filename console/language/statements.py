@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from console.lake.sensitive import is_reference, seems_sensitive
 from console.language.quoting import DEFAULT_NAME, can_stand_bare, quote, quote_beside_equals, quote_pattern, quoted
 from console.language.tokenizer import NOWHERE, Span
 from console.model.broker_keys import UpdateMode, update_mode
@@ -21,6 +20,7 @@ from console.model.secret import Secret
 from console.plan.edits import ConfigEdit
 from console.present.names import resource_word
 from console.present.text import clean
+from console.sensitive import is_reference, seems_sensitive
 
 Subject = ConfigResource | QuotaEntity
 """The entity of `set`, `show` and other statements."""

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-from console.lake.sensitive import seems_sensitive
 from console.language.errors import CommandError, did_you_mean
 from console.language.quoting import ENTITY_WORDS, quote
 from console.language.statements import Entity, Key, Subject
@@ -22,6 +21,7 @@ from console.plan.plan import EMPTY, AnyPlan
 from console.plan.predict_configs import UNDESCRIBED
 from console.present.failures import failure_text
 from console.present.text import clean
+from console.sensitive import seems_sensitive
 
 # -- the keys of a resource: its own, and those of another one of its kind ---------------------------------------------
 

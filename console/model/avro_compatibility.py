@@ -7,13 +7,13 @@ types are compared without their namespaces, and a union has to be readable in e
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from console.model.foreign_json import json_as
+from console.model.numbers import json_text
 from console.model.subjects import BACKWARD, FORWARD, FULL, NONE, TRANSITIVE
 
 PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
@@ -138,7 +138,7 @@ class _Reading:
                 raise NotAvro("a union has a union directly in it")
             return AvroType("union", parts=branches)
         if not isinstance(found, dict):
-            raise NotAvro(f"{json.dumps(found)[:60]} is no type")
+            raise NotAvro(f"{json_text(found)[:60]} is no type")
         return self._described(found, space, depth)
 
     def _by_name(self, word: str, space: str) -> AvroType:
@@ -202,7 +202,7 @@ class _Reading:
             if not isinstance(each, dict) or not isinstance(name := each.get("name"), str):
                 raise NotAvro(f"a field of {record[:80]} has no name")
             type_ = self._type(each.get("type"), space, depth + 1)
-            default = json.dumps(each["default"], ensure_ascii=False)[:2000] if "default" in each else None
+            default = json_text(each["default"], ensure_ascii=False)[:2000] if "default" in each else None
             fields.append(AvroField(name, type_, default, _texts(each.get("aliases"))))
         if len({each.name for each in fields}) != len(fields):
             raise NotAvro(f"the record {record[:80]} has a field twice")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from console.lake.sensitive import holds_a_secret, is_mask, is_reference
 from console.model import connect
 from console.model.codes import ConfigType
 from console.model.config import ConfigEntry
@@ -12,6 +11,7 @@ from console.model.parts import Part
 from console.model.secret import MaybeSecret, Secret
 from console.plan import edits
 from console.plan.staged import Described, Draft, Refused
+from console.sensitive import holds_a_secret, is_mask, is_reference
 
 NAME = "name"
 """The key with a connector's name, which its config repeats."""

@@ -20,7 +20,6 @@ from msgspec.structs import replace
 from console.admin.errors import AdminError
 from console.journal.entries import Answered, Ended, Entry, Intent, Note, this_operator, this_process
 from console.journal.segments import JournalError
-from console.lake.sensitive import is_reference, seems_sensitive
 from console.model.changes import AlterConfigs, ChangeRequest, Outcome, Status
 from console.model.codes import CONNECTOR
 from console.model.failure import Failure
@@ -39,6 +38,7 @@ from console.plan.requests import Facts, Step
 from console.plan.reversal import way_back
 from console.plan.risks import risks
 from console.plan.staged import Staged
+from console.sensitive import is_reference, seems_sensitive
 from console.session.apply_run import ApplyRun, Recorded
 from console.session.checking import checked
 from console.session.describe_again import describe_again

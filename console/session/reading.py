@@ -14,6 +14,7 @@ from console.model.connect import ConnectListing
 from console.model.nodes import is_broker
 from console.model.parts import Part, part_named
 from console.model.snapshot import Snapshot, TopicPartition
+from console.model.subjects import SchemaListing
 from console.plan.stale_throttles import LOG_DIRS_RATE
 from console.session import snapshot_reader
 from console.session.connector_reads import asked_for_users, read_dead_letters, sink_groups
@@ -98,6 +99,8 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
     if need.changes_connectors and not session.context.settings.connect:
         # Then a connector that a statement names does not exist, whatever its name.
         session.learn(lambda known, at: refresh.with_connect(known, ConnectListing({}, {}, {}), at))
+    if need.schema_texts and not session.context.settings.schemas:
+        session.learn(lambda known, at: refresh.with_schemas(known, SchemaListing(), at))
     first = [session.read_whole(part_named(part)) for part in sorted(parts)]
     if need.quotas_of and Part.QUOTAS not in need.parts:
         first.append(session.keep(snapshot_reader.read_quotas_of(session.client, sorted(need.quotas_of, key=repr))))

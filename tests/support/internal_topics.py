@@ -30,13 +30,13 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from msgspec import Struct
 
-from console.lake.sensitive import data_without_secrets
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.internal_records import internal_decoders
 from console.model.record_decoding import RecordDecoder
 from console.model.record_masks import MASKED
 from console.model.records import BatchFacts, Record
 from console.model.schemas import Allowance
+from console.sensitive import data_without_secrets
 from tests.support import connect_cluster, worlds
 from tests.support.compiled_java import with_ours
 from tests.support.connect_cluster import ConnectCluster, until

@@ -22,6 +22,7 @@ from console.model.connect import Plugin
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity, filter_for_entity, filter_for_name, levels
 from console.model.snapshot import with_failures
+from console.model.subjects import SchemaVersion, Subject
 from console.model.tokens import DelegationToken
 from console.plan.edits import SetConfig
 from console.plan.plan import EMPTY, stage
@@ -333,6 +334,8 @@ def test_every_column_of_a_list_can_be_filtered_by(kind):
     snapshot = structs.replace(SNAPSHOT, configs=SNAPSHOT.configs | metrics, quorum=quorum, tokens=tokens)
     plugin = Plugin("com.example.Sink", "sink", "1")
     snapshot = connectors.with_connect(snapshot, connectors.cluster(connectors.connector(), plugins=[plugin]))
+    version = SchemaVersion(1, 1, "AVRO", "shop.Order")
+    snapshot = structs.replace(snapshot, schemas={"orders-value": Subject("orders-value", (version,))})
     table = ask(f"list {kind}", snapshot)
     assert table.rows
     for column in COLUMNS[kind].columns.of("filter"):

@@ -142,7 +142,7 @@ _UNDELETE = StatementKind(
     text=lambda statement: statements.joined(
         f"undelete schema {quote(statement.subject)}", statements.version_text(statement.version)
     ),
-    needs=lambda _statement, _selected: whole_parts(Part.SCHEMAS),
+    needs=lambda statement, _selected: whole_parts(Part.SCHEMAS) | Needs(schema_texts=frozenset({statement.subject})),
     edits=_restores,
     of_edits={RestoreSchema: lambda edit: Undelete(edit.subject, edit.version)},
 )

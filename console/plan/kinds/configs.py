@@ -11,7 +11,6 @@ from itertools import groupby
 
 from msgspec.structs import replace
 
-from console.lake.sensitive import is_reference
 from console.model import config
 from console.model.broker_keys import UpdateMode, broker_key_of, broker_synonyms, update_mode
 from console.model.changes import Target
@@ -33,6 +32,7 @@ from console.plan.predict_configs import predict_configs
 from console.plan.staged import UNREAD, Described, Draft, Verdict, Was
 from console.plan.stale_throttles import unthrottled, unthrottled_needs
 from console.plan.values import appended, as_compared, canonical, own_text, parts_of, result_of, same_value, subtracted
+from console.sensitive import is_reference
 
 # -- what is there -----------------------------------------------------------------------------------------------------
 
