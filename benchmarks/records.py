@@ -1,107 +1,193 @@
-"""A filter over the newest 100,000 records of a real broker, beside aiokafka's consumer (a decoder in C) with the same.
+"""Searches for records of a real broker beside kcat's, in one run, on topics of 2,000,000 records of JSON.
 
-``python -m benchmarks.records [--rounds 5]``. Ours merges, checks every checksum and stops at each bound; the records
-take less than the 16 MiB that one answer may fetch.
+``python -m benchmarks.records [--records 2000000] [--rounds 3] [--codecs lz4,zstd,none] [--bootstrap ADDRESS]``.
+kac runs as a process of its own, as kcat does, from its start to the last record. The loop to which a condition without
+a literal is compared decodes nothing: its values are in memory. With ``--bootstrap`` the topics that an earlier run
+left are used again.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import json
+import os
+import shlex
+import subprocess
+import sys
 import time
-from collections.abc import Awaitable, Callable
-
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
 
 from benchmarks import figures
 from benchmarks.cluster import JVM
-from console.admin.link import Link
-from console.admin.records import read_records
-from console.admin.settings import ConnectionSettings
-from console.model.record_filter import RecordFilter
-from console.model.records import First, RecordsQuery
-from tests.support.changing import make_topic
 from tests.support.kafka_cluster import KafkaCluster
 
-TOPIC = "orders"
-RECORDS = 100_000
-WANTED = 99_990
+PARTITIONS = 4
+WANTED = 1_234_567
 """Only this order is looked for."""
+CUSTOMER = f"customer-{WANTED}"
+LITERAL = f'value.customer == "{CUSTOMER}" && value.amount >= 0.0'
+NO_LITERAL = "value.amount > 998.0 && value.items[0].count == 1"
+MOST_MEMORY = 150
+"""MiB of the whole process."""
+LOOPED = 20_000
+"""Records of the loop that is compared; its time is scaled."""
 
 
-async def fill(bootstrap: str, link: Link) -> None:
-    """Orders as JSON in one partition."""
-    await make_topic(link, TOPIC)
-    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, compression_type="zstd", linger_ms=50)
-    await producer.start()
-    for number in range(RECORDS):
-        value = b'{"id": %d, "customer": "c-%d", "amount": %d.50}' % (number, number % 1000, number % 90)
-        await producer.send(TOPIC, value, key=b"order-%d" % number)
-    await producer.stop()
+def order(number: int) -> bytes:
+    """About 250 bytes."""
+    return (
+        b'{"id": %d, "customer": "customer-%d", "amount": %d.5, "state": "%s", "items": [{"sku": "sku-%d", '
+        b'"count": %d}, {"sku": "sku-%d", "count": 1}], "address": {"street": "%d Long Street", '
+        b'"city": "city-%d", "zip": "%05d"},'
+        b' "comment": "left at the door %d"}'
+    ) % (
+        *(number, number, number * 7919 % 1000, (b"open", b"paid", b"sent")[number % 3], number * 31 % 9973),
+        *(number % 5, number * 17 % 9973, number % 300, number % 777, number % 99_999, number * 104_729 % 1_000_003),
+    )
 
 
-async def by_kac(link: Link) -> None:
-    """One answer."""
-    wanted = RecordFilter(json=f"$.id={WANTED}").matches
-    read = await read_records(link, RecordsQuery(TOPIC, 0, First(), 10), wanted)
-    if [record.offset for record in read.records] != [WANTED] or read.scanned_records != RECORDS:
-        raise RuntimeError(
-            f"{len(read.records)} records of {read.scanned_records} looked at, stopped: {read.stopped!r}"
-        )
+def fill(bootstrap: str, topic: str, codec: str, count: int) -> None:
+    """Write the orders."""
+    from confluent_kafka import Producer
+    from confluent_kafka.admin import AdminClient
+    from confluent_kafka.cimpl import NewTopic
+
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
+    settings = {"compression.type": codec, "linger.ms": 50, "batch.size": 1_000_000, "acks": "all"}
+    producer = Producer({"bootstrap.servers": bootstrap, "queue.buffering.max.messages": 500_000, **settings})
+    for number in range(count):
+        while True:
+            try:
+                producer.produce(topic, order(number), b"order-%d" % number)
+                break
+            except BufferError:
+                producer.poll(0.1)
+        if number % 1_000 == 0:
+            producer.poll(0)
+    producer.flush()
 
 
-async def by_aiokafka(bootstrap: str) -> None:
-    """All records of the partition, each decoded as JSON."""
-    place = TopicPartition(TOPIC, 0)
-    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, max_partition_fetch_bytes=1 << 20)
-    await consumer.start()
-    consumer.assign([place])
-    await consumer.seek_to_beginning(place)
-    (end,) = (await consumer.end_offsets([place])).values()
-    found = []
-    while await consumer.position(place) < end:
-        for batch in (await consumer.getmany(timeout_ms=1_000)).values():
-            found += [each.offset for each in batch if json.loads(each.value)["id"] == WANTED]
-    await consumer.stop()
-    if found != [WANTED]:
-        raise RuntimeError(f"aiokafka found {found}")
+# -- what runs, and what it takes --------------------------------------------------------------------------------------
+
+KCAT = "kcat -C -b {bootstrap} -t {topic} -e -q"
+"""All records of a topic, until its end."""
+
+
+class Taken(NamedTuple):
+    """The time, the memory and the lines of a program."""
+
+    milliseconds: float
+    mebibytes: float
+    """The peak of the largest process."""
+    lines: int
+
+
+def taken(command: str) -> Taken:
+    """Run a pipeline that counts its lines."""
+    began = time.perf_counter()
+    with subprocess.Popen(["/bin/sh", "-c", command], stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        counted = int(running.stdout.read())
+        _, code, used = os.wait4(running.pid, 0)
+        running.returncode = os.waitstatus_to_exitcode(code)
+    if running.returncode:
+        raise RuntimeError(f"{command} ended with {running.returncode}")
+    return Taken((time.perf_counter() - began) * 1e3, used.ru_maxrss / 1024, counted)
+
+
+def kac(bootstrap: str, topic: str, *options: str) -> str:
+    """The command that searches the whole topic."""
+    words = [sys.executable, "-m", "console", "records", topic, "-b", bootstrap, "--from", "start", "--limit", "0"]
+    return shlex.join([*words, "--output", "jsonl", *options])
+
+
+def commands(bootstrap: str, topic: str) -> dict[str, str]:
+    """Name -> a pipeline that prints how many lines it found. The shell waits for kac, whose memory is its own then."""
+    kcat = KCAT.format(bootstrap=bootstrap, topic=topic)
+    return {
+        "kac text": f"{kac(bootstrap, topic, '--text', CUSTOMER + chr(34))} | wc -l",
+        "kcat text": f"{kcat} | grep -c -F {shlex.quote(CUSTOMER + chr(34))}",
+        "kac where with a literal": f"{kac(bootstrap, topic, '--where', LITERAL)} | wc -l",
+        "kac where without a literal": f"{kac(bootstrap, topic, '--where', NO_LITERAL)} | wc -l",
+        "kac jsonl": f"{kac(bootstrap, topic)} | wc -l",
+        "kcat jsonl": f"{kcat} -J | wc -l",
+    }
+
+
+def bare_loop(count: int) -> float:
+    """Milliseconds of the condition over decoded values, and nothing else."""
+    from msgspec.json import decode
+
+    from console.model.record_conditions import condition
+
+    values = [decode(order(number)) for number in range(LOOPED)]
+    holds = condition(NO_LITERAL).holds_for
+    began = time.perf_counter()
+    for value in values:
+        holds({"value": value})
+    return (time.perf_counter() - began) * 1e3 * count / LOOPED
+
+
+LIMITS = (
+    ("kac text", "kcat text", 0.7),
+    ("kac where with a literal", "kcat text", 1.5),
+    ("kac where without a literal", "bare loop", 1.5),
+    ("kac jsonl", "kcat jsonl", 2.0),
+)
+
+
+def measure(bootstrap: str, codec: str, count: int, rounds: int, only: str) -> None:
+    """Print the figures of one topic."""
+    memory: dict[str, float] = {}
+
+    def once(name: str, command: str) -> Callable[[], float]:
+        def run() -> float:
+            found = taken(command)
+            memory[name] = max(memory.get(name, 0), found.mebibytes)
+            if not found.lines or ("jsonl" in name and found.lines != count):
+                raise RuntimeError(f"{name}: {found.lines:,} of {count:,} lines")
+            return found.milliseconds
+
+        return run
+
+    measures = {name: once(name, command) for name, command in commands(bootstrap, f"orders-{codec}").items()}
+    measures["bare loop"] = lambda: bare_loop(count)
+    pairs = [(ours, other, limit) for ours, other, limit in LIMITS if only in ours]
+    measures = {name: each for name, each in measures.items() if any(name in pair for pair in pairs)}
+    medians = figures.report_times(f"{count:,} records, {codec}", figures.interleaved(measures, rounds))
+    for ours, other, limit in pairs:
+        figures.report_ratio(f"{codec}: {ours} / {other}", medians[ours] / medians[other], limit)
+    for name in {pair[0] for pair in pairs}:
+        figures.report_ratio(f"{codec}: MiB of {name}", memory[name], MOST_MEMORY)
+
+
+@contextmanager
+def broker(bootstrap: str | None) -> Iterator[str]:
+    """The address of a broker: the one given, or one that is started."""
+    if bootstrap is not None:
+        yield bootstrap
+        return
+    with KafkaCluster(brokers=1, jvm_options=JVM) as cluster:
+        yield cluster.bootstrap
 
 
 def main() -> None:
     """Take the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--records", type=int, default=2_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--codecs", default="lz4,zstd,none")
+    parser.add_argument("--bootstrap", help="of a broker that an earlier run filled")
+    parser.add_argument("--only", default="", help="the figures whose names hold this text")
     options = parser.parse_args()
-    with KafkaCluster(brokers=1, jvm_options=JVM) as cluster, asyncio.Runner() as runner:
-        link = runner.run(_connected(cluster))
-
-        def measured(run: Callable[[], Awaitable[None]]) -> figures.Measure:
-            def measure() -> float:
-                began = time.perf_counter()
-                runner.run(_awaited(run))
-                return (time.perf_counter() - began) * 1e3
-
-            return measure
-
-        both = {
-            "kac": measured(lambda: by_kac(link)),
-            "aiokafka": measured(lambda: by_aiokafka(cluster.bootstrap)),
-        }
-        medians = figures.report_times(f"a filter over {RECORDS:,} records", figures.interleaved(both, options.rounds))
-        figures.report("records a second", kac=round(RECORDS / medians["kac"] * 1e3), **figures.load())
-        figures.report_ratio("kac / aiokafka", medians["kac"] / medians["aiokafka"], 1.5)
-        runner.run(link.close())
-
-
-async def _connected(cluster: KafkaCluster) -> Link:
-    link = Link(ConnectionSettings(cluster.addresses))
-    await fill(cluster.bootstrap, link)
-    return link
-
-
-async def _awaited(run: Callable[[], Awaitable[None]]) -> None:
-    await run()
+    figures.report("machine", **figures.load())
+    with broker(options.bootstrap) as bootstrap:
+        for codec in options.codecs.split(","):
+            if options.bootstrap is None:
+                fill(bootstrap, f"orders-{codec}", codec, options.records)
+            measure(bootstrap, codec, options.records, options.rounds, options.only)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 diagnosis.
 
 ``python -m benchmarks.triage_cost [--rounds 10]``: of a cluster that is well, of one of whose six brokers is down, and
-of one where all groups lag, as many of them read in a poll as triage reads, also right after changes of other clients;
-nothing is asked of a broker. Fails above
+of one where all groups lag, as many of them read in a poll as triage reads, also right after changes of other clients,
+and with a quota for all readers; nothing is asked of a broker. Fails above
 100 ms of the processor for a verdict. Last, and not counted, all groups read at once, which no poll does.
 """
 
@@ -25,6 +25,7 @@ from console.model.codes import ConfigSource
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.lag_trend import LagTrend
 from console.model.observed_logs import LogOffsets, Newest, ObservedLogs, logs_after
+from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot, trends_after
 from console.session.triage_polls import MOST_GROUPS
 from console.terminal import put
@@ -133,6 +134,22 @@ def lagging(snapshot: Snapshot, tick: int) -> Snapshot:
     return _behind(snapshot, tick, names if tick <= FIRST else (names + names)[start : start + MOST_GROUPS])
 
 
+def lagging_below_a_quota(snapshot: Snapshot, tick: int) -> Snapshot:
+    """As `lagging`, with a quota for all readers, of which none is at its limit."""
+    if tick == 1:
+        default = QuotaEntity.of({"client-id": None})
+        snapshot = replace(snapshot, quotas={default: {"consumer_byte_rate": 1e9}})
+    return lagging(snapshot, tick)
+
+
+def lagging_at_a_quota(snapshot: Snapshot, tick: int) -> Snapshot:
+    """As `lagging`, and more is written than a quota for all readers allows."""
+    if tick == 1:
+        default = QuotaEntity.of({"client-id": None})
+        snapshot = replace(snapshot, quotas={default: {"consumer_byte_rate": 1e5}})
+    return lagging(snapshot, tick)
+
+
 def lagging_at_once(snapshot: Snapshot, tick: int) -> Snapshot:
     """As `lagging`, all of them in each poll."""
     return _behind(snapshot, tick, snapshot.lags)
@@ -164,6 +181,9 @@ def _behind(snapshot: Snapshot, tick: int, read: Iterable[str]) -> Snapshot:
     return replace(snapshot, lags={**snapshot.lags, **lags})
 
 
+LAGGING = (lagging, lagging_at_once, lagging_after_changes, lagging_below_a_quota, lagging_at_a_quota)
+
+
 def facts(snapshot: Snapshot) -> Facts:
     """The logs of all partitions, with their newest records."""
     places = [(name, each.number) for name, topic in snapshot.topics.items() for each in topic.partitions]
@@ -181,7 +201,7 @@ def measure(change: Change, rounds: int) -> list[float]:
     now, made = base, -1
     for tick in range(1, rounds + FIRST + 1):
         at = START + tick * timedelta(seconds=5)
-        if change in (lagging, lagging_at_once, lagging_after_changes):
+        if change in LAGGING:
             before, now = now.lags, change(now, tick)
             read = {name: lag for name, lag in now.lags.items() if before[name] is not lag}
             trends = {**trends, **trends_after(trends, read, at)}
@@ -210,6 +230,8 @@ def main() -> int:
         ("a broker is down", without_broker),
         ("all groups lag", lagging),
         ("after 101 changes", lagging_after_changes),
+        ("below a quota", lagging_below_a_quota),
+        ("at a quota", lagging_at_a_quota),
         ("all, all at once", lagging_at_once),
     )
     for name, change in cases:

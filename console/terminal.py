@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable
+from io import RawIOBase
 from types import MappingProxyType
 from typing import TextIO, cast
 
@@ -186,6 +187,35 @@ def say(text: str) -> None:
     out = stdout()
     write_folded(out, text)
     out.flush()
+
+
+def put_bytes(data: bytes) -> None:
+    """Write bytes to standard output: unchanged to a file or a pipe, as harmless text to a terminal.
+
+    A thread that waits here for a slow reader holds no lock, so the process can end meanwhile.
+
+    Raises:
+        OSError: the pipe is closed, or the disk is full; its `written` is the number of bytes that were written.
+    """
+    buffer = getattr(sys.stdout, "buffer", None)
+    raw = getattr(buffer, "raw", buffer)  # an unbuffered one has none
+    if not isinstance(raw, RawIOBase) or sys.stdout.isatty():
+        put(data.decode(errors="backslashreplace"))
+        return
+    sys.stdout.flush()
+    write_all(raw, data)
+
+
+def write_all(raw: RawIOBase, data: bytes) -> None:
+    """Write all bytes to an unbuffered file. Raises OSError, with the number of bytes written as `written`."""
+    written = 0
+    view = memoryview(data)
+    try:
+        while written < len(view):
+            written += raw.write(view[written:]) or 0
+    except OSError as error:
+        error.written = written  # type: ignore[attr-defined]
+        raise
 
 
 def complain(text: str) -> None:

@@ -111,7 +111,6 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
         "7",
         "see:producer_byte_rate",
         "see:17 GiB are deleted within",
-        "see:4.3 GiB are deleted within",
     ),
     "runbook": ("R", "see:kafka-configs", "see:Esc"),
     "plan-checked": ("escape", "c", "see:✓"),
@@ -141,11 +140,14 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
         "see:watched since", "6", "see:dispatch", "slash", "text:dispatch", "enter", "enter", "see:logistics.shipments",
         "see:lag 52  2 s behind",
     ),
-    "records": ("j", "j", "v", "see:of group dispatch", "see:binary"),
+    "records": ("j", "j", "v", "see:from group dispatch", "see:binary"),
+    "record-search": (
+        "colon", "text:records checkout.orders-dlq where 'value.attempt > 2'", "enter", "see:400 records of 1,200",
+    ),
 }, "quiet": {
     "schemas": (
         "see:watched since", "orders:checkout.orders 0", "colon",
-        "text:records topic checkout.orders partition 0 last 7", "enter", "see:EUR", "G", "see:Schema not found",
+        "text:records checkout.orders partition 0 last 7", "enter", "see:EUR", "G", "see:Schema not found",
     ),
     "moves": ("moving:checkout.orders 0", "w", "see:is down: no byte can arrive", "see:Now!2"),
 }, "quorum": {

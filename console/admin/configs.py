@@ -24,7 +24,7 @@ from console.admin.link import ANY, Link, aside, broker
 from console.admin.link_errors import wrong_broker
 from console.model.broker_keys import as_altered
 from console.model.changes import AlterConfigs, ConfigOp, Outcome, Status
-from console.model.codes import APPEND, BROKER, DELETE, SET, ResourceType
+from console.model.codes import APPEND, BROKER, CONNECTOR, DELETE, SET, ResourceType
 from console.model.config import ConfigListing, ConfigResource, ConfigSet
 from console.model.entity_types import BY_NUMBER
 from console.model.failure import Failure
@@ -85,7 +85,8 @@ async def describe_configs(
     Raises AdminError if the other resources could not be described at all.
     """
     memory = _memories.setdefault(link, _LinkMemory())
-    wanted = list(dict.fromkeys(resources))
+    asked = list(dict.fromkeys(resources))
+    wanted = [each for each in asked if each.type != CONNECTOR]
     named: dict[int, list[ConfigResource]] = {}
     others: list[ConfigResource] = []
     for resource in wanted:
@@ -96,6 +97,10 @@ async def describe_configs(
             named.setdefault(broker_id, []).append(resource)
     listing = _Listing(on_chunk)
     halving = Halving(lambda resource: f"{resource.type.name.lower()} {resource.name}")
+    if len(wanted) < len(asked):
+        from console.admin.connect import describe_connectors
+
+        listing.add(await describe_connectors(link, [each for each in asked if each.type == CONNECTOR]))
     of_keys = None if keys is None else tuple(dict.fromkeys(keys))
     reading = _Reading(link, memory, _RequestShape(of_keys, synonyms, documentation), listing, halving)
     with gc_paused():

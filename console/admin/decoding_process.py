@@ -114,13 +114,13 @@ class DecodingProcess:
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._process = _started()
-            weakref.finalize(self, _ended, self._process)
+            weakref.finalize(self, ended, self._process)
             _received(self._process, time.monotonic() + _START_SECONDS, Allowance())
         return self._process
 
     def _end(self) -> None:
         if self._process is not None:
-            _ended(self._process)
+            ended(self._process)
             self._process = None
 
 
@@ -135,7 +135,8 @@ def _started() -> subprocess.Popen[bytes]:
     )
 
 
-def _ended(process: subprocess.Popen[bytes]) -> None:
+def ended(process: subprocess.Popen[bytes]) -> None:
+    """End a process and close its pipes."""
     process.kill()
     process.wait()
     for pipe in (process.stdin, process.stdout):

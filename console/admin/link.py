@@ -39,10 +39,13 @@ class Destination(Enum):
 
 
 class Route(NamedTuple):
-    """A destination. broker_id: for BROKER only."""
+    """A destination."""
 
     where: Destination
     broker_id: int = -1
+    """For BROKER only."""
+    reads_records: bool = False
+    """Whether it uses a connection of its own for large answers, for which other requests do not wait."""
 
 
 ANY = Route(Destination.ANY)
@@ -52,6 +55,27 @@ CONTROLLER = Route(Destination.CONTROLLER)
 def broker(broker_id: int) -> Route:
     """Return the route to one broker."""
     return Route(Destination.BROKER, broker_id)
+
+
+def reading(broker_id: int) -> Route:
+    """Return the route to one broker for Fetch requests of a search."""
+    return Route(Destination.BROKER, broker_id, reads_records=True)
+
+
+FETCHES, LOOKS = 8, 2
+"""Fetch requests in flight, and answers that threads search, at once in all searches of one client."""
+
+
+class Turns:
+    """Turns of the searches of one client, so that many of them leave time for other requests; first come, first
+    served.
+    """
+
+    def __init__(self) -> None:
+        self.fetches = asyncio.Semaphore(FETCHES)
+        self.looks = asyncio.Semaphore(LOOKS)
+        self.followers = 0
+        """Number of searches that wait for new records; a broker serves one request of a connection after another."""
 
 
 Ask = Callable[[str, Asked], Awaitable[Any]]
@@ -216,25 +240,27 @@ class Routes:
     """The nodes of a cluster, and the connection for each request.
 
     connections: the connections to the nodes. forwarding: other connections to the same nodes, for requests that wait
-    for the controller and delay all later requests on their connection. known: the nodes of the last response.
+    for the controller and delay all later requests on their connection. reading: others, for answers with records.
+    known: the nodes of the last response.
     cluster_id: the id of the first cluster that answered; a change is sent to no other cluster.
     """
 
     def __init__(
         self,
         settings: ConnectionSettings,
-        pools: tuple[Connections, Connections],
+        pools: tuple[Connections, Connections, Connections],
         sender: Sender,
         read: Callable[[], Awaitable[Any]],
     ) -> None:
         """Make routes without known nodes.
 
         Args:
-            pools: `connections` and `forwarding`.
+            pools: `connections`, `forwarding` and `reading`.
             read: function that returns the response with the nodes (`names_nodes`).
         """
         self._settings, self._sender, self._read = settings, sender, read
-        self.connections, self.forwarding = pools
+        self._pools = pools
+        self.connections, self.forwarding, self.reading = pools
         self.known = Nodes({})
         self.cluster_id: str | None = None
         self._way = 0
@@ -268,12 +294,16 @@ class Routes:
         if not task.cancelled():
             task.exception()  # the waiting callers get the exception
 
+    def pool(self, to: Route) -> Connections:
+        """Return the connections for a route."""
+        return self.reading if to.reads_records else self.connections
+
     async def connection(self, to: Route, api: str = "") -> Connection:
         """Return the connection for an API; without an API, for its supported versions. Raises AdminError."""
         if self._settings.controllers:
             return await self._to_controller(to)
         if to.where is Destination.BROKER:
-            connection = await self._to_broker(to.broker_id, self.connections)
+            connection = await self._to_broker(to.broker_id, self.pool(to))
             if api in FORWARDED and forwards_to_controller(connection.versions):
                 connection = await self._to_broker(to.broker_id, self.forwarding)
             return connection
@@ -339,7 +369,7 @@ class Routes:
         except (errors.AdminError, TimeoutError, ValueError):
             raise refusal from None
         if not described.error_code:
-            for connections in (self.connections, self.forwarding):
+            for connections in self._pools:
                 connections.mean_no_node()
             return address
         another = link_errors.wrong_broker(broker_id, described.error_message, asked=self._settings.asked)
@@ -368,7 +398,7 @@ class Routes:
     def retire(self, addresses: Iterable[Address] | None = None) -> None:
         """Retire the connections to these addresses; None: all connections. Later requests open new ones."""
         gone = None if addresses is None else tuple(addresses)
-        for connections in (self.connections, self.forwarding):
+        for connections in self._pools:
             if gone is None:
                 connections.retire_all()
             else:
@@ -378,8 +408,8 @@ class Routes:
         """Close all connections."""
         if self._refreshing is not None:
             self._refreshing.cancel()
-        await self.connections.close()
-        await self.forwarding.close()
+        for connections in self._pools:
+            await connections.close()
 
 
 class Link:
@@ -401,7 +431,8 @@ class Link:
         """
         self.settings = settings
         own = connections or Connections(settings, record, tap)
-        pools = own, connections or own.beside()
+        pools = own, connections or own.beside(), connections or own.beside()
+        self.turns = Turns()
         self.sender = Sender(settings, tap, pools)
         self.routes = Routes(settings, pools, self.sender, partial(self.call, *names_nodes(settings)))
 
@@ -614,7 +645,7 @@ class Link:
         """Limit the number of brokers with concurrent requests. Raises RequestTimedOut."""
         try:
             async with asyncio.timeout_at(deadline):
-                await held.enter_async_context(self.routes.connections.concurrency)
+                await held.enter_async_context(self.routes.pool(to).concurrency)
         except TimeoutError as error:
             asked, nodes = self.settings.asked, len(self.routes.known.brokers)
             raise errors.RequestTimedOut.of(

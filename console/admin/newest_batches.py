@@ -54,7 +54,7 @@ async def _of_topic(link: Link, topic: Topic) -> NewestBatches:
 
 async def _of_partition(link: Link, topic: Topic, partition: Partition, offset: int) -> NewestBatches:
     wanted = {"partition": partition.number, "fetch_offset": offset, "partition_max_bytes": BYTES}
-    asked = fetch_request(topic, [wanted], BYTES)
+    asked = fetch_request([(topic, [wanted])], BYTES)
     response = await link.call("fetch", asked, to=broker(partition.leader), timeout=SECONDS)
     if getattr(response, "error_code", 0):
         return NewestBatches()

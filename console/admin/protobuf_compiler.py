@@ -35,6 +35,7 @@ sys.exit(protoc.main(sys.argv))
 """
 
 
+_IMPORTS = re.compile(r'^\s*import\s+(?:public\s+|weak\s+)?"([^"\n]{1,300})"\s*;', re.MULTILINE)
 _AT_PLACE = re.compile(r"\.proto:\d")
 _IMPORTED = re.compile(r"[\w./-]{1,300}\.proto", re.ASCII)
 _CONFLUENTS = {
@@ -80,6 +81,15 @@ def compiled(schema: SchemaText) -> bytes:
     if (given := _descriptor_in(schema.text)) is not None:
         return _descriptor_set(given, schema.references)
     return _compiled(schema.text, [(each.name, each.text) for each in schema.references])
+
+
+def imports_of(text: str) -> list[str]:
+    """Return the names of the files that a Protobuf source imports.
+
+    Raises:
+        NotDecoded: a name leads out of the folder.
+    """
+    return [str(_relative(name)) for name in _IMPORTS.findall(text)]
 
 
 def _compiled(main: str, references: Sequence[tuple[str, str]]) -> bytes:

@@ -93,7 +93,7 @@ async def _written(link: Link, topic: Topic | None, spot: Spot, deadline: float)
 async def _fetch(link: Link, leader: int, topic: Topic, number: int, offset: int, within: float) -> bytes | int:
     """Return a partition's batches from an offset on, or an error code. Raises AdminError."""
     wanted = {"partition": number, "fetch_offset": offset, "partition_max_bytes": BYTES}
-    response = await link.call("fetch", fetch_request(topic, [wanted], BYTES), to=broker(leader), timeout=within)
+    response = await link.call("fetch", fetch_request([(topic, [wanted])], BYTES), to=broker(leader), timeout=within)
     if code := getattr(response, "error_code", 0):
         return int(code)
     for part in (part for topic in response.responses for part in topic.partitions):
@@ -102,21 +102,31 @@ async def _fetch(link: Link, leader: int, topic: Topic, number: int, offset: int
     return b""
 
 
-def fetch_request(topic: Topic, partitions: list[Fields], most: int, *, committed: bool = False) -> Fields:
-    """Return a consumer's Fetch from partitions of one topic, which is answered at once.
+def fetch_request(
+    wanted: Iterable[tuple[Topic, list[Fields]]], most: int, *, committed: bool = False, wait: float = 0.0
+) -> Fields:
+    """Return a consumer's Fetch.
 
     Args:
+        wanted: topics with partitions.
         most: bytes of the answer.
         committed: whether to leave out open and aborted transactions.
+        wait: seconds for which the broker waits for records if there are none.
     """
-    topic_id = None if topic.topic_id is None else uuid_of(topic.topic_id)
     return {
         "replica_id": -1,
-        "max_wait": timedelta(0),
-        "min_bytes": 0,
+        "max_wait": timedelta(seconds=wait),
+        "min_bytes": int(wait > 0),
         "max_bytes": most,
         "isolation_level": int(committed),
-        "topics": [{"topic": topic.name, "topic_id": topic_id, "partitions": partitions}],
+        "topics": [
+            {
+                "topic": topic.name,
+                "topic_id": None if topic.topic_id is None else uuid_of(topic.topic_id),
+                "partitions": partitions,
+            }
+            for topic, partitions in wanted
+        ],
         "forgotten_topics_data": (),
     }
 

@@ -1,24 +1,19 @@
 """A schema registry with Confluent's API (Confluent's own, Karapace, Apicurio's ccompat): schemas by their id.
 
-Requests run on the client's loop, so they use the same SSH host as the brokers, and never while a caller waits to draw.
-Each response is bounded in bytes and time; redirects are not followed, so that a login goes only to the configured
-host. An id never changes its schema, so schemas are cached, within bounds, and parsed once.
+Requests run on the client's loop (`console.admin.rest`), and never while a caller waits to draw. An id never changes
+its schema, so schemas are cached, within bounds, and parsed once.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import logging
-import os
-import ssl
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from importlib.util import find_spec
-from io import BytesIO
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
 from msgspec import Struct, field
@@ -26,17 +21,16 @@ from msgspec.structs import replace
 
 from console.admin.decoding_process import decoding_process
 from console.admin.link import Link
-from console.admin.settings import RegistrySettings, TlsSettings
+from console.admin.rest import RestClient, RestFailed, Service
+from console.admin.settings import HttpSettings
 from console.model import schemas
 from console.model.foreign_json import json_as
-from console.model.record_masks import NO_ALIASES
+from console.model.record_decoding import OwnDecoder, RecordDecoder
+from console.model.record_masks import NO_ALIASES, MaskPath
 
-SECONDS = 5.0
-"""Seconds for one response, from the connection on."""
 ALL_SECONDS = 20.0
 """Seconds for one schema with its references, compiled."""
-LARGEST_ANSWER = 2 << 20
-"""Most bytes of a response."""
+SERVICE = Service("the registry", "schema registry", "application/vnd.schemaregistry.v1+json, application/json")
 MOST_REFERENCES, DEEPEST_REFERENCE = 100, 20
 MOST_TEXT = 8 << 20
 """Most characters of a schema with its references."""
@@ -112,12 +106,6 @@ class _Artifacts(Struct, frozen=True):
     artifacts: list[_Artifact] = field(default_factory=list)
 
 
-class _Problem(Struct, frozen=True):
-    """The API's error response."""
-
-    message: str = ""
-
-
 class Missing(Struct, frozen=True):
     """The reason why a schema is missing. until: time of the next attempt, on the monotonic clock."""
 
@@ -128,7 +116,7 @@ class Missing(Struct, frozen=True):
 class SchemaRegistry:
     """A client of one registry with a cache. Call `look_up` on the client's loop; `known` is thread-safe."""
 
-    def __init__(self, settings: RegistrySettings, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, settings: HttpSettings, clock: Callable[[], float] = time.monotonic) -> None:
         self._settings = settings
         self._clock = clock
         self._kept: OrderedDict[schemas.SchemaKey, schemas.Schema] = OrderedDict()
@@ -138,7 +126,7 @@ class SchemaRegistry:
         self._missing: dict[schemas.SchemaKey, Missing] = {}
         self._asked: dict[schemas.SchemaKey, asyncio.Future[None]] = {}
         self._slots: asyncio.Semaphore | None = None
-        self._tls: ssl.SSLContext | None = None
+        self._rest = RestClient(settings, SERVICE)
 
     def known(self, key: schemas.SchemaKey) -> schemas.Schema | Missing | None:
         """Return a schema, or the reason why it is missing; None if it was not requested yet."""
@@ -273,77 +261,25 @@ class SchemaRegistry:
         path = quote(self._settings.path if api is None else api) + path
         self._slots = self._slots or asyncio.Semaphore(AT_ONCE)
         async with self._slots:
-            status, body = await self._get(path)
-        if status != 200:
-            raise schemas.NotDecoded(f"the registry answers {status}{_said(body)}")
-        return body
-
-    async def _get(self, path: str) -> tuple[int, bytes]:
-        """Return status and body of one response.
-
-        Raises:
-            NotDecoded: the registry is unreachable or too slow, its response is too large, or it redirects.
-        """
-        try:
-            async with asyncio.timeout(SECONDS):
-                return await self._exchange(path)
-        except TimeoutError:
-            raise schemas.NotDecoded(f"the registry does not answer within {SECONDS:g} s") from None
-        except ssl.SSLError as error:
-            why = getattr(error, "verify_message", "") or (error.reason or "TLS fails").replace("_", " ").lower()
-            raise schemas.NotDecoded(f"the registry is not reached: {why}") from None
-        except OSError as error:
-            why = error.strerror or type(error).__name__
-            raise schemas.NotDecoded(f"the registry is not reached: {why}{_unused_proxy(self._settings)}") from None
-
-    async def _exchange(self, path: str) -> tuple[int, bytes]:
-        from http.client import HTTPException, HTTPResponse
-
-        settings = self._settings
-        if settings.tls is not None and self._tls is None:
-            self._tls = await asyncio.to_thread(_tls_context, settings)
-        reader, writer = await asyncio.open_connection(settings.host, settings.port, ssl=self._tls)
-        try:
-            writer.write(self._request(path))
-            data = bytearray()
-            while chunk := await reader.read(64 << 10):
-                data += chunk
-                if len(data) > LARGEST_ANSWER:
-                    raise schemas.NotDecoded(f"the registry answers more than {LARGEST_ANSWER >> 20} MiB")
-        finally:
-            writer.close()
-        try:
-            response = HTTPResponse(_Received(bytes(data)))  # type: ignore[arg-type]
-            response.begin()
-            if 300 <= response.status < 400:
-                raise schemas.NotDecoded(
-                    f"the registry answers {response.status}: another address is not gone to; set url"
-                )
-            return response.status, response.read()
-        except (HTTPException, ValueError):
-            raise schemas.NotDecoded(f"{settings} is no schema registry: it does not answer as HTTP has it") from None
-
-    def _request(self, path: str) -> bytes:
-        settings = self._settings
-        login = ""
-        if settings.token is not None:
-            login = f"Authorization: Bearer {_header_safe(settings.token.reveal())}\r\n"
-        elif settings.password is not None:
-            pair = f"{settings.username}:{settings.password.reveal()}".encode()
-            login = f"Authorization: Basic {base64.b64encode(pair).decode()}\r\n"
-        host = f"[{settings.host}]" if ":" in settings.host else settings.host.encode("idna").decode()
-        return (
-            f"GET {path} HTTP/1.1\r\nHost: {host}:{settings.port}\r\n{login}"
-            "Accept: application/vnd.schemaregistry.v1+json, application/json\r\nAccept-Encoding: identity\r\n"
-            "User-Agent: kac\r\nConnection: close\r\n\r\n"
-        ).encode("ascii")
+            try:
+                answer = await self._rest.exchange("GET", path)
+            except RestFailed as problem:
+                raise schemas.NotDecoded(str(problem)) from None
+        if answer.status != 200:
+            raise schemas.NotDecoded(f"the registry answers {answer.status}{answer.said}")
+        return answer.body
 
 
-def _unused_proxy(settings: RegistrySettings) -> str:
-    """Return a note about a proxy in the environment that other tools may use for the registry; ``""`` without one."""
-    wanted = "http_proxy" if settings.tls is None else "https_proxy"
-    name = next((each for each in (wanted, wanted.upper()) if os.environ.get(each)), None)
-    return f" ({name} is not used: a login goes to no proxy; via leads there by SSH)" if name else ""
+def registry_decoder(
+    mask: tuple[MaskPath, ...], registry: SchemaRegistry, own: Sequence[OwnDecoder] = ()
+) -> RecordDecoder:
+    """Return the decoder by the schemas of a registry. own: decoders that come before it."""
+
+    def known(key: schemas.SchemaKey) -> schemas.Schema | str | None:
+        found = registry.known(key)
+        return found.why if isinstance(found, Missing) else found
+
+    return RecordDecoder(mask, known, own)
 
 
 async def look_up(_link: Link, registry: SchemaRegistry, keys: Iterable[schemas.SchemaKey]) -> None:
@@ -466,42 +402,3 @@ class _References(Struct):
             await self._gather(found, depth + 1)
             self.open.discard(each.name)
             self.seen[each.name] = schemas.SchemaText(kind_of(found.schema, found.schemaType), found.schema, each.name)
-
-
-class _Received(BytesIO):
-    """Received bytes, in the form of the socket that http.client expects."""
-
-    def makefile(self, *_: Any, **__: Any) -> BytesIO:
-        """Return the file to read from."""
-        return self
-
-
-def _tls_context(settings: RegistrySettings) -> ssl.SSLContext:
-    from console.admin.errors import TlsFailed
-    from console.admin.tls import client_context
-
-    try:
-        return client_context(settings.tls or TlsSettings())
-    except TlsFailed as error:
-        raise schemas.NotDecoded(f"the registry is not reached: {error.failure.message}") from None
-
-
-def _header_safe(token: str) -> str:
-    """Return a token that is valid in a header.
-
-    Raises:
-        NotDecoded: it has other characters, which would end the header.
-    """
-    text = token.strip()
-    if not text.isascii() or not text.isprintable() or " " in text:
-        raise schemas.NotDecoded("the registry is not asked: its token has characters that no token has")
-    return text
-
-
-def _said(body: bytes) -> str:
-    """Return the message of an error response, made printable."""
-    try:
-        text = json_as(body, _Problem).message
-    except ValueError:
-        return ""
-    return f": {''.join(each for each in text if each.isprintable())[:200]}" if text else ""

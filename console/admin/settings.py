@@ -104,9 +104,9 @@ class SshHost(Struct, frozen=True):
         return to if self.port is None else f"-p {self.port} {to}"
 
 
-class RegistrySettings(Struct, frozen=True):
-    """A schema registry with Confluent's API. host, port, path: parts of its URL; tls: None for http. username,
-    password: for Basic authentication; token: for Bearer authentication.
+class HttpSettings(Struct, frozen=True):
+    """A service with HTTP: a schema registry with Confluent's API, or a worker of Connect. host, port, path: parts of
+    its URL; tls: None for http. username, password: for Basic authentication; token: for Bearer authentication.
     """
 
     host: str
@@ -121,6 +121,13 @@ class RegistrySettings(Struct, frozen=True):
         return f"{'http' if self.tls is None else 'https'}://{show_address((self.host, self.port))}{self.path}"
 
 
+class ConnectSettings(Struct, frozen=True):
+    """A Connect cluster. name: kac's name for it. workers: the addresses of some of its workers."""
+
+    name: str
+    workers: tuple[HttpSettings, ...]
+
+
 class ConnectionSettings(Struct, frozen=True):
     """All settings of a client. Times in seconds.
 
@@ -128,7 +135,7 @@ class ConnectionSettings(Struct, frozen=True):
     lost_answer_timeout: to find out whether a change without an answer was applied. visible_timeout: for brokers to
     describe an applied change. via: the SSH host that connects to all addresses, also to those that brokers advertise;
     None: this host. controllers: whether `bootstrap` has controllers' listeners, which answer requests about
-    themselves (KIP-919).
+    themselves (KIP-919). connect: the Connect clusters next to the brokers.
     """
 
     bootstrap: tuple[tuple[str, int], ...]
@@ -143,6 +150,7 @@ class ConnectionSettings(Struct, frozen=True):
     visible_timeout: float = VISIBLE_TIMEOUT
     via: SshHost | None = None
     controllers: bool = False
+    connect: tuple[ConnectSettings, ...] = ()
 
     @property
     def asked(self) -> str:

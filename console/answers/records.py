@@ -18,21 +18,22 @@ def records_result(statement: Records, read: RecordsRead, *, masked: bool, field
 
     masked: whether their contents are hidden. fields: the fields that the context masks.
     """
-    filtered = bool(statement.text or statement.key or statement.json)
-    rows = records.record_rows(read, statement.form, masked=masked)
+    rows, columns = records.record_rows(read, statement.form, masked=masked), records.columns_for(read)
     notes = [
-        records.summary(read, filtered=filtered),
+        records.summary(read, filtered=statement.is_filtered),
         *records.record_notes(read),
         *([] if masked else records.decoding_notes(read)),
     ]
+    if read.progress.stopped == "records" and statement.limit is None and statement.begins.word != "last":
+        notes.append(f"there may be more than these {statement.most:,}: limit 0 goes on to the end")
     if masked and rows:
         notes.append("contents are hidden in this context: --reveal shows them")
     if fields and rows:
         notes.append(f"fields are masked in this context: {', '.join(path.text for path in fields)}")
     return Table(
         "records",
-        titles(records.RECORDS),
-        tuple(Row(records.RECORDS.texts(row), records.record_data(row)) for row in rows),
+        titles(columns),
+        tuple(Row(columns.texts(row), records.record_data(row)) for row in rows),
         unparse(statement),
         "none",
         tuple(notes),

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.admin.errors import AdminError, AuthenticationFailed
-from console.admin.settings import Address, ConnectionSettings, RegistrySettings, SshHost, show_address
+from console.admin.settings import Address, ConnectionSettings, HttpSettings, SshHost, show_address
 from console.answers.checks import Check, Health
 from console.cli.doctor_brokers import answered_by_others, missing_apis, shared_address_checks
 from console.model.parts import Part
@@ -468,7 +468,7 @@ async def _quotas(link: Link, settings: ConnectionSettings) -> Check:
     )
 
 
-async def _registry(_link: Link, settings: RegistrySettings) -> Check:
+async def _registry(_link: Link, settings: HttpSettings) -> Check:
     """Check whether the schema registry answers over the same way as the brokers."""
     from console.admin.schema_registry import SchemaRegistry
     from console.model.schemas import NotDecoded

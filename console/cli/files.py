@@ -71,11 +71,12 @@ def prunes(options: argparse.Namespace) -> tuple[Prune, ...] | None:
     return tuple(found)
 
 
-def read(names: list[str], context: str | None = None) -> Read | None:
+def read(names: list[str], context: str | None = None, *, described: bool = False) -> Read | None:
     """Read the files of one cluster; None after printing all their problems.
 
     Args:
         context: the context that the operator names. If files are for several clusters, those for this one are used.
+        described: as in `read_files`.
     """
     from console.files.read import for_cluster
     from console.files.reading import read_files
@@ -84,13 +85,15 @@ def read(names: list[str], context: str | None = None) -> Read | None:
     # All objects made here live until the end: the collector would scan them repeatedly.
     gc.disable()
     try:
-        found = for_cluster(read_files(names), context)
+        found = for_cluster(read_files(names, described=described), context)
     except FileProblems as problems:
         for problem in problems.problems:
             complain(str(problem))
         return None
+    judged = [note for each in found.described.values() for note in each.notes] if described else []
     for note in found.notes:
-        complain(f"note: {note}")
+        if note not in judged:
+            complain(f"note: {note}")
     return found
 
 

@@ -15,12 +15,12 @@ from console.terminal import complain, put
 
 if TYPE_CHECKING:
     from console.answers.lint import Where
-    from console.files.read import Read
+    from console.files.read import DescribedCluster, Read
     from console.lint.report import Report
     from console.lint.rule import Rule, Seen
 
 
-_NAMES_A_CLUSTER = ("bootstrap_server", "bootstrap_controller", "context", "command_config")
+_NAMES_A_CLUSTER = ("bootstrap_server", "bootstrap_controller", "command_config")
 
 
 def lint_options(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,10 @@ def lint_options(parser: argparse.ArgumentParser) -> None:
         "their lint: sections accept findings; may be given several times"
     )
     parser.add_argument("-f", "--file", metavar="FILE", action="append", default=[], help=files)
-    offline = "with -f: judge the files without a cluster, by three brokers with Kafka's own defaults"
+    offline = (
+        "with -f: judge the files without a cluster, by three brokers with Kafka's own defaults, or by those that "
+        "Strimzi's Kafka and KafkaNodePool describe; -c says which cluster, of files for several"
+    )
     parser.add_argument("--offline", action="store_true", help=offline)
     rule = "only this rule, and all its findings; can be given again"
     parser.add_argument("--rule", metavar="NAME", action="append", default=[], help=rule)
@@ -55,23 +58,67 @@ def run_lint(options: argparse.Namespace) -> int:
         complain("--offline judges files without a cluster: name files with -f, and no cluster")
         return USAGE
     rules = _chosen(options)
-    files = read(options.file, getattr(options, "context", None)) if options.file and rules is not None else None
+    context = getattr(options, "context", None)
+    files = None
+    if options.file and rules is not None:
+        files = read(options.file, context, described=options.offline)
     if rules is None or (options.file and files is None):
         return USAGE
-    if options.offline:
-        with _by_defaults(options) as options:
+    if options.offline and files is not None:
+        described = _described(files, context)
+        if described is None:
+            return USAGE
+        with _by_files(options, described) as options:
             return _looked(options, rules, files)
     return _looked(options if files is None else meant(options, files), rules, files)
 
 
-@contextmanager
-def _by_defaults(options: argparse.Namespace) -> Iterator[argparse.Namespace]:
-    """Run a cluster of three brokers with Kafka's defaults in this process, and give the options that name it."""
-    from console.embedded.brokers import run_in_thread
-    from console.embedded.spec import RACKS, ClusterSpec
+def _described(files: Read, context: str | None) -> DescribedCluster | None:
+    """Return the cluster that files describe, and give its settings a place among theirs; without a setting if they
+    describe none. None after printing why the choice is open, or a problem.
+    """
+    from console.embedded.config_definitions import checked_value, release_configs
+    from console.embedded.spec import RELEASE_NAMES
+    from console.files.read import DescribedCluster
+    from console.model.config import CLUSTER_DEFAULT, broker_resource
 
-    with run_in_thread(ClusterSpec(brokers=len(RACKS), racks=RACKS)) as cluster:
-        yield argparse.Namespace(**{**vars(options), "bootstrap_server": cluster.bootstrap})
+    names = sorted(files.described)
+    name = next((each for each in (context, files.cluster) if each in files.described), names[0] if names else "")
+    if len(names) > 1 and name not in (context, files.cluster):
+        complain(f"the files describe clusters {', '.join(names)}; --context NAME says which")
+        return None
+    found = files.described.get(name, DescribedCluster())
+    known = release_configs(RELEASE_NAMES[-1]).broker
+    problems = [str(each) for each in found.problems]
+    for key, value in found.configs.items():
+        try:
+            if key in known:
+                checked_value(known[key], value)
+        except ValueError as error:
+            source, line = found.places[key]
+            problems.append(f"{source}:{line}: {key}: {error}")
+    for problem in problems:
+        complain(problem)
+    for key, place in found.places.items():
+        files.places.setdefault((CLUSTER_DEFAULT, key), place)
+        for broker in range(1, found.brokers + 1) if key else ():
+            files.places.setdefault((broker_resource(broker), key), place)
+    return None if problems else found
+
+
+@contextmanager
+def _by_files(options: argparse.Namespace, described: DescribedCluster) -> Iterator[argparse.Namespace]:
+    """Run a cluster in this process, and give the options that name it: of three brokers in three racks with Kafka's
+    defaults, or as files describe it.
+    """
+    from console.embedded.brokers import run_in_thread
+    from console.embedded.spec import MOST_BROKERS, RACKS, ClusterSpec
+
+    brokers = min(described.brokers, MOST_BROKERS) or len(RACKS)
+    racks = RACKS if brokers == len(RACKS) else {}
+    with run_in_thread(ClusterSpec(brokers=brokers, racks=racks, static_configs=described.configs)) as cluster:
+        known = {name: value for name, value in vars(options).items() if name != "context"}
+        yield argparse.Namespace(**{**known, "bootstrap_server": cluster.bootstrap})
 
 
 def _looked(options: argparse.Namespace, rules: Sequence[Rule], files: Read | None) -> int:

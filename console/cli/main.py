@@ -61,6 +61,7 @@ COMMANDS = (
         "show and change configs, as kafka-configs does",
         own_parser=True,
     ),
+    Command("records", "console.cli.records", "find records of topics, follow them, write them to a pipe or a file"),
     _noun("topics", "list, describe, create, delete and alter topics"),
     _noun("quotas", "list, describe and alter quotas, and show which one applies"),
     _noun("acls", "list, explain, add and remove ACLs"),

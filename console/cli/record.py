@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import signal
 import time
-from collections.abc import Awaitable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from console.cli.opening import DONE, FAILED, USAGE, add_duration, complain, seconds, with_session
+from console.cli.status_line import signals_end, status_line
 from console.model.numbers import option, plural
-from console.terminal import drawn_on, put
+from console.terminal import put
 
 if TYPE_CHECKING:
     from console.flight.flight_writer import FlightWriter
@@ -101,7 +100,7 @@ async def _record(session: Session, options: argparse.Namespace, recorder: Recor
     stopping = asyncio.Event()
     began = time.monotonic()
     async with Poller(session) as poller:
-        with _ends(stopping), _line() as line:
+        with signals_end(stopping), status_line() as line:
             await poller.poll(whole=True)
             writer, sink = _opened(session.snapshot, session.context.name, options)
             recorder.begin(lambda: sink)
@@ -167,47 +166,3 @@ def _text(name: str, file: Path, size: int, polls: int, seconds: float) -> str:
 
     passed = timedelta(seconds=int(seconds))
     return f"{name} into {file}: {passed}, {plural(polls, 'sample')}, {shown_size(size)}"
-
-
-class _Line:
-    """A status line that is overwritten on a terminal, and omitted elsewhere."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._is_terminal = stream.isatty()
-
-    def show(self, text: str) -> None:
-        """Replace the text of the line."""
-        from console.present.text import clean
-
-        if self._is_terminal:
-            self._stream.write(f"\r\x1b[K{clean(text, 200)}  (Ctrl-C ends)")
-            self._stream.flush()
-
-    def clear(self) -> None:
-        """Remove the line."""
-        if self._is_terminal:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
-
-
-@contextmanager
-def _line() -> Iterator[_Line]:
-    line = _Line(drawn_on("stderr"))
-    try:
-        yield line
-    finally:
-        line.clear()
-
-
-@contextmanager
-def _ends(stopping: asyncio.Event) -> Iterator[None]:
-    """End the record on Ctrl-C and SIGTERM, instead of the process, while the block lasts."""
-    loop = asyncio.get_running_loop()
-    for each in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(each, stopping.set)
-    try:
-        yield
-    finally:
-        for each in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(each)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from console.admin.settings import ConnectionSettings, RegistrySettings, SshHost
+from console.admin.settings import ConnectionSettings, HttpSettings, SshHost
 from console.model.config import ConfigPlace
 from widgets.cells import clean
 
 if TYPE_CHECKING:
     from console.lint.acceptance import Acceptance
+    from console.model.decode_rules import DecodeRule
     from console.model.record_masks import MaskPath
 
 OWN = "kac"
@@ -91,9 +92,11 @@ class Context(Struct, frozen=True):
     records: str = SHOWN
     throttles: frozenset[ConfigPlace] = frozenset()
     mask: tuple[MaskPath, ...] = ()
-    schemas: RegistrySettings | None = None
+    schemas: HttpSettings | None = None
     lint: tuple[Acceptance, ...] = ()
     """Findings of lint that stay, each with its reason."""
+    decode: tuple[DecodeRule, ...] = ()
+    """How records without a reference to a schema are decoded, the first rule that fits."""
 
     @property
     def principal(self) -> str:

@@ -21,6 +21,12 @@ url = "https://registry:8081"
 username = "kac"
 password = "${env:REGISTRY_PASSWORD}"
 
+[contexts.prod.connect.main]          # a Connect cluster: its workers
+url = ["https://w1:8083", "https://w2:8083"]
+
+[contexts.prod.decode]                # topics whose records refer to no schema: console/contexts/decoding
+"orders-*" = { key = "int64", value = { protobuf = { file = "orders.proto", message = "shop.Order" } } }
+
 [[contexts.prod.lint]]                # a finding of lint that stays; the reason is required
 rule = "single-replica"
 subject = "topic scratch-*"           # a glob of what lint prints
@@ -37,7 +43,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from console.admin.settings import RegistrySettings, SshHost
+from console.admin.settings import ConnectSettings, HttpSettings, SshHost
 from console.contexts import context
 from console.contexts.console_settings import ConsoleSettings, read_settings, unknown_key
 from console.model.config import CLUSTER_DEFAULT, ConfigPlace, broker_resource, topic_resource
@@ -47,6 +53,7 @@ from widgets.cells import clean
 if TYPE_CHECKING:
     from console.contexts.properties import Entry
     from console.lint.acceptance import Acceptance
+    from console.model.decode_rules import DecodeRule
     from console.model.record_masks import MaskPath
 
 # Line numbers of keys, which tomllib does not provide.
@@ -121,6 +128,8 @@ _OWN_KEYS = (
     "records",
     "mask",
     "schemas",
+    "connect",
+    "decode",
     "throttles",
     "via",
     "lint",
@@ -248,8 +257,10 @@ class _OwnFileReader:
             entries, file=self._path, bases=(self._path.absolute().parent,), surroundings=self._surroundings
         )
         settings = (librdkafka_connection if librdkafka else java_connection)(values)
-        settings = replace(settings, via=self._via(name, own))
+        connect, worries = self._connect(name, own, entries)
+        settings = replace(settings, via=self._via(name, own), connect=connect)
         registry, concerns = self._schemas(name, own, entries)
+        concerns = (*values.exposure(), *concerns, *worries)
         return context.Context(
             name,
             self._origin(),
@@ -258,13 +269,14 @@ class _OwnFileReader:
             read_only=self._flag(name, "read_only", own),
             confirm=self._flag(name, "confirm", own),
             cluster_id=self._text(name, "cluster_id", own),
-            warnings=tuple(dict.fromkeys((*warnings, *unknown, *values.warnings, *values.exposure(), *concerns))),
+            warnings=tuple(dict.fromkeys((*warnings, *unknown, *values.warnings, *concerns))),
             tool=context.OWN,
             lake=self._lake(name, own),
             records=self._records(name, own),
             throttles=self._throttles(name, own),
             mask=self._mask(name, own),
             schemas=registry,
+            decode=self._decode(name, own),
             lint=self._lint(name, own),
         )
 
@@ -310,29 +322,91 @@ class _OwnFileReader:
 
     def _schemas(
         self, name: str, table: Mapping[str, Any], of_context: Mapping[str, Entry]
-    ) -> tuple[RegistrySettings | None, tuple[str, ...]]:
+    ) -> tuple[HttpSettings | None, tuple[str, ...]]:
         """Return the schema registry, and warnings. of_context: the context's properties, which declare providers."""
         tree = table.get("schemas")
         if tree is None:
             return None, ()
+        entries = self._service(("contexts", name, "schemas"), tree, of_context)
+        return self._http(entries)
+
+    def _connect(
+        self, name: str, table: Mapping[str, Any], of_context: Mapping[str, Entry]
+    ) -> tuple[tuple[ConnectSettings, ...], tuple[str, ...]]:
+        """Return the Connect clusters, and warnings. Each has the addresses of one or several workers."""
+        path = ("contexts", name, "connect")
+        trees = table.get("connect", {})
+        if not isinstance(trees, dict) or not all(isinstance(each, dict) for each in trees.values()):
+            raise context.ContextError(
+                f"{self._place(*path)}: connect has a table for each cluster, [{'.'.join(path)}.NAME]"
+            )
+        from console.contexts.properties import Entry
+
+        found: list[ConnectSettings] = []
+        warnings: list[str] = []
+        for cluster, tree in trees.items():
+            place = self._place(*path, cluster, "url")
+            if not cluster or "/" in cluster or not cluster.isprintable() or cluster != cluster.strip():
+                raise context.ContextError(
+                    f"{place}: the name of a Connect cluster is not empty and has no slash, no blank at an end and no "
+                    "control characters"
+                )
+            urls = tree.get("url", "")
+            urls = urls if isinstance(urls, list) else [urls]
+            if not urls:
+                raise context.ContextError(f"{place}: url is empty: give the address of a worker")
+            entries = self._service(
+                (*path, cluster), {key: each for key, each in tree.items() if key != "url"}, of_context
+            )
+            workers = []
+            for url in urls:
+                worker, concerns = self._http({**entries, "url": Entry(_property_text("url", url, place), place)})
+                workers.append(worker)
+                warnings += concerns
+            found.append(ConnectSettings(cluster, tuple(workers)))
+        return tuple(found), tuple(warnings)
+
+    def _service(self, path: KeyPath, tree: Any, of_context: Mapping[str, Entry]) -> dict[str, Entry]:
+        """Return the properties of a service with HTTP.
+
+        Args:
+            path: of its table.
+            of_context: the context's properties, which declare providers of secrets.
+        """
         from console.contexts.config_providers import is_provider_key
-        from console.contexts.properties import Entry, Values
-        from console.contexts.registry import OWN_KEYS, SSL_KEYS, registry_settings
+        from console.contexts.http_services import OWN_KEYS, SSL_KEYS
+        from console.contexts.properties import Entry
 
-        place = self._place("contexts", name, "schemas")
         if not isinstance(tree, dict):
-            raise context.ContextError(f"{place}: schemas is a table, [contexts.{name}.schemas]")
-
+            raise context.ContextError(f"{self._place(*path)}: {path[-1]} is a table, [{'.'.join(path)}]")
         entries = {key: entry for key, entry in of_context.items() if is_provider_key(key)}
-        for path, value in _leaves(tree):
-            key, place = ".".join(path), self._place("contexts", name, "schemas", *path)
+        for below, value in _leaves(tree):
+            key, place = ".".join(below), self._place(*path, *below)
             if key not in (*OWN_KEYS, *SSL_KEYS):
                 raise context.ContextError(f"{place}: {unknown_key(key, (*OWN_KEYS, *sorted(SSL_KEYS)))}")
             entries[key] = Entry(_property_text(key, value, place), place)
+        return entries
+
+    def _http(self, entries: Mapping[str, Entry]) -> tuple[HttpSettings, tuple[str, ...]]:
+        """Return the settings of a service at one address, and warnings."""
+        from console.contexts.http_services import http_settings
+        from console.contexts.properties import Values
+
         folder = self._path.absolute().parent
         values = Values(entries, file=self._path, bases=(folder,), surroundings=self._surroundings)
-        settings = registry_settings(values)
+        settings = http_settings(values)
         return settings, (*values.warnings, *values.exposure())
+
+    def _decode(self, name: str, table: Mapping[str, Any]) -> tuple[DecodeRule, ...]:
+        """Return the rules by which records are decoded."""
+        if "decode" not in table:
+            return ()
+        from console.contexts.decoding import decode_rules
+
+        def place_of(*keys: str) -> context.Place:
+            return self._place("contexts", name, "decode", *keys)
+
+        return decode_rules(table["decode"], place_of, self._path, self._surroundings)
 
     def _throttles(self, name: str, table: Mapping[str, Any]) -> frozenset[ConfigPlace]:
         """Return the intended throttles of a context: ``broker ID KEY``, ``broker <default> KEY`` and ``topic NAME

@@ -48,9 +48,11 @@ class Locked(Secret):
 
 def is_locked(settings: Struct) -> bool:
     """Return whether a secret of these settings is not fetched yet."""
+    values = (getattr(settings, each.name) for each in fields(settings))
     return any(
-        isinstance(value, Locked) or (isinstance(value, Struct) and is_locked(value))
-        for value in (getattr(settings, each.name) for each in fields(settings))
+        isinstance(one, Locked) or (isinstance(one, Struct) and is_locked(one))
+        for value in values
+        for one in (value if isinstance(value, tuple) else (value,))
     )
 
 
@@ -80,6 +82,10 @@ def _unlocked(settings: S, context: str, ask: bool, limit: float, fetched: dict[
             changes[each.name] = _fetch(value, context, ask, limit, fetched)
         elif isinstance(value, Struct):
             changes[each.name] = _unlocked(value, context, ask, limit, fetched)
+        elif isinstance(value, tuple):
+            changes[each.name] = tuple(
+                _unlocked(one, context, ask, limit, fetched) if isinstance(one, Struct) else one for one in value
+            )
     return replace(settings, **changes)
 
 

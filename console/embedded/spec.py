@@ -27,7 +27,7 @@ METADATA_VERSION = "metadata.version"
 
 FIRST_CONTROLLER = 101
 """Id of the first controller that is not a broker, above the ids of all brokers."""
-MOST_CONTROLLERS = 9
+MOST_BROKERS, MOST_CONTROLLERS = 100, 9
 
 RELEASE_NAMES = ("3.9", "4.0", "4.4")
 SCENARIO_NAMES = ("quiet", "incident", "groups", "transactions", "quorum", "quorum-lost", "fleet", "large")
@@ -135,8 +135,8 @@ class ClusterSpec:
 
     def __post_init__(self) -> None:
         """Validate the numbers. Raises ValueError for a number out of range."""
-        if not 1 <= self.brokers <= 100:
-            raise ValueError(f"a cluster has 1 to 100 brokers, not {self.brokers}")
+        if not 1 <= self.brokers <= MOST_BROKERS:
+            raise ValueError(f"a cluster has 1 to {MOST_BROKERS} brokers, not {self.brokers}")
         if not 0 <= self.controllers <= MOST_CONTROLLERS or not 0 <= self.observers <= MOST_CONTROLLERS:
             raise ValueError(f"a cluster has 0 to {MOST_CONTROLLERS} controllers of their own, not {self.controllers}")
         if self.observers and not self.controllers:

@@ -45,12 +45,13 @@ def wished(read: Read, seen: Seen, rules: Iterable[Rule], *, alone: bool = False
     now = seen.snapshot
     wanted = file_edits(read.wanted, now, (), owned_by_moves(now))
     report = stage(EMPTY, wanted.edits, now)
-    listed = {target for target, _ in read.places}
+    listed = {target for target, key in read.places if not key}
     there = {(rule.name, found.subject, found.key) for rule in rules for found in rule.find(seen)}
 
     def counts(rule: Rule, found: Found) -> bool:
         new = not alone and (rule.name, found.subject, found.key) not in there
-        return found.subject in listed or new
+        # Of a broker that other tools' files describe, only the keys that stand there count.
+        return found.subject in listed or (found.subject, found.key) in read.places or new
 
     made = [each.edit.topic for each in report.plan.staged if isinstance(each.edit, CreateTopic)]
     after = replace(seen, snapshot=_placed(predict(now, report.plan), made), accepted=(*seen.accepted, *read.accepted))

@@ -16,6 +16,22 @@ from console.operations.goals import Reassign
 
 
 @dataclass
+class DescribedCluster:
+    """A cluster that resources of an operator describe, with its brokers' files. kac sets no value in these: only
+    `kac lint --offline` judges them.
+    """
+
+    brokers: int = 0
+    """The number of brokers; 0 if no resource says it."""
+    configs: dict[str, str] = field(default_factory=dict)
+    places: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """File and line of each key, and of the cluster (key ``""``)."""
+    problems: list[FileProblem] = field(default_factory=list)
+    notes: list[FileProblem] = field(default_factory=list)
+    """What `Read.notes` says of its resources."""
+
+
+@dataclass
 class Read:
     """The wanted state in files. places: file and line of entities (key ``""``) and of their keys.
 
@@ -43,6 +59,8 @@ class Read:
     cluster: str = ""
     accepted: list[Acceptance] = field(default_factory=list)
     """Findings of lint that stay."""
+    described: dict[str, DescribedCluster] = field(default_factory=dict)
+    """Name of a cluster -> what resources of its operator say of it; it is no wanted state."""
 
     @property
     def wanted(self) -> Wanted:
@@ -146,4 +164,5 @@ def for_cluster(read: Read, given: str | None) -> Read:
         {**part.refused, **read.refused},
         cluster=name,
         accepted=[*read.accepted, *part.accepted],
+        described=read.described,
     )

@@ -43,12 +43,13 @@ LONGEST_HEAD = 64 << 10
 """The most characters used to recognize a form of lines."""
 
 
-def read_files(names: Iterable[str]) -> Read:
+def read_files(names: Iterable[str], *, described: bool = False) -> Read:
     """Read files into one wanted state.
 
     Args:
         names: files, directories (their files of `SUFFIXES`, sorted by name, not recursively) and ``-`` for standard
             input.
+        described: whether clusters that an operator's resources describe are enough, without a wanted state.
 
     Returns:
         The combined wanted state, with the file and line of each entity and key.
@@ -64,7 +65,7 @@ def read_files(names: Iterable[str]) -> Read:
             problems += take_text(text, source, read)
         except yaml_places.FileProblem as problem:
             problems.append(problem)
-    if not problems and not read.is_taken:
+    if not problems and not read.is_taken and not (described and read.described):
         problems += [*read.notes, yaml_places.FileProblem(source, None, *NOTHING_TAKEN)]
     if problems:
         raise yaml_places.FileProblems(problems)

@@ -12,8 +12,8 @@ from msgspec import Struct, field
 from console.files import wanted as files_wanted
 from console.files.read import Read
 from console.files.writing import DEFAULT
+from console.lake.sensitive import seems_sensitive
 from console.language.quoting import quote_beside_equals, shell_word
-from console.language.sensitive import seems_sensitive
 from console.model.changes import NewTopic, Target
 from console.model.cluster import Topic
 from console.model.config import ConfigEntry, ConfigPlace, ConfigResource, topic_resource

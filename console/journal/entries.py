@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from console.language.sensitive import without_secrets
+from console.lake.sensitive import without_secrets
 from console.model import journal_lines
 from console.model.changes import Status
 from console.model.failure import Failure

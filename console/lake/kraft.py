@@ -8,16 +8,14 @@ import json
 import pkgutil
 import re
 import struct
-from base64 import b64encode, urlsafe_b64encode
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import cache
 from io import BytesIO
 from itertools import pairwise
-from math import isfinite, isnan
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -26,6 +24,7 @@ from crc32c import crc32c
 from console.lake.entities import CONFIG_TYPES, id_problem
 from console.lake.redact import HIDDEN, Damaged, hmac_hex, is_secret
 from console.lake.schema import KRAFT_RECORD, RECORD_COLUMNS, arrow_schema
+from console.model.kafka_structs import MalformedRecordError, Read, RecordSchema, schemas_of, uvarint
 
 LOG_FOLDER = "__cluster_metadata-0"
 _SEGMENT = re.compile(r"(\d{20})\.log")
@@ -612,30 +611,6 @@ _SNAPSHOT_FOOTER = b"\0\4"
 # reader, composed of those of its fields. Secrets are replaced here.
 
 
-@dataclass(frozen=True)
-class Field:
-    """A field in one version of its record. name: as in Kafka's JSON. type: Kafka's name of the type; of the elements
-    if `is_array`. tag: None for an untagged field. fields: of a struct.
-    """
-
-    name: str
-    type: str
-    is_array: bool
-    nullable: bool
-    tag: int | None
-    fields: tuple[Field, ...]
-
-
-@dataclass(frozen=True)
-class RecordSchema:
-    """One version of a record's schema."""
-
-    name: str
-    api_key: int
-    version: int
-    fields: tuple[Field, ...]
-
-
 @cache
 def known_schemas() -> Mapping[tuple[int, int], RecordSchema]:
     """Return every version of every record type, by number and version, of the newest known release. It includes those
@@ -643,183 +618,6 @@ def known_schemas() -> Mapping[tuple[int, int], RecordSchema]:
     """
     # pkgutil, since executors import this from a zip. `tests/support/record_metadata_schemas.py` writes the data.
     return schemas_of(json.loads(pkgutil.get_data(__package__, "kraft_records.json") or ""))
-
-
-def schemas_of(records: Iterable[Mapping[str, Any]]) -> dict[tuple[int, int], RecordSchema]:
-    """Return the schemas of record types, by number and version. records: each as in Kafka's JSON."""
-    return {
-        (record["apiKey"], version): RecordSchema(
-            record["name"], record["apiKey"], version, _fields(record["fields"], version)
-        )
-        for record in records
-        for version in _versions(record["validVersions"])
-    }
-
-
-def _fields(raw: Iterable[Mapping[str, Any]], version: int) -> tuple[Field, ...]:
-    return tuple(
-        Field(
-            name=each["name"],
-            type=each["type"].removeprefix("[]"),
-            is_array=each["type"].startswith("[]"),
-            nullable=version in _versions(each.get("nullableVersions")),
-            tag=each["tag"] if version in _versions(each.get("taggedVersions")) else None,
-            fields=_fields(each.get("fields", ()), version),
-        )
-        for each in raw
-        if version in _versions(each["versions"])
-    )
-
-
-def _versions(text: str | None) -> range:
-    """Return the versions that ``2+``, ``1-3`` or ``4`` includes; None includes no version."""
-    if text is None:
-        return range(0)
-    first, _, last = text.rstrip("+").partition("-")
-    return range(int(first), 1 << 15 if text.endswith("+") else int(last or first) + 1)
-
-
-# -- values, as Kafka's own JSON converters write them ----------------------------------------------------------------
-
-NUMBERS = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q"}
-"""Kafka's integer types -> their letters in `struct`."""
-_LETTERS = NUMBERS | {"bool": "?", "float64": "d", "uuid": "16s"}
-
-Read = Callable[[bytes, int], tuple[Any, int]]
-"""A function that takes a record's bytes and the position of a value; returns the value and its end, which is behind
-the record if the value is cut short. Raises MalformedRecordError, IndexError, struct.error.
-"""
-
-
-class MalformedRecordError(ValueError):
-    """The bytes do not fit the record's schema."""
-
-
-def uvarint(data: bytes, at: int) -> tuple[int, int]:
-    """Return an unsigned varint of up to 64 bits, and its end. Raises MalformedRecordError, IndexError."""
-    value = data[at]
-    at += 1
-    if value < 0x80:
-        return value, at
-    value &= 0x7F
-    shift = 7
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-        if shift > 63:
-            raise MalformedRecordError("a varint of more than ten bytes")
-
-
-def _text(raw: bytes) -> str:
-    """Decode bytes as UTF-8; invalid ones become U+FFFD, as in Java. Not cached: the text may be a secret."""
-    return raw.decode("utf-8", "replace")
-
-
-@lru_cache(1 << 15)
-def _uuid(raw: bytes) -> str:
-    """Encode 16 bytes as Kafka writes uuids: URL-safe base64 without padding."""
-    return urlsafe_b64encode(raw).decode()[:-2]
-
-
-def _real(number: float) -> float | str:
-    """Return a float64; infinities and NaN become strings, as Jackson writes them."""
-    if isfinite(number):
-        return number
-    return "NaN" if isnan(number) else "Infinity" if number > 0 else "-Infinity"
-
-
-_SIZED: Mapping[str, Callable[[bytes], str]] = {"string": _text, "bytes": lambda raw: b64encode(raw).decode()}
-"""Type -> the converter of its bytes, which follow their size."""
-_SHOWN: Mapping[str, Callable[[Any], Any]] = {"uuid": _uuid, "float64": _real}
-"""Type of fixed size -> the converter of its unpacked value, if it needs one."""
-
-
-def _struct(fields: Sequence[Field]) -> Read:
-    """Return a function that reads a struct as a dict: its untagged fields in order, then the tagged ones."""
-    placed = [(field.name, _reader(field)) for field in fields if field.tag is None]
-    tagged = {field.tag: (field.name, _reader(field)) for field in fields if field.tag is not None}
-
-    def read(data: bytes, at: int) -> tuple[dict[str, Any], int]:
-        made: dict[str, Any] = {}
-        for name, value in placed:
-            made[name], at = value(data, at)
-        count, at = uvarint(data, at) if data[at] else (0, at + 1)
-        for _ in range(count):
-            tag, at = uvarint(data, at)
-            size, at = uvarint(data, at)
-            end = at + size
-            if tag in tagged:
-                name, value = tagged[tag]
-                made[name], at = value(data, at)
-                if at != end:
-                    raise MalformedRecordError(f"its tag {tag} has the wrong size")
-            at = end
-        return made, at
-
-    return read
-
-
-def _reader(field: Field) -> Read:
-    if not field.is_array:
-        return _of_size(field) if field.type in _LETTERS else _sized(field, _SIZED[field.type])
-    if field.type in NUMBERS:
-        return _numbers(field)
-    element = _struct(field.fields) if field.fields else _reader(replace(field, is_array=False, nullable=False))
-
-    def read(data: bytes, at: int) -> tuple[list[Any] | None, int]:
-        count, at = _size(field, data, at)
-        made = []
-        for _ in range(count):  # each takes a byte at least, so an excessive count ends with the record
-            value, at = element(data, at)
-            made.append(value)
-        return (None if count < 0 else made), at
-
-    return read
-
-
-def _of_size(field: Field) -> Read:
-    """Return a function that reads a value of fixed size."""
-    form, shown = struct.Struct(f">{_LETTERS[field.type]}"), _SHOWN.get(field.type)
-    unpack, size = form.unpack_from, form.size
-
-    def read(data: bytes, at: int) -> tuple[Any, int]:
-        (value,) = unpack(data, at)
-        return (shown(value) if shown else value), at + size
-
-    return read
-
-
-def _sized(field: Field, shown: Callable[[bytes], str]) -> Read:
-    """Return a function that reads bytes prefixed with their size."""
-
-    def read(data: bytes, at: int) -> tuple[str | None, int]:
-        size, at = _size(field, data, at)
-        return (None, at) if size < 0 else (shown(data[at : at + size]), at + size)
-
-    return read
-
-
-def _numbers(field: Field) -> Read:
-    """Return a function that reads an array of integers."""
-    letter, width = NUMBERS[field.type], struct.calcsize(f">{NUMBERS[field.type]}")
-
-    def read(data: bytes, at: int) -> tuple[Sequence[int] | None, int]:
-        count, at = _size(field, data, at)
-        return (None, at) if count < 0 else (struct.unpack_from(f">{count}{letter}", data, at), at + count * width)
-
-    return read
-
-
-def _size(field: Field, data: bytes, at: int) -> tuple[int, int]:
-    """Return the count of bytes or elements that follow, and their position; -1 for a null value."""
-    size, at = (data[at], at + 1) if data[at] < 0x80 else uvarint(data, at)
-    if not size and not field.nullable:
-        raise MalformedRecordError(f"{field.name} must not be null")
-    return size - 1, at
 
 
 # -- records, without secrets ------------------------------------------------------------------------------------------
@@ -835,7 +633,7 @@ _encode = msgspec.json.Encoder().encode
 def _readers() -> Mapping[bytes, tuple[RecordSchema, Read]]:
     """Return the reader of each version of a record, by the record's first bytes."""
     schemas = known_schemas().values()
-    return {bytes((FRAME_VERSION, each.api_key, each.version)): (each, _struct(each.fields)) for each in schemas}
+    return {bytes((FRAME_VERSION, each.api_key, each.version)): (each, each.reader()) for each in schemas}
 
 
 def _decoded(schema: RecordSchema, read: Read, data: bytes) -> tuple[bytes, list[str]]:

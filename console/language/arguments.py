@@ -27,7 +27,7 @@ INT_MAX = 2**31 - 1
 def _name_of(type_: entity_types.EntityType) -> language_reader.Expected:
     """Return the expectation for the word after an entity type."""
     match type_.lister:
-        case entity_types.Lister.RESOURCES:
+        case entity_types.Lister.RESOURCES | entity_types.Lister.CONNECT:
             return language_reader.Expected(language_reader.What.RESOURCE, type_.asked, detail=type_.word)
         case entity_types.Lister.BROKERS:
             return language_reader.Expected(

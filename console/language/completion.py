@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from string import ascii_letters, digits
 
+from console.language import reader
 from console.language.candidates import LIMIT, Completion, matching
 from console.language.expectations import Candidates
 from console.language.grammar import StatementReading, read
@@ -11,6 +14,7 @@ from console.language.known_names import KnownNames
 from console.language.needs import needs
 from console.language.quoting import quote, quote_beside_equals, quoted
 from console.language.reader import Candidate, Expected, Form, Role, What
+from console.language.seen_fields import SeenFields
 from console.language.snapshot_parts import NOTHING, Needs
 from console.language.statements import Subject, Where
 from console.language.tokenizer import Word, scan
@@ -20,15 +24,39 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.present.text import clean
 
+ABOUT = {
+    "key": "the record's key",
+    "value": "its value; fields of JSON behind a dot",
+    "headers": "its headers, by name",
+    "partition": "a number",
+    "offset": "a number",
+    "time": "a timestamp",
+    "size": "bytes of key and value",
+    "schema": "the schema of its value",
+}
+"""The variables of a condition, with what they are."""
+_IN_NAMES = ascii_letters + digits + "_."
 _PAIRS = (What.ASSIGN, What.PAIR, What.LIST_FILTER)
 
 
 class Completer:
     """Completes half-typed text. Keeps indexes of names between calls; not thread-safe."""
 
-    def __init__(self, where: Where = Where.BAR, contexts: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        where: Where = Where.BAR,
+        contexts: Sequence[str] = (),
+        fields: Callable[[], SeenFields] = SeenFields,
+    ) -> None:
+        """Create it.
+
+        Args:
+            contexts: names that ``context`` completes.
+            fields: returns the names of fields seen, for the condition of ``records``.
+        """
         self.where = where
         self._contexts = tuple(contexts)
+        self._fields = fields
         self._names = KnownNames()
 
     def prepare(self, snapshot: Snapshot) -> None:
@@ -58,9 +86,23 @@ class Completer:
         found: dict[tuple[int, int, str], Completion] = {}
         for place, expected in statement.expected:
             if place == index and len(found) < LIMIT:
-                for completion in _complete(expected, source, word, typed):
+                in_condition = expected.what is What.CONDITION
+                made = self._in_condition(expected, typed) if in_condition else _complete(expected, source, word, typed)
+                for completion in made:
                     found.setdefault(completion[:3], completion)
         return list(found.values())[:LIMIT]
+
+    def _in_condition(self, expected: Expected, typed: Word) -> list[Completion]:
+        """Return completions of the last name of a condition, which may be half of a word in quotes."""
+        rest = typed.text[len(typed.text.rstrip(_IN_NAMES)) :]
+        begun = rest.lstrip(digits + ".")
+        seen = self._fields()
+        topics = [each for each in seen.topics() if any(fnmatchcase(each, one) for one in expected.detail.split(","))]
+        names = [Candidate(name, about) for name, about in ABOUT.items() if "." not in begun]
+        names += [Candidate(name, "seen in records") for name in seen.of(topics)]
+        start = typed.end - len(begun)
+        fitting = [each for each in names if each.text.startswith(begun)]
+        return [_completion(start, typed.end, each._replace(form=Form.BARE), False) for each in fitting]
 
 
 def complete(text: str, cursor: int, snapshot: Snapshot, selected: Subject | None = None) -> list[Completion]:
@@ -97,6 +139,10 @@ def _complete(expected: Expected, source: Candidates, word: Word, typed: Word) -
             return _values(expected, source, key, value, word.end)
     if expected.what is What.OPERATIONS:
         return _items(source.words(expected, ""), typed, word.end)
+    if expected.detail == reader.SEVERAL and typed.bare:
+        before, comma, last = typed.text.rpartition(",")
+        start = typed.start + len(before) + len(comma)
+        return [_completion(start, word.end, each, False) for each in source.words(expected, last)]
     whole = word.split("=") if expected.what in _PAIRS else None
     end = whole[0].end if whole is not None else word.end
     start = typed.start

@@ -13,8 +13,8 @@ from typing import NamedTuple, NoReturn
 
 from msgspec import Struct
 
+from console.lake.sensitive import seems_sensitive
 from console.language.errors import ParseError, did_you_mean
-from console.language.sensitive import seems_sensitive
 from console.language.snapshot_parts import NOTHING, Needs
 from console.language.statements import Subject, Where
 from console.language.tokenizer import Places, RawStatement, Span, Word
@@ -75,7 +75,12 @@ class What(Enum):
     PARTITION = "partition"
     ARGUMENT = "argument"
     CONTEXT = "context"
+    CONDITION = "condition"
     VERB_NAME = "verb name"
+
+
+SEVERAL = "several"
+"""Detail of an `Expected` that takes several names, parted by commas."""
 
 
 class Form(Enum):

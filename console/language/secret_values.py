@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
+from console.lake.sensitive import names_a_secret, seems_sensitive, without_secrets
 from console.language.errors import CommandError
 from console.language.quoting import ENTITY_WORDS, quote_beside_equals
 from console.language.reader import is_secret_source
-from console.language.sensitive import names_a_secret, seems_sensitive, without_secrets
 from console.language.statements import EditStatement, FromFile, SecretSlot
 from console.language.tokenizer import Span, Word, scan
 from console.language.verbs import kind_of

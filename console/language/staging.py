@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from console.lake.sensitive import seems_sensitive
 from console.language.errors import CommandError, did_you_mean
 from console.language.quoting import quote_beside_equals, quoted
-from console.language.sensitive import seems_sensitive
 from console.language.statements import Assign, Entity, Key, Name, Subject
 from console.language.tokenizer import Span
 from console.model.codes import BROKER, ConfigType

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from console.lake.sensitive import seems_sensitive
 from console.language.quoting import DEFAULT_NAME, can_stand_bare, quote, quote_beside_equals, quote_pattern, quoted
-from console.language.sensitive import seems_sensitive
 from console.language.tokenizer import NOWHERE, Span
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.codes import BROKER

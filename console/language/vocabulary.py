@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 
+from console.lake.sensitive import seems_sensitive
 from console.language.errors import CommandError, did_you_mean
 from console.language.quoting import ENTITY_WORDS, quote
-from console.language.sensitive import seems_sensitive
 from console.language.statements import Entity, Key, Subject
 from console.language.tokenizer import Span
 from console.model import quota

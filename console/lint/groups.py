@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from console.lint.rule import NAMED, Found, Rule, Seen
 from console.model.changes import GroupTarget
+from console.model.cluster import Topic
 from console.model.codes import GROUP
 from console.model.config import ConfigResource, topic_resource
 from console.model.numbers import first_few, plural
@@ -56,6 +57,10 @@ def _colliding(seen: Seen) -> Iterator[Found]:
             yield Found(topic_resource(first), what, advice="name one of them otherwise, when it is made again")
 
 
+def _size(topic: Topic) -> int:
+    return len(topic.partitions)
+
+
 def _mirrored_into_itself(seen: Seen) -> Iterator[Found]:
     topics = seen.topics
     found: dict[str, list[str]] = {}
@@ -66,12 +71,12 @@ def _mirrored_into_itself(seen: Seen) -> Iterator[Found]:
             if not copy.startswith(f"{alias}."):
                 continue
             own = copy[len(alias) + 1 :]
-            # A copy of a copy of a copy has the same first topic.
-            if own.startswith(f"{alias}.") or copy not in topics or own not in topics:
-                continue
             # A mirror gives its copies the partitions of the topic; names alone may be alike by chance.
-            if len({len(each.partitions) for each in (topic, topics[copy], topics[own])}) == 1:
-                found.setdefault(alias, []).append(own)
+            if copy in topics and own in topics and len({*map(_size, (topic, topics[copy], topics[own]))}) == 1:
+                # A copy of a copy of a copy has the same first topic: p.p is no alias next to p.
+                if not own.startswith(f"{alias}."):
+                    found.setdefault(alias, []).append(own)
+                break
     for alias, names in sorted(found.items()):
         first, *more = sorted(names)
         others = f", and of {plural(len(more), 'topic')} more" if more else ""

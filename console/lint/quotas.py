@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from console.lint.places import broker_values, on_brokers, whose
 from console.lint.rule import Found, Rule, Seen
@@ -13,32 +12,50 @@ from console.model.numbers import long_number
 from console.model.parts import Part
 from console.model.quota import BY_KEY, REQUEST_PERCENTAGE
 from console.model.severity import Certainty, Severity
+from console.plan import limit_risks
 from console.plan.amounts import quota
 from console.plan.edits import UnsetQuota
 
 UNREACHED = 10_000_000_000
 """Bytes a second that no broker reaches: 80 Gbit/s."""
-PER_IP = "max.connections.per.ip"
+
+
+def _wrong(seen: Seen, judge: Callable[[str, float], str]) -> Iterator[Found]:
+    """Yield the quotas that are wrong, each with the edit that removes it.
+
+    Args:
+        judge: returns the defect of a key's value; ``""`` if it is fine.
+    """
+    quotas = seen.snapshot.quotas
+    # A million entities have a few dozen different values.
+    different = {id(values): values for values in quotas.values()}
+    judged = {each: {key: judge(key, value) for key, value in values.items()} for each, values in different.items()}
+    wrong = {each: said for each, texts in judged.items() if (said := {key: t for key, t in texts.items() if t})}
+    for entity, values in quotas.items() if wrong else ():
+        for key, what in wrong.get(id(values), {}).items():
+            yield Found(entity, what, key, (UnsetQuota(entity, key),))
 
 
 def _near_zero(seen: Seen) -> Iterator[Found]:
-    for entity, values in seen.snapshot.quotas.items():
-        for key, value in values.items():
-            if key in BY_KEY and 0 <= value < BY_KEY[key].near_zero:
-                what = f"{key} is {value:,.10g}: those that it holds for are as good as shut out"
-                yield Found(entity, what, key, (UnsetQuota(entity, key),))
+    def judge(key: str, value: float) -> str:
+        if key not in BY_KEY or not 0 <= value < BY_KEY[key].near_zero:
+            return ""
+        return f"{key} is {value:,.10g}: those that it holds for are as good as shut out"
+
+    return _wrong(seen, judge)
 
 
 def _no_limit(seen: Seen) -> Iterator[Found]:
-    threads = [n for configs in seen.of_brokers.values() if (n := _threads(configs)) is not None]
-    for entity, values in seen.snapshot.quotas.items():
-        for key, value in values.items():
-            if key in BY_KEY and BY_KEY[key].is_byte_rate and value > UNREACHED:
-                what = f"{key} is {quota(key, value)}, which no broker reaches: it limits no client"
-                yield Found(entity, what, key, (UnsetQuota(entity, key),))
-            elif key == REQUEST_PERCENTAGE and threads and value >= 100 * max(threads):
-                what = f"{key} is {value:,.10g}, and the {max(threads)} threads of a broker have {100 * max(threads):,}"
-                yield Found(entity, what, key, (UnsetQuota(entity, key),))
+    most = max((n for configs in seen.of_brokers.values() if (n := _threads(configs)) is not None), default=None)
+
+    def judge(key: str, value: float) -> str:
+        if key in BY_KEY and BY_KEY[key].is_byte_rate and value > UNREACHED:
+            return f"{key} is {quota(key, value)}, which no broker reaches: it limits no client"
+        if key == REQUEST_PERCENTAGE and most is not None and value >= 100 * most:
+            return f"{key} is {value:,.10g}, and the {most} threads of a broker have {100 * most:,}"
+        return ""
+
+    return _wrong(seen, judge)
 
 
 def _threads(configs: ConfigSet) -> int | None:
@@ -49,20 +66,18 @@ def _threads(configs: ConfigSet) -> int | None:
 
 
 def _few_connections(seen: Seen) -> Iterator[Found]:
-    hosts = Counter(
-        member.host.lstrip("/")
-        for group in seen.snapshot.groups.values()
-        for member in group.members or ()
-        if member.host
-    )
-    if not hosts:
-        return
-    host, members = hosts.most_common(1)[0]
-    for value, brokers, _entry in broker_values(seen, PER_IP):
+    used = limit_risks.used_connections(seen.topics, seen.snapshot.groups.values())
+    for value, brokers, _entry in broker_values(seen, limit_risks.BY_ADDRESS):
         limit = long_number(value)
+        hosts = ((count, broker, host) for broker in brokers for host, count in used.get(broker, {}).items() if host)
+        members, broker, host = max(hosts, default=(0, -1, ""))
         if limit is not None and limit < members:
-            what = f"{PER_IP}={limit} on {on_brokers(seen, brokers)}, and {members:,} members of groups run on {host}"
-            yield Found(whose(seen, brokers), what, PER_IP, advice=f"allow twice as many as there are: {2 * members}")
+            what = (
+                f"{limit_risks.BY_ADDRESS}={limit} on {on_brokers(seen, brokers)}, and {members:,} members of groups "
+                f"on {host} need broker {broker}"
+            )
+            advice = f"allow twice as many as there are: {2 * members}"
+            yield Found(whose(seen, brokers), what, limit_risks.BY_ADDRESS, advice=advice)
 
 
 RULES = (
@@ -94,7 +109,7 @@ RULES = (
         title="fewer connections from an address than members of groups run on it",
         why="Some of them can't connect to a broker that they need, when they are started at once",
         find=_few_connections,
-        reads=(Part.CLUSTER, Part.GROUPS, Part.LAGS, Part.CONFIGS),
+        reads=(Part.CLUSTER, Part.TOPICS, Part.GROUPS, Part.LAGS, Part.CONFIGS),
         configs_of=(BROKER,),
         source="brokerconfigs_max.connections.per.ip",
     ),

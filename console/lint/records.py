@@ -46,7 +46,7 @@ def _where(
     seen: Seen,
     key: str,
     is_wrong: Callable[[config.ConfigSet], bool],
-    of: Callable[[Topic], bool] = lambda _topic: True,
+    of: Callable[[config.ConfigSet, Topic], bool] = lambda _configs, _topic: True,
 ) -> Iterator[Place]:
     """Yield the entities that give a key to topics with wrong configs.
 
@@ -56,7 +56,7 @@ def _where(
         of: whether a topic with such configs counts; internal ones never do.
     """
     wrong = ((configs, topics) for configs, topics in seen.sets if is_wrong(configs))
-    yield from places(seen, key, ((configs, [*filter(of, _of_users(topics))]) for configs, topics in wrong))
+    yield from places(seen, key, ((c, [*filter(partial(of, c), _of_users(topics))]) for c, topics in wrong))
 
 
 def _settable(place: Place) -> bool:
@@ -89,10 +89,9 @@ def _late_by_time(seen: Seen) -> Iterator[Found]:
         limit, segment = topic_risks.kept(configs), config.number_in(configs, SEGMENT_MS)
         return limit.deletes and segment is not None and topic_risks.TINY_MS <= limit.ms < segment
 
-    def fills_no_segment(topic: Topic) -> bool:
+    def fills_no_segment(configs: config.ConfigSet, topic: Topic) -> bool:
         # A log that reaches segment.bytes begins segments by its size, and each is deleted in its time.
-        segment = config.number_in(seen.snapshot.configs[config.topic_resource(topic.name)], SEGMENT_BYTES)
-        held = seen.largest.get(topic.name, 0)
+        segment, held = config.number_in(configs, SEGMENT_BYTES), seen.largest.get(topic.name, 0)
         return segment is not None and 0 < held < segment
 
     for place in _where(seen, topic_risks.BY_TIME, is_late, fills_no_segment):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 
 from console.lint.places import Place, broker_values, on_brokers, places, whose
@@ -10,7 +10,7 @@ from console.lint.rule import NAMED, SETTLED, Found, Rule, Seen
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.cluster import Topic
 from console.model.codes import BROKER, TOPIC
-from console.model.config import ConfigSet, broker_resource, min_isr, text_in, topic_resource
+from console.model.config import ConfigSet, broker_resource, text_in, topic_resource
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.numbers import first_few, plural
 from console.model.parts import Part
@@ -72,32 +72,29 @@ def _single_by_default(seen: Seen) -> Iterator[Found]:
 
 def _unequal(seen: Seen) -> Iterator[Found]:
     for name, topic in seen.topics.items():
-        counts = Counter(len(partition.replicas) for partition in topic.partitions)
-        if len(counts) > 1:
+        counts = [len(partition.replicas) for partition in topic.partitions]
+        if len(set(counts)) > 1:
             least, most = min(counts), max(counts)
-            what = f"{plural(counts[least], 'partition has', 'partitions have')} {least} replicas, others {most}"
+            few = plural(counts.count(least), "partition has", "partitions have")
+            what = f"{few} {least} replicas, others {most}"
             yield Found(topic_resource(name), what, command=("replication", "topic", name, str(most)))
 
 
 # -- replicas in sync --------------------------------------------------------------------------------------------------
 
 
-def _isr_of(seen: Seen, topic: Topic) -> int | None:
-    return min_isr(seen.snapshot.configs, topic.name)
-
-
 def _above_factor(seen: Seen) -> Iterator[Found]:
     for topic in seen.topics.values():
-        wanted = _isr_of(seen, topic)
+        wanted = seen.min_isr.get(topic.name, 0)
         # Brokers take a higher minimum for 1 where a topic has one replica, but for those of 2.8: `isr_text`.
-        if wanted is not None and wanted > topic.replication > 1:
+        if wanted > topic.replication > 1:
             yield _fewer(topic, wanted)
 
 
 def _equal_factor(seen: Seen) -> Iterator[Found]:
     for topic in seen.topics.values():
-        wanted = _isr_of(seen, topic)
-        if wanted is not None and wanted == topic.replication > 1:
+        wanted = seen.min_isr.get(topic.name, 0)
+        if wanted == topic.replication > 1:
             yield _fewer(topic, wanted)
 
 
@@ -160,11 +157,18 @@ def _one_rack(seen: Seen) -> Iterator[Found]:
     of = rack_risks.racks(seen.brokers)
     if len(of) < len(seen.brokers):
         return  # a broker without a rack may stand anywhere
+    known: dict[tuple[int, ...], str | None] = {}  # many partitions are on the same brokers
+
+    def one_rack(replicas: tuple[int, ...]) -> str | None:
+        if replicas not in known:
+            known[replicas] = rack_risks.one_rack(replicas, of)
+        return known[replicas]
+
     for name, topic in seen.topics.items():
         together = [
             (partition.number, rack)
             for partition in topic.partitions
-            if (rack := rack_risks.one_rack(partition.replicas, of)) is not None
+            if (rack := one_rack(partition.replicas)) is not None
         ]
         if together:
             shown = first_few([f"{number} in {rack}" for number, rack in together], NAMED)

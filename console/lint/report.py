@@ -111,11 +111,10 @@ def unread(seen: Seen, rule: Rule) -> str:
         if part is Part.FEATURES and (why := _node_unread(seen)):
             return why
     for type_ in rule.configs_of:
-        named = (
-            map(topic_resource, snapshot.topics) if type_ == TOPIC else (broker_resource(b.id) for b in seen.brokers)
-        )
-        wanted = list(named)
-        if wanted and not any(resource in snapshot.configs for resource in wanted):
+        of_topics, of_brokers = map(topic_resource, snapshot.topics), (broker_resource(b.id) for b in seen.brokers)
+        wanted = of_topics if type_ == TOPIC else of_brokers
+        some = snapshot.topics if type_ == TOPIC else seen.brokers
+        if some and not any(resource in snapshot.configs for resource in wanted):
             first = next((e.failure.told for e in snapshot.failures if e.part == Part.CONFIGS), "not answered")
             return f"configs of {'topics' if type_ == TOPIC else 'brokers'}: {first}"
     return ""
@@ -143,7 +142,9 @@ def _node_unread(seen: Seen) -> str:
 def partly(seen: Seen) -> Iterable[str]:
     """Yield a line for each reason for which members of a part that was read are missing from what rules saw."""
     failed = {each.entity for each in seen.snapshot.failures if each.part == Part.CONFIGS}
-    if not failed and (lacking := sum(topic_resource(name) not in seen.snapshot.configs for name in seen.topics)):
+    lacking = sum(topic_resource(name) not in seen.snapshot.configs for name in seen.topics)
+    # Without any of them no rule needs them, or those that do say that they did not look.
+    if not failed and 0 < lacking < len(seen.topics):
         yield f"configs of {plural(lacking, 'topic')} were not read"
     counts: dict[tuple[str, str], list[str]] = {}
     for each in seen.snapshot.failures:

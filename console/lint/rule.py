@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -18,7 +19,7 @@ from console.model.failure import Failure
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
-from console.model.snapshot import Snapshot, replica_sizes, settled_topics
+from console.model.snapshot import Snapshot, settled_topics
 from console.plan.edits import Edit
 
 SETTLED = timedelta(minutes=5)
@@ -144,10 +145,17 @@ class Seen(Struct, frozen=True, dict=True):
     def largest(self) -> dict[str, int]:
         """The bytes of the largest replica of each topic, by name; topics without a known size are missing."""
         found: dict[str, int] = {}
-        for (topic, _), size in replica_sizes(self.snapshot).items():
+        replicas = (each.replicas for dirs in self.snapshot.log_dirs.values() for each in dirs)
+        for topic, _, size in chain.from_iterable(each.on_disk() for each in replicas):
             if size > found.get(topic, -1):
                 found[topic] = size
         return found
+
+    @cached_property
+    def min_isr(self) -> dict[str, int]:
+        """The effective min.insync.replicas of each topic, by name; topics without a known number are missing."""
+        known = ((config.number_in(configs, "min.insync.replicas"), topics) for configs, topics in self.sets)
+        return {topic.name: number for number, topics in known if number is not None for topic in topics}
 
     @cached_property
     def inheritance(self) -> Inheritance:

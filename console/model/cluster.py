@@ -5,6 +5,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import compress
+from operator import not_
 from typing import NamedTuple, overload
 
 from msgspec import Struct, field
@@ -33,17 +35,12 @@ class ReplicaSizes(Sequence[ReplicaSize]):
     __slots__ = ("_futures", "_lags", "_names", "_partitions", "_places", "_sizes")
 
     def __init__(self, replicas: Iterable[tuple[str, int, int, int, bool]] = ()) -> None:
-        places: dict[str, int] = {}
+        topics, partitions, sizes, lags, futures = tuple(zip(*replicas, strict=True)) or ((),) * 5
+        self._names = tuple(dict.fromkeys(topics))
+        places = {name: place for place, name in enumerate(self._names)}
         # An index into the names, a partition, two of Kafka's int64, a flag.
-        self._places, self._partitions = array("I"), array("i")
-        self._sizes, self._lags, self._futures = array("q"), array("q"), bytearray()
-        for topic, partition, size, lag, is_future in replicas:
-            self._places.append(places.setdefault(topic, len(places)))
-            self._partitions.append(partition)
-            self._sizes.append(size)
-            self._lags.append(lag)
-            self._futures.append(is_future)
-        self._names = tuple(places)
+        self._places, self._partitions = array("I", map(places.__getitem__, topics)), array("i", partitions)
+        self._sizes, self._lags, self._futures = array("q", sizes), array("q", lags), bytearray(futures)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -68,6 +65,12 @@ class ReplicaSizes(Sequence[ReplicaSize]):
     def __iter__(self) -> Iterator[ReplicaSize]:
         topics = map(self._names.__getitem__, self._places)
         return map(ReplicaSize, topics, self._partitions, self._sizes, self._lags, map(bool, self._futures))
+
+    def on_disk(self) -> Iterator[tuple[str, int, int]]:
+        """Yield topic, partition and bytes of the replicas that are no copies from another directory."""
+        topics = map(self._names.__getitem__, self._places)
+        each = zip(topics, self._partitions, self._sizes, strict=True)
+        return compress(each, map(not_, self._futures)) if self.moving else each
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ReplicaSizes) and all(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 
-_UNKNOWN = re.compile(r"UNKNOWN\(([0-9]{1,3})\)")
+_UNKNOWN = re.compile(r"UNKNOWN\(([0-9]{1,4})\)")
 """The form in which `Code.name` writes a code of a newer broker."""
 
 
@@ -90,6 +90,7 @@ BROKER = ResourceType(4)
 BROKER_LOGGER = ResourceType(8)
 CLIENT_METRICS = ResourceType(16)
 GROUP = ResourceType(32)
+CONNECTOR = ResourceType(1001)
 IN_RESOURCE_LISTS = tuple(ResourceType(number) for number, each in BY_NUMBER.items() if each.listed is not None)
 """The types that kac lists by ListConfigResources."""
 

@@ -22,6 +22,7 @@ class Route(Enum):
 
     ANY_BROKER = "any broker"
     NAMED_BROKER = "the broker that the name is the id of"
+    CONNECT = "a worker of the Connect cluster that the name begins with"
 
 
 class Lister(Enum):
@@ -32,6 +33,7 @@ class Lister(Enum):
     GROUPS = "ListGroups, and for groups that have configs ListConfigResources"
     RESOURCES = "ListConfigResources alone"
     QUOTAS = "DescribeClientQuotas"
+    CONNECT = "GET /connectors of Connect's workers"
     UNKNOWN = "none that we know"
 
 
@@ -66,6 +68,9 @@ class NameForm(NamedTuple):
 
 TEXT = NameForm(bool)
 MAYBE_EMPTY = NameForm(lambda _name: True)
+IN_A_CLUSTER = NameForm(
+    lambda name: all(name.partition("/")), "name of a connector", "name", "CLUSTER/NAME", "CLUSTER/NAME"
+)
 BROKER_ID = NameForm(is_natural, "broker id", "broker's id", "the broker's number", "a number")
 
 
@@ -91,6 +96,8 @@ _OF_BROKERS = (2, _DEFAULT_BROKER, _STATIC_BROKER, _DEFAULT)
 
 class EntityType(NamedTuple):
     """A type of entity.
+
+    Types of services next to the brokers have numbers above 127: Kafka's are one byte.
 
     word: kac's name, in the language; spoken: the plural, in a sentence; one: the singular.
     name: Kafka's. number: its ConfigResource.Type, None for a type with quotas and no configs.
@@ -156,6 +163,11 @@ class EntityType(NamedTuple):
     def at_broker(self) -> bool:
         """Whether only the broker whose id is the name can describe and change it."""
         return self.route is Route.NAMED_BROKER
+
+    @property
+    def is_kafkas(self) -> bool:
+        """Whether it is a type of Kafka's own, which brokers and their tools know."""
+        return self.route is not Route.CONNECT
 
 
 def _plural(word: str) -> str:
@@ -253,6 +265,21 @@ ENTITY_TYPES = (
         ),
     ),
     EntityType(
+        word="connector",
+        name="CONNECTOR",
+        number=1001,
+        one="a connector",
+        spoken="connectors",
+        help="a connector's config",
+        usage=("connector CLUSTER/NAME",),
+        asked="the CLUSTER/NAME of a connector",
+        pane="connectors",
+        lister=Lister.CONNECT,
+        names=IN_A_CLUSTER,
+        route=Route.CONNECT,
+        sources=(1001, _DEFAULT),
+    ),
+    EntityType(
         word="ip",
         name="IP",
         number=None,
@@ -318,6 +345,11 @@ def unknown(number: int) -> EntityType:
 def with_configs() -> tuple[EntityType, ...]:
     """Return the types with configs: types with free names first, then those with brokers' ids."""
     return tuple(sorted((each for each in ENTITY_TYPES if each.number is not None), key=lambda each: each.at_broker))
+
+
+def of_kafka() -> tuple[EntityType, ...]:
+    """Return the types that brokers know."""
+    return tuple(each for each in ENTITY_TYPES if each.is_kafkas)
 
 
 def with_quotas() -> tuple[EntityType, ...]:

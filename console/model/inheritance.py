@@ -75,6 +75,11 @@ def values_of_brokers(snapshot: Snapshot, key: str) -> dict[int, str | None]:
     return {id_: entry.value for id_, entry in entries if entry is not None}
 
 
+def is_made_on_request(snapshot: Snapshot) -> bool:
+    """Return whether any broker makes a topic that a client asks for."""
+    return "true" in values_of_brokers(snapshot, AUTO_CREATE).values()
+
+
 def by_broker(snapshot: Snapshot, key: str) -> dict[int, Inherited]:
     """Return the value that topics inherit for a key on each broker whose configs were read.
 

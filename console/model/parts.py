@@ -55,6 +55,7 @@ class Part(StrEnum):
     SCRAM = "scram", About("SCRAM users", is_watched=True)
     TOKENS = "tokens", About("delegation tokens")
     CONFIGS = "configs", About("configs", "entity", "entities", at_controllers=True, by_members=True)
+    CONNECT = "connect", About("Connect", "Connect cluster", is_watched=True)
     RESOURCES = "resources", About("lists of entities with configs")
     FEATURES = "features", About()
     LOG_DIRS = "log_dirs", About("disks", "broker's disk", "brokers' disks", by_members=True)

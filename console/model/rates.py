@@ -180,10 +180,10 @@ def with_dirs(rates: Rates, topics: Mapping[str, Topic], dirs: Mapping[int, Iter
             if log_dir.usable_bytes >= 0:
                 key = broker, log_dir.path
                 samples[key] = sampled(rates.dirs.get(key, ()), DirSample(at, log_dir.usable_bytes))
-            for name, number, size, _, is_future in log_dir.replicas:
+            # A copy between directories is left out: its growth is not a write.
+            for name, number, size in log_dir.replicas.on_disk():
                 partition = partition_in(topics.get(name), number)
-                # A future replica is a copy between directories: its growth is not a write.
-                if partition is not None and partition.leader == broker and not is_future:
+                if partition is not None and partition.leader == broker:
                     sizes[name, number] = counted.after(sizes.get((name, number)), size)
     return Rates(_there(rates.ends, topics), sizes, samples)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from console.model import schemas
-from console.model.record_filter import decoded_json
+from console.model.record_conditions import decoded_json
 from console.model.record_masks import MaskPath, hidden, is_binary, without_masked
 from console.model.records import Encoding, Record
 
@@ -15,21 +17,62 @@ LARGEST_PAYLOAD = 1 << 20
 """Maximum bytes of a key or a value that are decoded by a schema."""
 
 
+KEY, VALUE = "key", "value"
+"""The parts of a record that are decoded."""
+
+
+class Decoded(NamedTuple):
+    """A decoded key or value. made: JSON."""
+
+    form: str
+    """Its encoding, as in `Encoding`."""
+    schema: str
+    """The name of its schema, or of its kind."""
+    made: bytes
+    is_changed: bool = False
+    """Whether the decoder hides a part of the contents: the bytes of the record may not be shown either."""
+    aliases: Mapping[str, frozenset[str]] = MappingProxyType({})
+    """A field's name -> its other names, under which it is masked as well."""
+
+
+class OwnDecoder(NamedTuple):
+    """A decoder that needs no registry."""
+
+    claims: Callable[[Record, str], bool]
+    """Takes a record and a part of it that is not empty; returns whether `decode` is responsible."""
+    decode: Callable[[Record, str, schemas.Allowance], Decoded]
+    """Returns the decoded part. Raises NotDecoded with the reason, if it can't be decoded."""
+    topics: Callable[[str], bool]
+    """Returns whether it may claim a part of a topic of this name."""
+    changes: Callable[[str], bool]
+    """Returns whether records of such a topic are known to be shown in another form than the sent one."""
+
+
 class RecordDecoder:
     """Decodes records, and hides the fields that a context masks: only its results may be shown.
 
-    It decodes contents with a reference to a schema of a registry, and leaves other contents unchanged but for masked
-    fields.
+    It decodes contents that an own decoder claims, and contents with a reference to a schema of a registry. It leaves
+    other contents unchanged but for masked fields.
 
     known: function that returns a schema, the reason for its absence, or None if it has to be requested; None for a
-    context without a registry.
+    context without a registry. own: decoders that come before the registry, the first one that claims a part.
     """
 
     def __init__(
-        self, mask: Sequence[MaskPath], known: Callable[[schemas.SchemaKey], schemas.Schema | str | None] | None = None
+        self,
+        mask: Sequence[MaskPath],
+        known: Callable[[schemas.SchemaKey], schemas.Schema | str | None] | None = None,
+        own: Sequence[OwnDecoder] = (),
     ) -> None:
         self._mask = mask
         self._known = known
+        self._own = own
+        self._by_topic: dict[str, tuple[OwnDecoder, ...]] = {}
+
+    def is_plain_in(self, topics: Iterable[str]) -> bool:
+        """Return whether the contents of topics are shown as they are sent: then a search may look for bytes."""
+        changed = (own.topics(topic) and own.changes(topic) for topic in topics for own in self._own)
+        return not self._mask and self._known is None and not any(changed)
 
     def readable(self, record: Record, allowance: schemas.Allowance) -> Record:
         """Return a record with key, value and headers in displayable form, by the schemas that are known now.
@@ -40,6 +83,8 @@ class RecordDecoder:
             record: the original record.
             allowance: the remaining budget of the response. Contents that exceed it are not decoded.
         """
+        if self._is_plain(record):
+            return record
         key, key_encoding = self._part(record, record.key, schemas.KEY_HEADER, allowance)
         value, value_encoding = self._part(record, record.value, schemas.VALUE_HEADER, allowance)
         if not self._mask and key_encoding is None and value_encoding is None:
@@ -51,25 +96,50 @@ class RecordDecoder:
             record, key=key, value=value, headers=headers, key_encoding=key_encoding, value_encoding=value_encoding
         )
 
+    def _is_plain(self, record: Record) -> bool:
+        """Return whether a record is shown as it was sent: the quick way for most."""
+        if self._mask or self._known is not None or record.headers:
+            return False
+        is_framed = _may_be_framed(record.key) or _may_be_framed(record.value)
+        return not is_framed and (
+            self._own_decoder(record, record.value, schemas.VALUE_HEADER) is None
+            and self._own_decoder(record, record.key, schemas.KEY_HEADER) is None
+        )
+
     def missing(self, record: Record) -> Iterable[schemas.SchemaKey]:
         """Yield the unknown schemas that key and value refer to."""
         for data, header in ((record.key, schemas.KEY_HEADER), (record.value, schemas.VALUE_HEADER)):
             named = self._framed(record, data, header)
-            if named is not None and self._known is not None and self._known(named.key) is None:
+            is_wanted = named is not None and self._known is not None and self._known(named.key) is None
+            if named is not None and is_wanted and self._own_decoder(record, data, header) is None:
                 yield named.key
+
+    def _own_decoder(self, record: Record, data: bytes | None, header: bytes) -> OwnDecoder | None:
+        """Return the decoder of a key or a value that comes before the registry; None if there is none."""
+        if not data:
+            return None
+        if (own := self._by_topic.get(record.topic)) is None:
+            own = tuple(each for each in self._own if each.topics(record.topic))
+            self._by_topic[record.topic] = own
+        for each in own:
+            if each.claims(record, _PARTS[header]):
+                return each
+        return None
 
     def _framed(self, record: Record, data: bytes | None, header: bytes) -> schemas.Framed | None:
         """Return a key or a value with its schema reference; for binary contents without one, the topic's newest."""
         named = schemas.framed(data, record.headers, header)
         if named is not None or not data or self._known is None or not is_binary(data):
             return named
-        part = "key" if header == schemas.KEY_HEADER else "value"
-        return schemas.Framed(schemas.SchemaKey(subject=f"{record.topic}-{part}"), data)
+        return schemas.Framed(schemas.SchemaKey(subject=f"{record.topic}-{_PARTS[header]}"), data)
 
     def _part(
         self, record: Record, data: bytes | None, header: bytes, allowance: schemas.Allowance
     ) -> tuple[bytes | None, Encoding | None]:
         """Return the displayable form of a key or a value, and the result of its decoding."""
+        own = self._own_decoder(record, data, header)
+        if own is not None and data is not None:
+            return self._by_own(own, record, data, _PARTS[header], allowance)
         named = self._framed(record, data, header)
         if named is None or data is None:
             return without_masked(data, self._mask), None
@@ -92,6 +162,18 @@ class RecordDecoder:
             why = schema or "its schema is asked for"
         name = str(schema if isinstance(schema, schemas.Schema) else named.key)
         return self._as_sent(data), Encoding("", name, len(data), why)
+
+    def _by_own(
+        self, own: OwnDecoder, record: Record, data: bytes, part: str, allowance: schemas.Allowance
+    ) -> tuple[bytes | None, Encoding]:
+        """Return the same of a part that an own decoder claims."""
+        try:
+            found = own.decode(record, part, allowance)
+        except schemas.NotDecoded as problem:
+            return self._as_sent(data), Encoding("", "", len(data), str(problem))
+        sent = None if self._mask or found.is_changed else data
+        shown = without_masked(found.made, self._mask, found.aliases)
+        return shown, Encoding(found.form, found.schema, len(data), sent=sent)
 
     def _as_sent(self, data: bytes) -> bytes | None:
         """Return the displayable part of contents that were not decoded."""
@@ -119,6 +201,11 @@ class RecordDecoder:
         return schema.decode(named.payload, named.indexes, allowance)
 
 
+def _may_be_framed(data: bytes | None) -> bool:
+    """Return whether contents may refer to a schema by their first byte; `schemas.framed` says whether they do."""
+    return data is not None and data[:1] in schemas.FRAME_BEGINS
+
+
 def _is_document(data: bytes) -> bool:
     try:
         return isinstance(decoded_json(data), dict | list)
@@ -126,6 +213,7 @@ def _is_document(data: bytes) -> bool:
         return False
 
 
+_PARTS = {schemas.KEY_HEADER: KEY, schemas.VALUE_HEADER: VALUE}
 _NOT_ASKED = {schemas.GLUE: "no Glue registry is asked", schemas.FINGERPRINT: "kac asks for ids and GUIDs alone"}
 _NUMBER = 8
 """Bytes of a Java long."""

@@ -1,6 +1,7 @@
 """Fields of records that a context hides: paths, and the masked form of a key, a value or a header. Pure.
 
-A path is as in `console.model.record_filter`, and ``**`` matches any number of members and elements, including zero:
+A path has the steps ``.name``, ``['name']``, ``[0]``, ``[-1]`` and ``[*]``, and ``**`` for any number of members and
+elements, including zero:
 ``$.card``, ``$.items[*].price``, ``$.**.email``. A text that is JSON is searched as a document, and the list of pairs
 that some serializers make of a map is searched as a map. Contents that can't be searched for a path are hidden whole: a
 binary value, and a text that is not JSON and has a ``{``, or a masked field's name before a ``=`` or similar.
@@ -17,8 +18,17 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from console.model.record_filter import ANY, STEP, Anything, decoded_json, step_of
+from console.model.record_conditions import decoded_json
 
+
+class Anything(Enum):
+    """The step ``[*]``."""
+
+    ANY = "*"
+
+
+ANY = Anything.ANY
+_STEP = re.compile(r"""\.\*|\.(?P<name>[^.\[\]'"=!<>\s]+)|\['(?P<quoted>[^']*)'\]|\[(?P<place>-?[0-9]{1,9})\]|\[\*\]""")
 Aliases = Mapping[str, frozenset[str]]
 """A field's name -> other names of it in a schema: the field is masked under each of them."""
 NO_ALIASES: Aliases = {}
@@ -59,15 +69,20 @@ def mask_path(text: str) -> MaskPath:
         if text.startswith(".**", at):
             steps.append(DEEP)
             at += 3
-        elif (match := STEP.match(text, at)) and "*" not in (match["name"] or ""):
+        elif (match := _STEP.match(text, at)) and "*" not in (match["name"] or ""):
             # A name with a star would be meant as a glob, but would mask nothing.
-            steps.append(step_of(match))
+            steps.append(_step_of(match))
             at = match.end()
         else:
             raise ValueError(f"{text[at : at + 40]!r} is no step of a path: .name, ['name'], [0], [*] and .** are")
     if not steps or steps[-1] is DEEP:
         raise ValueError(f"{text[:40]!r} names no field: it ends with one, as $.**.email")
     return MaskPath(tuple(steps), text)
+
+
+def _step_of(match: re.Match[str]) -> str | int | Anything:
+    named = match["name"] if match["name"] is not None else match["quoted"]
+    return named if named is not None else int(match["place"]) if match["place"] else ANY
 
 
 def is_binary(data: bytes) -> bool:

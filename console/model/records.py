@@ -1,24 +1,18 @@
-"""Reads of records of topics: the start, the records, undecodable parts, and how far partitions were read."""
+"""Searches for records of topics: the start, the end, the records, undecodable parts, and the progress."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from console.model.failure import Failure
 
-MOST_RECORDS = 10_000
-"""Maximum records of one response."""
-MOST_SCANNED = 100_000
-"""Maximum records that are decoded for one response: a filter reads more than it returns."""
-MOST_BYTES = 16 << 20
-"""Bytes of record batches that are fetched for one response; the batch that crosses the limit is still included."""
-MOST_SECONDS = 10.0
-"""Maximum seconds of one response, without the descriptions and offsets that are read before."""
 DEFAULT_COUNT = 10
-"""Default number of records of a response."""
+"""Default number of records of a statement without a start."""
+MOST_LAST = 1_000_000
+"""Maximum number of newest records of one search: they are kept until all of them are found."""
 
 NO_TIMESTAMP = -1
 
@@ -46,9 +40,10 @@ Header = tuple[bytes, bytes | None]
 
 
 class Encoding(Struct, frozen=True):
-    """The result of decoding a key or a value by a schema of a registry.
+    """The result of decoding a key or a value.
 
-    form: ``avro``, ``protobuf`` or ``json``; ``""`` if it is not decoded. schema: its subject, version and id. why: the
+    form: ``avro``, ``protobuf``, ``json``, ``kafka`` (a record of Kafka's own), ``number`` or ``command``; ``""`` if it
+    is not decoded. schema: its subject, version and id in a registry, or another name of its schema. why: the
     reason if it is not decoded. size: original bytes; sent: the original bytes, None if they may not be shown. note: a
     remark on the schema of a decoded value.
     """
@@ -121,80 +116,145 @@ class Undecodable(NamedTuple):
 # -- where to begin ----------------------------------------------------------------------------------------------------
 
 
-class Last(Struct, frozen=True, tag=True):
-    """The newest records. before: partition -> the end (excluded), to read further back."""
+Place = tuple[str, int]
+"""A topic and a partition number."""
 
-    before: Mapping[int, int] | None = None
+
+class Last(Struct, frozen=True, tag=True):
+    """The newest records that pass the filter."""
+
+    count: int = DEFAULT_COUNT
+    before: Mapping[Place, int] | None = None
+    """The end of the search in each partition (excluded), to read further back; None for the end of the log."""
 
 
 class First(Struct, frozen=True, tag=True):
-    """The oldest records."""
+    """From the oldest record on."""
+
+
+class FromEnd(Struct, frozen=True, tag=True):
+    """From the end of the log on: only records that are written after the start of the search."""
 
 
 class FromOffset(Struct, frozen=True, tag=True):
-    """Start at an offset of the partition."""
+    """From an offset of each partition on."""
 
     offset: int
 
 
 class FromOffsets(Struct, frozen=True, tag=True):
-    """Start at an offset of each partition, to read on."""
+    """From an own offset of each partition on, to continue a search; other partitions are left out."""
 
-    offsets: Mapping[int, int]
+    offsets: Mapping[Place, int]
 
 
 class FromTime(Struct, frozen=True, tag=True):
-    """Start at the first record at or after a time, ms since 1970."""
+    """From the first record at or after a time, ms since 1970."""
 
     timestamp: int
 
 
 class OfGroup(Struct, frozen=True, tag=True):
-    """Start at a group's committed offset: the first record that it has not committed."""
+    """From a group's committed offsets on: the first is the record that it has not committed."""
 
     group: str
 
 
-Start = Last | First | FromOffset | FromOffsets | FromTime | OfGroup
+Start = Last | First | FromEnd | FromOffset | FromOffsets | FromTime | OfGroup
 
 
-class RecordsQuery(Struct, frozen=True):
-    """A request for records. partition: None for all of the topic. count: 1 to MOST_RECORDS. committed: whether to
-    leave out the records of transactions that are open or were aborted (read_committed)."""
+class ToOffset(Struct, frozen=True, tag=True):
+    """Until an offset of each partition, which is excluded."""
 
-    topic: str
+    offset: int
+
+
+class ToTime(Struct, frozen=True, tag=True):
+    """Until the first record at or after a time, ms since 1970; that record is excluded."""
+
+    timestamp: int
+
+
+Until = ToOffset | ToTime
+
+
+class Search(Struct, frozen=True):
+    """What to search. Without `follow` a search ends at the ends that the logs have at its start."""
+
+    topics: tuple[str, ...]
+    """Names of topics, without globs."""
     partition: int | None = None
+    """The partition of each topic; None for all."""
     start: Start = Last()
-    count: int = DEFAULT_COUNT
+    until: Until | None = None
+    limit: int = 0
+    """Number of found records after which the search ends; 0 for none. `Last` has a count of its own."""
     committed: bool = True
+    """Whether to leave out records of open and aborted transactions (read_committed)."""
+    rate: int = 0
+    """Bytes of batches a second, at most; 0 for no limit."""
+    follow: bool = False
+    """Whether to wait for new records at the end."""
+    latest_by_key: bool = False
+    """Whether only the newest record of each key of a partition counts."""
 
 
 class Scanned(NamedTuple):
-    """The read range of a partition: `first` up to `next`, excluded. start, end: of its log."""
+    """The part of a partition that was searched: `first` up to `next`, excluded."""
 
+    topic: str
     partition: int
     first: int
     next: int
     start: int
+    """The start of its log."""
     end: int
+    """The end of its log at the start of the search; of a search that follows, the end now."""
+
+
+class Progress(Struct, frozen=True):
+    """How far a search has come."""
+
+    scanned: tuple[Scanned, ...] = ()
+    looked_at: int = 0
+    """Number of records that the filter has seen; records of aborted transactions are not counted."""
+    of: int = 0
+    """Number of records in the ranges at the start, by their offsets: a compacted log has fewer."""
+    bytes: int = 0
+    """Bytes of batches, as fetched."""
+    found: int = 0
+    seconds: float = 0.0
+    left: float | None = None
+    """Estimated seconds to the end; None if unknown."""
+    stopped: str = ""
+    """Why the search ended before the end of its ranges: ``records`` for its limit, ``asked`` for a request to stop,
+    another text for another reason; ``""`` for no early end."""
+    more: Start | None = None
+    """The start of a search that continues this one; None if nothing is left."""
+
+
+class Portion(NamedTuple):
+    """A part of the results of a search, in the order of offsets within each partition."""
+
+    records: Sequence[Record]
+    undecodable: Sequence[Undecodable]
+    notes: Sequence[str]
+    """Differences from the request: deleted offsets, open transactions, waits."""
+    problems: Sequence[Failure]
+    """Partitions that are not searched from here on, with the reason."""
+    progress: Progress
 
 
 class RecordsRead(Struct, frozen=True):
-    """The result of a read.
+    """The collected results of a search.
 
-    records: by time, then partition and offset. scanned: the range that was read of each partition. scanned_records:
-    number of decoded records. bytes: of batches, as fetched. stopped: the limit that ended the read (``records``,
-    ``bytes``, ``time``), ``""`` for none. more: the start of the next read, None at the end of the log. notes:
-    differences from the request. problems: partitions that were not read.
+    records: by time, then topic, partition and offset; of one partition, by offset. notes: differences from the
+    request. problems: partitions that were not searched to their ends.
     """
 
-    query: RecordsQuery
-    records: tuple[Record, ...] = ()
+    search: Search
+    records: Sequence[Record] = ()
     undecodable: tuple[Undecodable, ...] = ()
-    scanned: tuple[Scanned, ...] = ()
-    scanned_records: int = 0
-    bytes: int = 0
-    stopped: str = ""
-    more: Start | None = None
+    progress: Progress = Progress()
     notes: tuple[str, ...] = ()
     problems: tuple[Failure, ...] = ()

@@ -19,6 +19,8 @@ _PROTOBUF_TYPES = {KEY_HEADER: b"apicurio.protobuf.type.key", VALUE_HEADER: b"ap
 GLOBAL_ID, CONTENT_ID, APICURIO_ID = "Apicurio global id", "Apicurio content id", "Apicurio id"
 """The last one comes before a payload, and is a global id unless the producer is configured otherwise."""
 GLUE, ARTIFACT, FINGERPRINT = "AWS Glue version", "Apicurio artifact", "Avro fingerprint"
+FRAME_BEGINS = frozenset({b"\x00", b"\x03", b"\xc3"})
+"""The first bytes of contents with a reference in front; without a header, no others have one."""
 _GUID_SIZE = 16
 _GLUE_BEGINS = (b"\x03\x00", b"\x03\x05")
 """The version of Glue's header, and whether the payload is compressed."""
@@ -130,10 +132,14 @@ class Allowance:
     """
 
     def __init__(self) -> None:
+        self.ended = False
+        self.renew()
+
+    def renew(self) -> None:
+        """Allow as much again: a search has no end, and each of its records may use all of it."""
         self.values = MOST_VALUES
         self.bytes = MOST_MADE
         self.seconds = MOST_SECONDS
-        self.ended = False
 
     def spent(self) -> str:
         """Return the exhausted limit as text, ``""`` for none."""

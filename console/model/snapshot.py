@@ -14,6 +14,7 @@ from console.model import quota
 from console.model.acl import Acl
 from console.model.codes import GROUP, TOPIC
 from console.model.config import ConfigListing, ConfigResource, ConfigSet, topic_resource
+from console.model.connect import ConnectCluster, ConnectListing, connector_resource, split_name
 from console.model.differing import differing
 from console.model.failure import Failure
 from console.model.observers import Rules, observed, observer_rules
@@ -69,6 +70,7 @@ class Snapshot(Struct, frozen=True):
     acls: tuple[Acl, ...] = ()
     scram: Mapping[str, tuple[model_cluster.ScramCredential, ...]] = field(default_factory=dict)
     tokens: Mapping[str, DelegationToken] = field(default_factory=dict)
+    connect: Mapping[str, ConnectCluster] = field(default_factory=dict)
     groups: Mapping[str, model_cluster.Group] = field(default_factory=dict)
     had_members: frozenset[str] = frozenset()
     lags: Mapping[str, model_cluster.GroupLag] = field(default_factory=dict)
@@ -146,8 +148,8 @@ def replica_sizes(snapshot: Snapshot) -> Mapping[TopicPartition, int]:
     found: dict[TopicPartition, int] = {}
     for dirs in snapshot.log_dirs.values():
         for log_dir in dirs:
-            for topic, partition, size, _lag, is_future in log_dir.replicas:
-                if not is_future and size > found.get((topic, partition), -1):
+            for topic, partition, size in log_dir.replicas.on_disk():
+                if size > found.get((topic, partition), -1):
                     found[topic, partition] = size
     return found
 
@@ -160,8 +162,8 @@ def held_sizes(snapshot: Snapshot, places: Collection[TopicPartition]) -> Mappin
         for log_dir in dirs:
             if topics.isdisjoint(log_dir.sizes):
                 continue
-            for topic, partition, size, _lag, is_future in log_dir.replicas:
-                if not is_future and (topic, partition) in places:
+            for topic, partition, size in log_dir.replicas.on_disk():
+                if (topic, partition) in places:
                     found.setdefault((topic, partition), {})[broker] = size
     return found
 
@@ -271,6 +273,22 @@ def without_quorum(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot with an unknown quorum, for a cluster that refuses to describe it."""
     read_at = {part: at for part, at in snapshot.read_at.items() if part != Part.QUORUM}
     return replace(snapshot, quorum=None, quorum_asked=None, read_at=read_at)
+
+
+def with_connect(snapshot: Snapshot, listing: ConnectListing, at: datetime) -> Snapshot:
+    """Return the snapshot with the Connect clusters that answered and the configs of their connectors. A cluster that
+    did not answer keeps its known state, with a failure.
+    """
+    failed = {name: snapshot.connect[name] for name in listing.failures if name in snapshot.connect}
+    clusters = share(snapshot.connect, {**failed, **listing.clusters})
+    known = (connector_resource(name, each) for name in snapshot.connect for each in snapshot.connect[name].connectors)
+    gone = [each for each in known if each not in listing.configs and split_name(each.name)[0] not in failed]
+    configs = merged(snapshot.configs, listing.configs, gone)
+    configs_at = merged(snapshot.configs_at, dict.fromkeys(listing.configs, at), gone)
+    snapshot = replace(
+        snapshot, connect=clusters, configs=configs, configs_at=configs_at, read_at=_read_at(snapshot, Part.CONNECT, at)
+    )
+    return with_failures(snapshot, Part.CONNECT, listing.failures.items())
 
 
 def host_ranges(snapshot: Snapshot) -> bool:

@@ -66,22 +66,21 @@ _KAFKAS_OWN = {
     CLUSTER_METADATA: SystemTopic("Kafka's controllers", "the cluster itself is lost", "the cluster itself is lost"),
 }
 
+CONNECT = "Kafka Connect"
 _CONNECT_CONFIGS = SystemTopic(
-    "Kafka Connect",
+    CONNECT,
     "its workers lose all connectors and their configs",
     "its workers refuse to start: this topic has one partition",
     COMPACT,
 )
 _CONNECT_OFFSETS = SystemTopic(
-    "Kafka Connect",
+    CONNECT,
     "source connectors begin again, and copy everything once more or skip what came meanwhile",
     "old and new offsets of a connector may come to lie in different partitions, and the old ones may win",
     COMPACT,
 )
-_CONNECT_STATUS = SystemTopic(
-    "Kafka Connect", "its workers forget which connectors are paused or failed", policy=COMPACT
-)
-_REGISTRY = SystemTopic(
+_CONNECT_STATUS = SystemTopic(CONNECT, "its workers forget which connectors are paused or failed", policy=COMPACT)
+REGISTRY = SystemTopic(
     "the schema registry",
     "every schema and its id are lost: no record that was written with them can be decoded",
     "the registry refuses to start: this topic has one partition",
@@ -103,13 +102,13 @@ _REPARTITION = SystemTopic(
     DELETE,
     keeps=True,
 )
-_MIRROR_SYNCS = SystemTopic(
+MIRROR_SYNCS = SystemTopic(
     "MirrorMaker 2",
     "offsets of groups can't be translated until new records are copied: groups that fail over read again",
     "MirrorMaker reads the first partition alone: translations in the others are not found",
     COMPACT,
 )
-_MIRROR_HEARTBEATS = SystemTopic("MirrorMaker 2", "it is not seen any more which clusters are copied", policy=COMPACT)
+MIRROR_HEARTBEATS = SystemTopic("MirrorMaker 2", "it is not seen any more which clusters are copied", policy=COMPACT)
 _CRUISE_CONTROL = SystemTopic("Cruise Control", "it has no load of the past, and balances nothing until it knows it")
 _KSQL_COMMANDS = SystemTopic(
     "ksqlDB",
@@ -143,13 +142,13 @@ INTERNAL = SystemTopic("the brokers", "what they keep for themselves in it is lo
 """The record of a topic that brokers call internal, if nothing else is known."""
 
 _NAMED = (
-    _named(r"_schemas(_.+)?|_schema_encoders", _REGISTRY),
+    _named(r"_schemas(_.+)?|_schema_encoders", REGISTRY),
     _named(r"_?kafkasql-(journal|snapshots)", _JOURNAL),
     _named(r"mm2-configs\..+\.internal", _CONNECT_CONFIGS),
     _named(r"mm2-offsets\..+\.internal", _CONNECT_OFFSETS),
     _named(r"mm2-status\..+\.internal", _CONNECT_STATUS),
-    _named(r"mm2-offset-syncs\..+\.internal|.+\.checkpoints\.internal", _MIRROR_SYNCS),
-    _named(r"(.+\.)?heartbeats", _MIRROR_HEARTBEATS, shaped=True, single=True),
+    _named(r"mm2-offset-syncs\..+\.internal|.+\.checkpoints\.internal", MIRROR_SYNCS),
+    _named(r"(.+\.)?heartbeats", MIRROR_HEARTBEATS, shaped=True, single=True),
     _named(r"(.+[._-])?(connect(-cluster)?|mirrormaker2-cluster)[._-]configs?", _CONNECT_CONFIGS, shaped=True),
     _named(r"(.+[._-])?(connect(-cluster)?|mirrormaker2-cluster)[._-]offsets?", _CONNECT_OFFSETS, shaped=True),
     _named(r"(.+[._-])?(connect(-cluster)?|mirrormaker2-cluster)[._-]status(es)?", _CONNECT_STATUS, shaped=True),

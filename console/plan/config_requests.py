@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from console.model.changes import AlterConfigs, ConfigOp
-from console.model.codes import APPEND, DELETE, SET, SUBTRACT
+from console.model.codes import APPEND, CONNECTOR, DELETE, SET, SUBTRACT
 from console.model.config import ConfigResource, entry_in
+from console.model.connect import AlterConnectors
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.plan import requests
@@ -25,6 +26,8 @@ def config_steps(edits: Sequence[Staged], facts: requests.Facts) -> list[request
     for staged in edits:
         assert isinstance(staged.edit, ConfigEdit)
         groups.setdefault(staged.edit.resource, []).append(staged)
+    connectors = [staged for resource, group in groups.items() if resource.type == CONNECTOR for staged in group]
+    groups = {resource: group for resource, group in groups.items() if resource.type != CONNECTOR}
     named: dict[int, requests.Bin] = {}
     rest: list[tuple[list[Staged], int]] = []
     for resource, group in groups.items():
@@ -44,6 +47,9 @@ def config_steps(edits: Sequence[Staged], facts: requests.Facts) -> list[request
         steps.append(
             requests.Step(_request(each.staged, to, facts), tuple(each.staged), _cut_note(place, packed, reachable))
         )
+    if connectors:
+        ops = _ops(connectors, _op)
+        steps.append(requests.Step(AlterConnectors(ops), tuple(connectors), "workers of Connect take these"))
     # Unreachable brokers come last: their requests time out, and must not delay the others.
     for broker, each in named.items():
         if broker not in reachable:
@@ -64,21 +70,24 @@ def _cut_note(place: int, packed: Sequence[requests.Bin], reachable: Sequence[in
 
 
 def _request(edits: Sequence[Staged], broker: int | None, facts: requests.Facts) -> AlterConfigs:
-    ops: dict[ConfigResource, list[ConfigOp]] = {}
     lists = None if facts.incremental else Inheritance(Snapshot(configs=facts.configs))
-    for staged in edits:
-        edit = staged.edit
-        assert isinstance(edit, ConfigEdit)
-        op = _op(edit) if lists is None else _whole(edit, facts, lists)
-        ops.setdefault(edit.resource, []).append(op)
+    ops = _ops(edits, _op if lists is None else lambda edit: _whole(edit, facts, lists))
     # The legacy call replaces all overrides of a resource: overrides that the plan does not change must be sent again,
     # or they are lost.
     prior = {} if facts.incremental else {resource: _overrides(resource, facts) for resource in ops}
     return AlterConfigs(
-        {resource: tuple(each) for resource, each in ops.items()},
+        ops,
         broker,
         {resource: overrides for resource, overrides in prior.items() if overrides is not None},
     )
+
+
+def _ops(edits: Sequence[Staged], op: Callable[[ConfigEdit], ConfigOp]) -> dict[ConfigResource, tuple[ConfigOp, ...]]:
+    ops: dict[ConfigResource, list[ConfigOp]] = {}
+    for staged in edits:
+        assert isinstance(staged.edit, ConfigEdit)
+        ops.setdefault(staged.edit.resource, []).append(op(staged.edit))
+    return {resource: tuple(each) for resource, each in ops.items()}
 
 
 def _op(edit: ConfigEdit) -> ConfigOp:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from console.model.cluster import Group, Topic
+from console.model.cluster import Group, Topic, partition_in
 from console.model.codes import BROKER, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.numbers import first_few, long_number, plural
@@ -131,11 +131,11 @@ def used_connections(topics: Mapping[str, Topic], groups: Iterable[Group]) -> Ma
     """Return broker -> address -> the least number of its connections: one of each member of a group that the broker
     coordinates, or that reads a partition that the broker leads. Producers and tools come on top.
     """
-    leaders = {(name, each.number): each.leader for name, topic in topics.items() for each in topic.partitions}
     found: dict[int, Counter[str]] = {}
     for group in groups:
         for member in group.members or ():
-            at = {leaders.get(place, -1) for place in member.assignment} | {group.coordinator}
+            read = (partition_in(topics.get(name), number) for name, number in member.assignment)
+            at = {each.leader for each in read if each is not None} | {group.coordinator}
             for broker in at - {-1}:
                 found.setdefault(broker, Counter())[member.host.removeprefix("/")] += 1
     return found

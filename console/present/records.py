@@ -13,10 +13,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from console.model import records as model
 from console.model.foreign_json import deeper_than
 from console.model.numbers import Data, known_number, time_of
-from console.model.record_filter import decoded_json
-from console.model.records import MOST_BYTES, MOST_SECONDS, Encoding, Record, RecordsRead, Scanned, Undecodable
+from console.model.record_conditions import decoded_json
+from console.model.records import Encoding, Record, RecordsRead, Undecodable
+from console.plan.amounts import measured_time
 from console.present.columns import SHOWN, Column, Columns
 from console.present.names import plural
 from console.present.text import Cell, Line, cell_width, clean
@@ -200,21 +202,35 @@ class RecordRow(NamedTuple):
         return self.item.first if isinstance(self.item, Undecodable) else self.item.offset
 
 
-def record_rows(read: RecordsRead, form: str = AUTO, *, masked: bool = False) -> list[RecordRow]:
+Kinds = dict[tuple[str, int, int], str]
+"""Topic, partition and offset -> the kind of the value, for rows that are made again while a search goes on."""
+
+
+def record_rows(
+    read: RecordsRead, form: str = AUTO, *, masked: bool = False, known: Kinds | None = None
+) -> list[RecordRow]:
     """Return the rows of an answer, records and ranges of offsets that can't be decoded.
 
     Args:
         form: one of `FORMS`.
         masked: hide keys, values and headers.
+        known: kinds of rows made before; those of new rows are added.
 
     Returns:
         For one partition by offset; for several by time, with undecodable offsets first.
     """
-    kinds = [part_kind(record.value, record.value_encoding) for record in read.records]
-    odd = _odd(kinds)
-    rows = [RecordRow(record, form, masked, each in odd) for record, each in zip(read.records, kinds, strict=True)]
+    known = {} if known is None else known
+    rows, kinds = [], []
+    for record in read.records:
+        place = (record.topic, record.partition, record.offset)
+        if (its := known.get(place)) is None or record.value_encoding is not None:
+            its = known[place] = part_kind(record.value, record.value_encoding)
+        kinds.append(its)
+        rows.append(RecordRow(record, form, masked))
+    if odd := _odd(kinds):
+        rows = [row._replace(odd=True) if its in odd else row for row, its in zip(rows, kinds, strict=True)]
     damaged = [RecordRow(each, form, masked) for each in read.undecodable]
-    if len(read.scanned) > 1:
+    if len(read.progress.scanned) > 1:
         return [*damaged, *rows]
     return sorted([*damaged, *rows], key=lambda row: row.offset) if damaged else rows
 
@@ -343,8 +359,14 @@ def _time_of(row: RecordRow) -> str:
     return "" if isinstance(row.item, Undecodable) else time_text(row.item.timestamp)
 
 
-RECORDS: Columns[RecordRow] = Columns(
+OF_TOPICS: Columns[RecordRow] = Columns(
     Column("mark", SHOWN, title="", cell=_mark_cell, layout=ScreenColumn("mark", width=2, gutter=True)),
+    Column(
+        "topic",
+        SHOWN,
+        text=lambda row: row.item.topic,
+        layout=ScreenColumn("topic", "Topic", min_width=8, max_width=28, priority=85),
+    ),
     Column(
         "partition",
         SHOWN,
@@ -378,7 +400,15 @@ RECORDS: Columns[RecordRow] = Columns(
         layout=ScreenColumn("value", "Value", flex=1, min_width=16),
     ),
 )
-"""A value of another kind than its neighbours is marked, as text among JSON."""
+"""The columns of records of several topics. A value of another kind than its neighbours is marked, as text among
+JSON."""
+RECORDS = OF_TOPICS.without(("topic",))
+"""The columns of records of one topic."""
+
+
+def columns_for(read: RecordsRead) -> Columns[RecordRow]:
+    """Return the columns of an answer."""
+    return OF_TOPICS if len({each.topic for each in read.progress.scanned}) > 1 else RECORDS
 
 
 # -- one record --------------------------------------------------------------------------------------------------------
@@ -401,6 +431,7 @@ def record_lines(row: RecordRow, width: int) -> list[Line]:
         at = f"after the year 9999 ({record.timestamp} ms since 1970), {whose}"
     fact("Time", at)
     led = f", leader epoch {batch.leader_epoch}" if batch.leader_epoch >= 0 else ""
+    fact("Size", _sizes_text(record))
     fact("Batch", f"from offset {batch.base_offset}, compression {batch.codec}{led}")
     if batch.producer_id >= 0:
         sent = "in a transaction" if batch.transactional else "idempotent"
@@ -428,17 +459,28 @@ def record_lines(row: RecordRow, width: int) -> list[Line]:
     return lines
 
 
+def _sizes_text(record: Record) -> str:
+    """Return the bytes of a record as they were sent, by part."""
+    key = record.key_encoding.size if record.key_encoding is not None else len(record.key or b"")
+    value = record.value_encoding.size if record.value_encoding is not None else len(record.value or b"")
+    headers = sum(len(name) + len(content or b"") for name, content in record.headers)
+    parts = f"key {key:,}, value {value:,}" + (f", headers {headers:,}" if record.headers else "")
+    return f"{plural(key + value + headers, 'byte')}: {parts}"
+
+
 def _header_lines(record: Record, row: RecordRow, width: int) -> list[Line]:
     if not record.headers:
         return []
     lines: list[Line] = [[], [("Headers", "header"), (f"  {len(record.headers)}", "muted")]]
     for key, value in record.headers[:MOST_LINES]:
         shown = masked_text(value) if row.masked else in_a_line(value, row.form)
-        lines.append([(f"  {clean(key.decode(errors='backslashreplace'), 200)}", "strong"), (f"  {shown}"[:width], "")])
+        size = "" if row.masked or value is None else f"  {plural(len(value), 'byte')}"
+        name = clean(key.decode(errors="backslashreplace"), 200)
+        lines.append([(f"  {name}", "strong"), (size, "muted"), (f"  {shown}"[:width], "")])
     return lines
 
 
-# -- the answer as a whole ---------------------------------------------------------------------------------------------
+# -- a search and its answer ------------------------------------------------------------------------------------------
 
 
 def summary(read: RecordsRead, *, filtered: bool) -> str:
@@ -447,41 +489,58 @@ def summary(read: RecordsRead, *, filtered: bool) -> str:
     Args:
         filtered: a filter was set, so more records were read than are shown.
     """
-    text = plural(len(read.records), "record")
+    text, scanned = plural(len(read.records), "record"), read.progress.scanned
     if filtered:
-        text += f" of {read.scanned_records:,} looked at"
-    if len(read.scanned) == 1:
-        (one,) = read.scanned
-        text += f", {_span(one)}"
-    elif read.scanned:
-        text += f", {plural(len(read.scanned), 'partition')}"
+        text += f" of {read.progress.looked_at:,} looked at"
+    if len(scanned) == 1:
+        text += f", {_span(scanned[0])}"
+    elif scanned:
+        text += f", {plural(len(scanned), 'partition')}"
     return text
 
 
-def _span(scanned: Scanned) -> str:
+def _span(scanned: model.Scanned) -> str:
     if scanned.next <= scanned.first:
         return f"log {scanned.start}–{scanned.end}"
     return f"{scanned.first}–{scanned.next - 1} of {scanned.start}–{scanned.end - 1}"
 
 
-def stopped_text(read: RecordsRead) -> str:
-    """Return the limit that ended the read as text; ``""`` without one."""
-    match read.stopped:
-        case "records":
-            return f"stopped after {read.scanned_records:,} records"
-        case "bytes":
-            return f"stopped after {read.bytes / 2**20:.1f} MiB (the limit is {MOST_BYTES >> 20})"
-        case "time":
-            return f"stopped after {MOST_SECONDS:g} s"
-        case "":
+def progress_text(progress: model.Progress) -> str:
+    """Return how far a search has come: ``1,200,000 of 2,000,000 looked at, 3 found, 3.1M/s, 1 s left``."""
+    of = f" of {progress.of:,}" if progress.of > progress.looked_at else ""
+    text = f"{progress.looked_at:,}{of} looked at, {progress.found:,} found"
+    if progress.seconds >= _MEASURED and progress.looked_at:
+        text += f", {_rate_text(progress.looked_at / progress.seconds)}/s"
+    if progress.left is not None and progress.left >= 1:
+        text += f", {measured_time(progress.left)} left"
+    return text
+
+
+def _rate_text(rate: float) -> str:
+    for unit, name in ((1e6, "M"), (1e3, "k")):
+        if rate >= unit:
+            return f"{rate / unit:.1f}{name}"
+    return f"{rate:.0f}"
+
+
+_MEASURED = 0.2
+"""Seconds after which a rate is more than chance."""
+
+
+def stopped_text(progress: model.Progress) -> str:
+    """Return why a search ended before its limit and the end of its ranges; ``""`` if it did not."""
+    match progress.stopped:
+        case "" | "records":
             return ""
+        case "asked":
+            return f"stopped after {progress.looked_at:,} of {max(progress.of, progress.looked_at):,} records"
         case why:
-            return f"stopped after {plural(read.scanned_records, 'record')}: {why}; m or a later offset looks further"
+            return f"stopped after {plural(progress.looked_at, 'record')}: {why}"
 
 
 def record_notes(read: RecordsRead) -> list[str]:
-    """Return the notes on an answer: the limit that ended it, and its differences from the request."""
-    return [text for text in (stopped_text(read), *read.notes) if text]
+    """Return the notes on an answer: why it ended early, and its differences from the request."""
+    return [text for text in (stopped_text(read.progress), *read.notes) if text]
 
 
 # -- as data -----------------------------------------------------------------------------------------------------------
@@ -494,6 +553,7 @@ def record_data(row: RecordRow) -> dict[str, Data]:
     """
     if isinstance(row.item, Undecodable):
         return {
+            "topic": row.item.topic,
             "partition": row.item.partition,
             "offset": row.item.first,
             "last_offset": row.item.last,
@@ -501,6 +561,7 @@ def record_data(row: RecordRow) -> dict[str, Data]:
         }
     record, batch = row.item, row.item.batch
     data: dict[str, Data] = {
+        "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,
         "timestamp": known_number(record.timestamp),

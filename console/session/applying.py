@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from console.admin.errors import AdminError
 from console.journal.entries import Answered, Ended, Entry, Intent, Note, this_operator, this_process
 from console.journal.segments import JournalError
-from console.language.sensitive import seems_sensitive
+from console.lake.sensitive import seems_sensitive
 from console.model.changes import AlterConfigs, ChangeRequest, Outcome, Status
 from console.model.failure import Failure
 from console.model.journal_lines import Request, Sending

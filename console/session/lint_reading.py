@@ -5,21 +5,24 @@ rules could not look.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from console.admin.errors import AdminError
+from msgspec.structs import replace
+
+from console.admin.errors import AdminError, BrokerError
 from console.lint.rule import Rule, Seen
 from console.model import snapshot as refresh
 from console.model.certificates import Certificate
+from console.model.cluster import Group, GroupPolls
 from console.model.codes import BROKER, GROUP, TOPIC, ResourceType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.session.slow_polls import tls_listeners
-from console.session.snapshot_reader import Client, SnapshotReader
+from console.session.snapshot_reader import Client, Learned, SnapshotReader
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -61,16 +64,38 @@ async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule], old: time
     resources = [*_resources(reader.snapshot, types)]
     if GROUP in types:
         resources += await reader.list_resources((GROUP,))
-    await reader.read_configs([each for each in resources if each not in reader.snapshot.configs])
+    # A copy of 100,000 configs for each chunk would take as long as to read them.
+    await reader.read_configs([each for each in resources if each not in reader.snapshot.configs], at_once=True)
     if Part.LAGS in needed:
-        # Only descriptions have the members of groups; their lag comes with them. Triage describes them again.
-        groups = reader.snapshot.groups.values()
-        await reader.poll_groups([each.name for each in groups if old is None or each.members is None])
+        groups = reader.snapshot.groups.items()  # triage describes them again
+        wanted = {name: each for name, each in groups if old is None or each.members is None}
+        await reader.keep(_members(reader.client, wanted))
     certificates = None
     if Part.CERTIFICATES in needed:
         certificates, silent = await _certificates(reader.client, reader.snapshot, reader.context)
         reader.learn(lambda known, _at: refresh.with_failures(known, Part.CERTIFICATES, silent))
     return seen_by(reader.snapshot, reader.clock.now(), reader.context, certificates)
+
+
+async def _members(client: Client, groups: Mapping[str, Group]) -> Learned:
+    """Read the members of groups, without the lag. A group that is gone, or of which its coordinator knows only the
+    offsets, has none.
+
+    Args:
+        groups: from a listing, by name.
+    """
+    from console.admin.groups import describe_groups
+
+    types = {name: group.type for name, group in groups.items()}
+    try:
+        found = await client.run(describe_groups, [*groups], types)
+    except BrokerError as error:
+        failed = [("", error.failure)]
+        return lambda known, _at: refresh.with_failures(known, Part.LAGS, failed)
+    absent = {name for name, failure in found.failures.items() if failure.name in refresh.GONE}
+    described = {**found.groups, **{name: replace(groups[name], members=()) for name in absent}}
+    polls = GroupPolls(described, {}, {name: why for name, why in found.failures.items() if name not in absent})
+    return lambda known, at: refresh.with_group_polls(known, polls, {}, at)
 
 
 def seen_by(

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from console.model.parts import Part
-from console.model.snapshot import Snapshot, with_scram
+from console.model.snapshot import Snapshot, with_connect, with_scram
 
 
 class Paces(NamedTuple):
@@ -54,6 +54,7 @@ PACES: Mapping[Part, Paces] = {
     Part.ACLS: Paces(20.0, 20.0, 10.0, after=_LATER),
     Part.SCRAM: Paces(30.0, 30.0, 10.0, after=_LATER),
     Part.TOKENS: Paces(30.0, 30.0, 60.0, after=_LATER, is_rare=True),
+    Part.CONNECT: Paces(5.0, 10.0, 5.0, after=_LATER),
     Part.RESOURCES: Paces(events=50.0, screen=50.0),
     Part.VIEWS: Paces(triage=2.0, after=_LATER),
     Part.AUTHORS: Paces(triage=1.0, after=_LATER),
@@ -84,6 +85,7 @@ LISTED: Mapping[Part, Listed] = {
     Part.REASSIGNMENTS: Listed("partitions", "list_reassignments"),
     Part.SCRAM: Listed("scram", "describe_scram", with_scram),
     Part.TOKENS: Listed("tokens", "describe_tokens"),
+    Part.CONNECT: Listed("connect", "describe_connect", with_connect),
     Part.FEATURES: Listed("features", "describe_features", may_be_refused=False),
 }
 """The parts that one operation reads."""

@@ -5,94 +5,193 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from console.contexts.context import HIDDEN, NEVER, Context
+from console.lake.sensitive import data_without_secrets
+from console.language.seen_fields import SeenFields
 from console.language.verbs.records import Records
 from console.model import records
 from console.model.failure import Failure
-from console.model.record_decoding import RecordDecoder
+from console.model.internal_records import internal_decoders
+from console.model.record_conditions import decoded_json
+from console.model.record_decoding import OwnDecoder, RecordDecoder
 from console.model.record_filter import RecordFilter
+from console.model.record_masks import MASKED
 from console.model.schemas import MOST_MADE, Allowance
 from console.plan.amounts import moment
 from console.session.snapshot_reader import Client, Refused
 
 if TYPE_CHECKING:
+    from console.admin.record_search import Halt
     from console.admin.schema_registry import SchemaRegistry
 
+MOST_ASKED = 50
+"""Most schemas to request for one answer."""
+SAMPLES, LARGEST_SAMPLE = 20, 64 << 10
+"""Records of an answer whose fields are kept for completion, and the most bytes of a key or value."""
 MOST_SECONDS = 20.0
 """Most seconds for decoding and masking the records of one answer."""
 
 
 class RecordReader:
-    """A reader of records of one cluster, with a cache of schemas from the registry."""
+    """A reader of records of one cluster, with a cache of schemas from the registry.
+
+    fields: the names of fields in the records read so far.
+    """
 
     def __init__(self, client: Client, context: Context) -> None:
         self._client = client
         self._context = context
         self._registry: SchemaRegistry | None = None
-        self._decoder = RecordDecoder(context.mask)
+        own = own_decoders(context)
+        self._decoder = RecordDecoder(context.mask, own=own)
+        self.fields = SeenFields()
         if context.schemas is not None:
-            from console.admin.readable_records import registry_decoder
-            from console.admin.schema_registry import SchemaRegistry
+            from console.admin.schema_registry import SchemaRegistry, registry_decoder
 
             self._registry = SchemaRegistry(context.schemas)
-            self._decoder = registry_decoder(context.mask, self._registry)
+            self._decoder = registry_decoder(context.mask, self._registry, own)
 
-    async def read(self, statement: Records, more: records.Start | None = None) -> records.RecordsRead:
-        """Return the records of a statement as the brokers sent them; `readable` masks and decodes them.
+    async def topics(self, statement: Records) -> tuple[str, ...]:
+        """Return the topics of a statement; each glob names those that exist now, Kafka's own only if it begins so.
 
-        A filter searches the masked form, so masked contents are not found.
+        Raises:
+            Refused: no topic matches.
+            AdminError: the connection to the cluster is lost.
+        """
+        globs = [name for name in statement.topics if any(sign in name for sign in "*?[")]
+        if not globs:
+            return statement.topics
+        from console.admin.topics import describe_topics
+
+        refuse_if_never(self._context)
+        known = sorted((await self._client.run(describe_topics)).topics)
+        found = dict.fromkeys(name for name in statement.topics if name not in globs)
+        for glob in globs:
+            found |= dict.fromkeys(
+                name for name in known if fnmatchcase(name, glob) and (glob[0] == "_" or not name.startswith("__"))
+            )
+        if not found:
+            raise Refused(Failure("NO_TOPIC", f"no topic matches {', '.join(globs)}", "Topics are in the view topics."))
+        return tuple(found)
+
+    async def search(
+        self, wanted: records.Search, only: RecordFilter | None = None, halt: Halt | None = None
+    ) -> AsyncGenerator[records.Portion, None]:
+        """Search records; see `console.admin.record_search.search`. Close the iterator if it is left early.
+
+        It fetches only as far as the caller takes the portions. Their records are as the brokers sent them; `shown`
+        masks and decodes them. The filter sees the masked form, so masked contents are not found.
 
         Args:
-            more: where to continue, instead of the statement's own start.
+            halt: a switch that ends the search early; what was found is still returned.
 
         Raises:
             Refused: the context says never, or a broker refuses it.
             AdminError: the connection to the cluster is lost.
         """
+        from console.admin import record_search
         from console.admin.errors import BrokerError
-        from console.admin.readable_records import find_records
-        from console.admin.records import read_records
 
         # Before any request: in such a context a topic's records are not even counted.
         refuse_if_never(self._context)
-        wanted = RecordFilter(statement.text, statement.key, statement.json)
-        query = records_query(statement, datetime.now(UTC), more)
+        about = (wanted, only, self._decoder, self._registry, halt)
+        portions = await self._client.run(record_search.begin, *about)
         try:
-            if wanted:
-                return await self._client.run(find_records, query, wanted, self._decoder, self._registry)
-            return await self._client.run(read_records, query, None)
+            while (portion := await self._client.run(record_search.advance, portions)) is not None:
+                yield portion
         except BrokerError as error:
             # This topic or group can't be read; the connection is intact.
             raise Refused(error.failure) from error
+        finally:
+            await self._client.run(record_search.end, portions)
+
+    async def read(self, statement: Records, more: records.Start | None = None) -> records.RecordsRead:
+        """Return the collected results of a statement, as the brokers sent them; see `search`.
+
+        Args:
+            more: where to continue, instead of the statement's own start.
+        """
+        wanted = search_of(statement, await self.topics(statement), datetime.now(UTC), more)
+        collected = Collected(wanted)
+        async with aclosing(self.search(wanted, filter_of(statement))) as portions:
+            async for portion in portions:
+                collected.add(portion)
+        return collected.read()
+
+    async def shown(self, found: Sequence[records.Record]) -> Sequence[records.Record]:
+        """Return records of a portion in the form that may be shown, decoded with the schemas known now."""
+        allowance = Allowance()
+        try:
+            shown = await asyncio.to_thread(_shown, found, self._decoder, allowance)
+        finally:
+            allowance.ended = True  # after a cancellation nothing more is decoded
+        self._note_fields(shown)
+        return shown
 
     async def readable(self, read: records.RecordsRead) -> records.RecordsRead:
         """Return the records in the form that may be shown, decoded with the schemas known now."""
         allowance = Allowance()
         try:
-            return await asyncio.to_thread(_readable, read, self._decoder, allowance)
+            shown = await asyncio.to_thread(_readable, read, self._decoder, allowance)
         finally:
             allowance.ended = True  # after a cancellation nothing more is decoded
+        self._note_fields(shown.records)
+        return shown
 
-    async def learn(self, read: records.RecordsRead) -> bool:
-        """Read the missing schemas of records from the registry.
+    def _note_fields(self, shown: Sequence[records.Record]) -> None:
+        """Keep the names of fields of some records, for completion; none where contents are hidden."""
+        if self._context.records == HIDDEN:
+            return
+        for record in shown[:SAMPLES]:
+            for part, data in (("key", record.key), ("value", record.value)):
+                if data is not None and data[:1] == b"{" and len(data) <= LARGEST_SAMPLE:
+                    with suppress(ValueError):
+                        self.fields.learn(record.topic, part, decoded_json(data))
+
+    async def learn(self, found: Sequence[records.Record]) -> bool:
+        """Read the missing schemas of records from the registry, at most `MOST_ASKED`.
 
         Returns:
             Whether any were missing, so that `readable` may decode more.
         """
         if self._registry is None:
             return False
-        from console.admin.readable_records import MOST_ASKED
         from console.admin.schema_registry import look_up
 
-        missing = dict.fromkeys(key for record in read.records for key in self._decoder.missing(record))
+        missing = dict.fromkeys(key for record in found for key in self._decoder.missing(record))
         if missing:
             await self._client.run(look_up, self._registry, list(missing)[:MOST_ASKED])
         return bool(missing)
+
+
+def own_decoders(context: Context) -> tuple[OwnDecoder, ...]:
+    """Return the decoders of a context that need no registry."""
+    internal = internal_decoders(partial(data_without_secrets, hidden=MASKED))
+    if not context.decode:
+        return internal
+    from console.admin.rule_decoders import rule_decoder
+
+    return (rule_decoder(context.decode), *internal)
+
+
+def _shown(found: Sequence[records.Record], decoder: RecordDecoder, allowance: Allowance) -> Sequence[records.Record]:
+    shown: list[records.Record] = []
+    for record in found:
+        if allowance.ended:
+            break
+        if allowance.spent():
+            allowance.renew()
+        shown.append(decoder.readable(record, allowance))
+    return shown
 
 
 def _readable(read: records.RecordsRead, decoder: RecordDecoder, allowance: Allowance) -> records.RecordsRead:
@@ -130,21 +229,91 @@ def is_masked(context: Context, statement: Records) -> bool:
     return context.records == HIDDEN and not statement.reveal
 
 
-def records_query(statement: Records, now: datetime, more: records.Start | None = None) -> records.RecordsQuery:
-    """Return the query of a statement. now: the base of relative times."""
+def filter_of(statement: Records) -> RecordFilter:
+    """Return the filter of a statement."""
+    return RecordFilter(statement.text, statement.key, statement.key_only, statement.where, statement.without)
+
+
+def search_of(
+    statement: Records, topics: tuple[str, ...], now: datetime, more: records.Start | None = None
+) -> records.Search:
+    """Return the search of a statement.
+
+    Args:
+        topics: the names of its topics.
+        now: the base of relative times.
+        more: where to continue, instead of the statement's own start.
+    """
     start: records.Start
-    match statement.start:
-        case "first":
+    word, at = statement.begins
+    match word:
+        case "start":
             start = records.First()
+        case "end":
+            start = records.FromEnd()
         case "offset":
-            start = records.FromOffset(int(statement.at))
+            start = records.FromOffset(int(at))
         case "time":
-            # Kafka uses negative timestamps for the end and the beginning (ListOffsets): no date may become one.
-            start = records.FromTime(max(0, int(moment(statement.at, now).timestamp() * 1000)))
+            start = records.FromTime(_milliseconds(at, now))
         case "group":
-            start = records.OfGroup(statement.at)
+            start = records.OfGroup(at)
         case _:
-            start = records.Last()
-    return records.RecordsQuery(
-        statement.topic, statement.partition, more or start, statement.count, statement.committed
+            start = records.Last(int(at))
+    until: records.Until | None = None
+    if statement.until is not None and statement.until.word == "offset":
+        until = records.ToOffset(int(statement.until.at))
+    elif statement.until is not None and statement.until.word == "time":
+        until = records.ToTime(_milliseconds(statement.until.at, now))
+    return records.Search(
+        topics,
+        statement.partition,
+        more or start,
+        until,
+        statement.most,
+        statement.committed,
+        follow=statement.follow,
+        latest_by_key=statement.latest,
     )
+
+
+def _milliseconds(at: str, now: datetime) -> int:
+    # Kafka uses negative timestamps for the end and the beginning (ListOffsets): no date may become one.
+    return max(0, int(moment(at, now).timestamp() * 1000))
+
+
+class Collected:
+    """The results of a search, as its portions come in: in memory, and beyond its part in a private file."""
+
+    def __init__(self, search: records.Search) -> None:
+        from console.admin.record_file import FoundRecords
+
+        self._search = search
+        self._records = FoundRecords()
+        self._places: set[records.Place] = set()
+        self._undecodable: list[records.Undecodable] = []
+        self._notes: dict[str, None] = {}
+        self._problems: dict[Failure, None] = {}
+        self.progress = records.Progress()
+
+    def add(self, portion: records.Portion) -> None:
+        """Take a portion. Raises OSError: the results are larger than memory's part for them, and the disk is full."""
+        self._records.extend(portion.records)
+        self._places.update((record.topic, record.partition) for record in portion.records)
+        self._undecodable += portion.undecodable
+        self._notes |= dict.fromkeys(portion.notes)
+        self._problems |= dict.fromkeys(portion.problems)
+        self.progress = portion.progress
+
+    def read(self) -> records.RecordsRead:
+        """Return the results so far, in order."""
+        found = self._records.in_order_of_time() if len(self._places) > 1 else self._records
+        if not self._records.is_spilled:
+            found = tuple(found)
+        return records.RecordsRead(
+            self._search,
+            found,
+            tuple(self._undecodable),
+            self.progress,
+            tuple(self._notes),
+            tuple(self._problems),
+        )

@@ -239,7 +239,7 @@ class Runner(Struct):
             from console.session.record_reading import is_masked
 
             found = await session.records.read(statement)
-            await session.records.learn(found)
+            await session.records.learn(found.records)
             read = await session.records.readable(found)
             masked, fields = is_masked(session.context, statement), session.context.mask
             self.printer(records_result(statement, read, masked=masked, fields=fields))

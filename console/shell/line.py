@@ -26,6 +26,7 @@ from console.language.completion import Completer as LanguageCompleter
 from console.language.completion import completion_needs
 from console.language.lexer import CommandLexer
 from console.language.secret_values import redact
+from console.language.seen_fields import SeenFields
 from console.language.snapshot_parts import Needs
 from console.language.statements import Where
 from console.language.tokenizer import UNCLOSED, scan
@@ -48,6 +49,7 @@ class ShellCompleter(Completer):
         snapshot: Callable[[], Snapshot],
         read: Callable[[Needs], Awaitable[object]],
         contexts: Sequence[str],
+        fields: Callable[[], SeenFields] = SeenFields,
     ) -> None:
         """Create it.
 
@@ -55,10 +57,11 @@ class ShellCompleter(Completer):
             snapshot: returns the current snapshot.
             read: reads the missing parts. Raises AdminError and Refused.
             contexts: names of the contexts.
+            fields: returns the names of fields in records seen.
         """
         self._snapshot = snapshot
         self._read = read
-        self._language = LanguageCompleter(Where.SHELL, contexts)
+        self._language = LanguageCompleter(Where.SHELL, contexts, fields)
         self.helps: dict[str, str] = {}
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002

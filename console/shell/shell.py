@@ -164,7 +164,12 @@ class Shell:
         self._connect = connect
         self._contexts = contexts
         self.session = connect(context)
-        completer = ShellCompleter(lambda: self.session.snapshot, self._read_for_completion, contexts.names())
+        completer = ShellCompleter(
+            lambda: self.session.snapshot,
+            self._read_for_completion,
+            contexts.names(),
+            lambda: self.session.records.fields,
+        )
         self._line = make_line(completer, self.toolbar)
         self._outstanding: FormerChanges = NOTHING
         self._at_work: asyncio.Task[None] | None = None

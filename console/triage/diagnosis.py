@@ -264,6 +264,9 @@ def _index(seen: Mapping[Key, Symptom]) -> _Index:
 def _explained(claim: Claim, index: _Index) -> Sequence[int]:
     """Return the indexes of the symptoms that a claim explains, sorted."""
     found: set[int] = set()
+    if len(claim.predicted) == 1 and (of_group := claim.predicted[0].group) is not None:
+        only = claim.predicted[0]  # of 10,000 claims nearly all
+        return [place for place in index.by_group.get(of_group, ()) if only.fits(index.symptoms[place])]
     for each in claim.predicted:
         near: Iterable[int]
         if each.subject is not None:

@@ -396,21 +396,23 @@ def _facts(edit: edits.Edit, snapshot: Snapshot) -> RiskFacts:
 
 def readers_of(topic: str, snapshot: Snapshot) -> TopicReaders:
     """Return the groups that read a topic, as far as their offsets and members were read."""
-    known = _readers(snapshot.lags, snapshot.groups)
+    known = all_readers(snapshot.lags, snapshot.groups)
     listed = frozenset(snapshot.groups)
     committed, members = known.committed.get(topic, {}), known.members.get(topic, {})
     return TopicReaders(committed, len(listed), len(snapshot.lags), members=members, listed=listed)
 
 
-class _Readers(NamedTuple):
-    """What groups read, by topic: their offsets, and the number of their members with partitions of it."""
+class Readers(NamedTuple):
+    """What groups read, by topic: their offsets by group and partition, and the number of their members with partitions
+    of it.
+    """
 
     committed: Mapping[str, Mapping[tuple[str, int], int]]
     members: Mapping[str, Mapping[str, int]]
 
 
 @remembered
-def _readers(lags: Mapping[str, GroupLag], groups: Mapping[str, Group]) -> _Readers:
+def all_readers(lags: Mapping[str, GroupLag], groups: Mapping[str, Group]) -> Readers:
     """Return the readers of all topics: several changes of a poll need them."""
     committed: dict[str, dict[tuple[str, int], int]] = {}
     members: dict[str, dict[str, int]] = {}
@@ -423,4 +425,4 @@ def _readers(lags: Mapping[str, GroupLag], groups: Mapping[str, Group]) -> _Read
             for topic in {topic for topic, _ in member.assignment}:
                 mine = members.setdefault(topic, {})
                 mine[name] = mine.get(name, 0) + 1
-    return _Readers(committed, members)
+    return Readers(committed, members)

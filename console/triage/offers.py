@@ -4,7 +4,7 @@ stands. Every step with edits passes here. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -44,30 +44,37 @@ def offered(claims: Sequence[Claim], snapshot: Snapshot, taken_back: Collection[
     Returns:
         The same objects where nothing is left out. A step that is left out only says where to look.
     """
-    seen = _Seen(snapshot)
     # Of 10,000 claims few have edits.
-    judged = [claim for claim in claims if any(step.edits for step in claim.next)]
-    found = _each.of((id(claim), (claim, seen, taken_back)) for claim in judged)
-    changed = {id(claim): now for claim, now in zip(judged, found, strict=True) if now is not claim}
-    return [changed.get(id(claim), claim) for claim in claims] if changed else [*claims]
+    steps = [step for claim in claims for step in claim.next if step.edits]
+    seen, values = _Seen(snapshot), dict.fromkeys(_values(step) for step in steps)
+    # Claims are made again in each poll, and what they would change stays.
+    worse = dict(zip(values, _each_worse.of((each, (each[:MOST], seen)) for each in values), strict=True))
+
+    def judged(claim: Claim) -> Claim:
+        if not any(step.edits for step in claim.next):
+            return claim
+        now = tuple(_step(each, worse, taken_back) for each in claim.next)
+        return claim if now == claim.next else replace(claim, next=now)
+
+    return [*map(judged, claims)] if steps else [*claims]
 
 
-def _offered(claim: Claim, seen: _Seen, taken_back: Collection[ChangeKey]) -> Claim:
-    steps = tuple(_step(each, seen.snapshot, taken_back) for each in claim.next)
-    return claim if steps == claim.next else replace(claim, next=steps)
+_Edits = tuple[edits.Edit, ...]
 
 
-_each: RememberedEach[int, Claim] = RememberedEach(_offered)
+def _values(step: Next) -> _Edits:
+    return tuple(each for each in step.edits if isinstance(each, _VALUES))
 
 
-def _step(step: Next, snapshot: Snapshot, taken_back: Collection[ChangeKey]) -> Next:
-    values = [each for each in step.edits if isinstance(each, _VALUES)]
-    if not values:
-        return step
+def _step(step: Next, worse: Mapping[_Edits, str], taken_back: Collection[ChangeKey]) -> Next:
+    values = _values(step)
     if any(_gives(each) in taken_back for each in values):
         return Next("look at this host's journal: it took back what was there before")
-    worse = _worse(values[:MOST], snapshot)
-    return Next(f"look at it before it is changed: {step.text} would bring a new risk: {worse}") if worse else step
+    return (
+        Next(f"look at it before it is changed: {step.text} would bring a new risk: {why}")
+        if (why := worse.get(values))
+        else step
+    )
 
 
 def _gives(edit: edits.Edit) -> ChangeKey | None:
@@ -83,7 +90,7 @@ def _gives(edit: edits.Edit) -> ChangeKey | None:
     return None
 
 
-def _worse(values: Sequence[edits.Edit], snapshot: Snapshot) -> str:
+def _worse(values: _Edits, seen: _Seen) -> str:
     """Return what a rule of plans warns of after these edits, and not of what stands; ``""`` without that."""
     # The kinds of edits are a megabyte that a cluster without trouble does not need.
     from console.plan.compile import predict
@@ -93,6 +100,9 @@ def _worse(values: Sequence[edits.Edit], snapshot: Snapshot) -> str:
     from console.plan.risks import risks
     from console.plan.staged import Described, Staged
 
+    if not values:
+        return ""
+    snapshot = seen.snapshot
     now = Described(snapshot)
     staged = tuple(Staged(each, kind_of(each).current(each, now)) for each in values)
     after = predict(snapshot, Plan(staged))
@@ -103,3 +113,6 @@ def _worse(values: Sequence[edits.Edit], snapshot: Snapshot) -> str:
     back = [one for each in staged for one in reversal(each).edits]
     stands = {each.name for each in risks([Staged(one, kind_of(one).current(one, then)) for one in back], after)}
     return next((each.text for each in found if each.name not in stands), "")
+
+
+_each_worse: RememberedEach[_Edits, str] = RememberedEach(_worse)

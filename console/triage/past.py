@@ -24,7 +24,7 @@ from console.model.observed_logs import Jump
 from console.model.parts import Part
 from console.model.snapshot import Snapshot, host_ranges
 from console.triage.config_changes import HIDDEN, config_differences
-from console.triage.judged_changes import JudgedChange, Node, changes_after, nodes_after
+from console.triage.judged_changes import JudgedChange, Node, all_readers, changes_after, nodes_after
 from console.triage.static_members import Instance, Joined, joined_after
 from console.triage.symptoms import Poll, gone
 
@@ -40,6 +40,10 @@ each minute.
 """
 PURGED = "-repartition"
 """The suffix of topics from which Kafka Streams deletes records that it has read (RepartitionTopicConfig)."""
+
+
+Offsets = Mapping[tuple[str, int], int]
+"""Group and partition -> the committed offset, of one topic."""
 
 
 class ConfigChange(NamedTuple):
@@ -305,33 +309,33 @@ def _unread_after(
     """Return the deletions that are kept, with the groups that had yet to read the records: as of the poll that sees
     the deletion, since later offsets of a group may be those of a reset.
     """
-    jumps = now.facts.logs.jumps
-    if not jumps:
-        return known if not known else MappingProxyType({})
-    seen = before.facts.logs.at
-    return {jump: _unread(jump, before.snapshot, now.snapshot) if jump.at > seen else known.get(jump) for jump in jumps}
+    jumps, seen = now.facts.logs.jumps, before.facts.logs.at
+    if not jumps and not known:
+        return known
+    new = {jump for jump in jumps if jump.at > seen}
+    then, there = (_offsets(poll.snapshot) if new else {} for poll in (before, now))
+    return {
+        jump: _unread(jump, then.get(jump.topic, {}), there.get(jump.topic, {})) if jump in new else known.get(jump)
+        for jump in jumps
+    }
 
 
-def _unread(jump: Jump, old: Snapshot, new: Snapshot) -> Mapping[str, int] | None:
+def _offsets(snapshot: Snapshot) -> Mapping[str, Offsets]:
+    return all_readers(snapshot.lags, snapshot.groups).committed
+
+
+def _unread(jump: Jump, then: Offsets, there: Offsets) -> Mapping[str, int] | None:
+    """Return the groups that had yet to read deleted records. then, there: the offsets of the topic before and now."""
     unread, known = {}, False
-    for group, was, now in _offsets_of((jump.topic, jump.partition), old, new):
+    for (group, number), now in there.items():
+        if number != jump.partition:
+            continue
         if now < jump.start:
             unread[group] = jump.start - max(now, jump.was)
-        elif was < jump.start:
+        elif then.get((group, number), -1) < jump.start:
             return None  # it has read them, or went on behind them
         known = True
     return unread if known else None
-
-
-def _offsets_of(place: tuple[str, int], old: Snapshot, new: Snapshot) -> Iterator[tuple[str, int, int]]:
-    """Yield each group that reads a partition, with its offset before and now."""
-    for group, lag in new.lags.items():
-        for each in lag.partitions:
-            if (each.topic, each.partition) == place and each.committed >= 0:
-                before = old.lags.get(group)
-                rows = before.partitions if before is not None else ()
-                was = next((row.committed for row in rows if (row.topic, row.partition) == place), -1)
-                yield group, was, each.committed
 
 
 def _losses(

@@ -16,9 +16,10 @@ WROTE, QUIET, SETTLES = 30.0, 12.0, 5.0
 """Limits in seconds: from the last write to a topic to the change; without new records since; for records in flight
 that still arrive after the change.
 """
-STEADY, PAUSES, FORGOTTEN = 15.0, 3.0, 1_800.0
-"""Limits for a silence without a change: the least seconds for which the topic was seen to be written to; the silence
-as a multiple of the longest pause before it; the seconds after which the topic counts as one without producers.
+STEADY, SEEN, PAUSES, FORGOTTEN = 8.0, 2.0, 3.0, 1_800.0
+"""Limits for a silence without a change: the least seconds for which the topic was seen to be written to, and that time
+and the silence as multiples of the longest pause before it; the seconds after which the topic counts as one without
+producers.
 """
 
 
@@ -48,7 +49,7 @@ def _silences(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Sequence[Silen
     found = [
         Silence(topic, last, pause)
         for topic, (last, first, pause) in seen.items()
-        if last - first >= max(STEADY, PAUSES * pause)
+        if last - first >= max(STEADY, SEEN * pause)
         and max(QUIET, PAUSES * pause) <= logs.at - last <= FORGOTTEN
         and topic in topics
         and not topics[topic].internal
@@ -56,6 +57,8 @@ def _silences(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Sequence[Silen
     return sorted(found, key=lambda each: (-each.grew_at, each.topic))
 
 
+FIRST_LOOK = 15.0
+"""Seconds after which every topic of the first look was read."""
 APPEARED = 60.0
 """Seconds between the last record of a topic and the first look at the topic that is written to instead."""
 SIMILAR = 0.8
@@ -64,12 +67,16 @@ SIMILAR = 0.8
 
 def instead_of(observations: Observations) -> Sequence[tuple[Silence, str]]:
     """Return the silent topics, each with a new topic of a similar name that is written to since."""
-    silent = silences(observations)
+    return _instead_of(observations.last.facts.logs, observations.last.snapshot.topics, observations.began)
+
+
+@remembered
+def _instead_of(logs: ObservedLogs, topics: Mapping[str, Topic], began: datetime) -> Sequence[tuple[Silence, str]]:
+    silent = _silences(logs, topics)
     if not silent:
         return ()
-    logs, topics = observations.last.facts.logs, observations.last.snapshot.topics
-    began = observations.began.timestamp() + STEADY  # by then every topic of the first look was read
-    new = {topic: log.first_at for (topic, _), log in logs.logs.items() if log.first_at > began and log.last.end > 0}
+    first = began.timestamp() + FIRST_LOOK
+    new = {topic: log.first_at for (topic, _), log in logs.logs.items() if log.first_at > first and log.last.end > 0}
     return [
         (each, found[0])
         for each in silent

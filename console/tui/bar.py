@@ -189,7 +189,7 @@ class Bar:
         """The command language, loaded when the operator types the first command."""
         from console.tui.bar_language import BarLanguage
 
-        return BarLanguage(self._contexts.names(), self._state)
+        return BarLanguage(self._contexts.names(), self._state, lambda: self._session.records.fields)
 
     def _state(self) -> tuple[Snapshot, ConfigResource | QuotaEntity | None]:
         return self._session.snapshot, next(iter(self._navigator.view.targets()), None)

@@ -12,6 +12,7 @@ from pygments.token import Comment, Error, Keyword, Literal, Name, Number, Opera
 
 from console.language.completion import Completer, completion_needs
 from console.language.lexer import CommandLexer
+from console.language.seen_fields import SeenFields
 from console.language.snapshot_parts import Needs
 from console.language.statements import Where
 from console.model.config import ConfigResource
@@ -44,15 +45,21 @@ def bar_name(token: _TokenType) -> str:
 class BarLanguage:
     """Completes from the session's snapshot and the names of configured contexts; keeps indexes between keys."""
 
-    def __init__(self, contexts: Sequence[str], state: Callable[[], tuple[Snapshot, Selected]]) -> None:
+    def __init__(
+        self,
+        contexts: Sequence[str],
+        state: Callable[[], tuple[Snapshot, Selected]],
+        fields: Callable[[], SeenFields] = SeenFields,
+    ) -> None:
         """Create it for the command bar.
 
         Args:
             contexts: names that ``context`` completes.
             state: returns the snapshot, and the entity that a command without one applies to.
+            fields: returns the names of fields in records seen.
         """
         self._state = state
-        self._completer = Completer(Where.BAR, contexts)
+        self._completer = Completer(Where.BAR, contexts, fields)
         self._lexer = CommandLexer()
 
     def complete(self, text: str, cursor: int) -> list[Candidate]:

@@ -131,16 +131,17 @@ def records_in(place: Place, wanted: Records) -> Place:
 def record_title(about: Records) -> str:
     """Return the selected range of records as text, for the breadcrumbs."""
     where = clean(about.topic) if about.partition is None else f"{clean(about.topic)}-{about.partition}"
-    match about.start:
-        case "group":
-            start = f"of group {clean(about.at)}"
-        case "offset" | "time":
-            start = f"from {about.start} {clean(about.at)}"
-        case _:
-            start = f"{about.start} {about.count}"
-    return f"records {where}  {start}"
+    word, at = about.begins
+    begins = f"{'' if word == 'last' else 'from '}{word} {clean(at)}".rstrip()
+    filters = (("key", about.key), ("text", about.text), ("where", about.where), ("without", about.without))
+    said = [f"{name} {clean(text, LONGEST_CONDITION)}" for name, text in filters if text]
+    said += [begins] if about.start is not None or not (said or about.follow) else []
+    said += ["follow"] if about.follow else []
+    return f"records {where}  {', '.join(said)}"
 
 
+LONGEST_CONDITION = 30
+"""Characters of a condition in the breadcrumbs."""
 MOST_PLACES = 50
 
 

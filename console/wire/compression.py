@@ -49,6 +49,59 @@ def decompress(codec: int, data: Bytes, limit: int) -> Bytes:
     return made(data, limit)
 
 
+class Scratch:
+    """Memory into which one body after another is decompressed, so that its memory is not allocated again.
+
+    The bytes before `GAP` are the caller's; the bytes behind a body are not of it.
+    """
+
+    GAP = 64
+    _SPARE = 64
+    """Bytes behind a body, so that a decoder that reads a number beyond its end stays in this memory."""
+    _MOST_KEPT = 4 << 20
+
+    def __init__(self) -> None:
+        self.data = bytearray(_FIRST_BUFFER)
+        self.end = self.GAP
+
+    def unpack(self, codec: int, data: Bytes, limit: int) -> None:
+        """Decompress a body to `data` from `GAP` up to `end`; replaces the former one.
+
+        Raises:
+            DamagedData: it can't be decompressed.
+        """
+        if len(self.data) > self._MOST_KEPT:
+            self.data = bytearray(_FIRST_BUFFER)
+        if codec in _IN_PLACE:
+            self.end = self._in_place(_IN_PLACE[codec], data, limit)
+            return
+        made = decompress(codec, data, limit)
+        self._need(len(made))
+        self.end = self.GAP + len(made)
+        self.data[self.GAP : self.end] = made
+
+    def _need(self, size: int) -> None:
+        if self.GAP + size + self._SPARE > len(self.data):
+            self.data = bytearray(self.GAP + size + self._SPARE)
+
+    def _in_place(self, name: str, data: Bytes, limit: int) -> int:
+        import cramjam
+
+        size = max(len(self.data) - self.GAP - self._SPARE, min(limit, _GROWTH * len(data)))
+        while True:
+            size = min(size, limit)
+            self._need(size)
+            with memoryview(self.data) as whole, whole[self.GAP : self.GAP + size] as room:
+                try:
+                    return self.GAP + int(getattr(cramjam, name).decompress_into(data, room))
+                except cramjam.DecompressionError as error:
+                    if _FULL not in str(error):
+                        raise DamagedData(f"its {name} is damaged: {error}") from error
+                    if size == limit:
+                        raise TooLarge(limit) from None
+            size *= _GROWTH
+
+
 _FIRST_PIECE = 256
 
 
@@ -149,6 +202,7 @@ def _into(codec: str) -> Callable[[Bytes, int], bytes]:
     return unpack
 
 
+_IN_PLACE: Mapping[int, str] = {Codec.LZ4: "lz4", Codec.ZSTD: "zstd"}
 _CODECS: Mapping[int, Callable[[Bytes, int], bytes]] = {
     Codec.GZIP: _gzip,
     Codec.SNAPPY: _snappy,

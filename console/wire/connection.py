@@ -17,12 +17,12 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from console.lean_imports import import_aiokafka_conn
 from console.model.identity import Node
 from console.wire.aiokafka_request import AiokafkaRequest, Exchange, RawResponse
 from console.wire.bounds_check import MalformedFrame
 from console.wire.fields import Asked
 from console.wire.frames import decode_body
-from console.wire.partial_imports import import_aiokafka_conn
 from console.wire.proposals.formats import HIGHEST, LOWEST
 from console.wire.sasl import Login, handshake, log_in
 from console.wire.schemas import api_key, response_type, version_range

@@ -9,18 +9,21 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 from crc32c import crc32c
 
+from console.lean_imports import import_alone
 from console.model.records import NO_TIMESTAMP, BatchFacts, Header, Record
-from console.wire.compression import Codec, DamagedData, decompress
+from console.wire.compression import Codec, DamagedData, Scratch, decompress
 
 _ENTRY = struct.Struct(">qi")
 """Start of a batch or a message: its offset, and the number of bytes after these twelve."""
 HEADER = struct.Struct(">qiibIhiqqqhii")
 """Header of format v2: a `BatchHeader`."""
-_MAGIC_AT, _CRC_FROM = 16, 21
+_MAGIC_AT, _CRC_FROM, _LAST_DELTA_AT = 16, 21, 23
+_LAST_DELTA = struct.Struct(">i")
 _V0, _V1 = struct.Struct(">Ibb"), struct.Struct(">Ibbq")
 """crc, magic, attributes; and v1's timestamp."""
 _SIZE = struct.Struct(">i")
@@ -109,6 +112,21 @@ def batches(data: bytes) -> Iterator[Batch]:
         yield _damaged(-1, -1, -1, f"{len(data)} bytes are no record batch")
 
 
+def end_of_batches(data: bytes) -> int | None:
+    """Return the offset after the last complete batch, by the headers alone; None if they make no sense."""
+    end, at = None, 0
+    while len(data) - at >= HEADER.size:
+        base, length = _ENTRY.unpack_from(data, at)
+        after = at + _ENTRY.size + length
+        if length < _MESSAGE_LEAST or after > len(data):
+            break
+        last = _LAST_DELTA.unpack_from(data, at + _LAST_DELTA_AT)[0] if data[at + _MAGIC_AT] == 2 else 0
+        if base < 0 or last < 0 or (end is not None and base < end):
+            return None
+        end, at = base + last + 1, after
+    return end
+
+
 def _batch(data: bytes, view: memoryview, at: int, end: int) -> Batch:
     magic = data[at + _MAGIC_AT]
     if magic < 2:
@@ -172,6 +190,80 @@ def _never() -> bool:
     return False
 
 
+def unpack(batch: Batch, scratch: Scratch, limit: int = MOST_UNPACKED) -> None:
+    """Decompress the records of a batch of format v2 into a scratch. Raises BatchDamage."""
+    if batch.problem:
+        raise BatchDamage(batch.problem)
+    try:
+        scratch.unpack(batch.codec, batch.body, limit)
+    except DamagedData as error:
+        raise BatchDamage(str(error)) from error
+
+
+def unpacked_records(batch: Batch, scratch: Scratch, topic: str, partition: int, start: int = -1) -> Iterator[Record]:
+    """Yield the records of a batch of format v2 that is in a scratch, from an offset on.
+
+    A decoder in C reads them, and this module's own continues where it finds a fault, which it names. Until the last
+    record, nothing else may be unpacked into the scratch.
+
+    Raises:
+        BatchDamage: the batch, or the rest of it, can't be decoded.
+    """
+    facts, last, size = batch.facts, batch.last_offset, scratch.end - scratch.GAP
+    done = 0
+    if 0 <= batch.claimed * _LEAST_RECORD <= size:
+        begin = scratch.GAP - HEADER.size
+        scratch.data[begin : scratch.GAP] = _plain_header(batch, size)
+        with memoryview(scratch.data)[begin : scratch.end] as whole:
+            try:
+                for each in _fast().DefaultRecordBatch(whole):
+                    offset = each.offset
+                    if not batch.base_offset <= offset <= last:
+                        break
+                    done += 1
+                    if offset < start:
+                        continue
+                    headers = each.headers
+                    made = tuple([(name.encode(), value) for name, value in headers]) if headers else ()
+                    yield Record(topic, partition, offset, each.timestamp, each.key, each.value, made, facts)
+                else:
+                    return
+            except _FAST_FAULTS:
+                pass
+    body = bytes(memoryview(scratch.data)[scratch.GAP : scratch.end])
+    yield from _records(batch, body, topic, partition, start, _never, done)
+
+
+def _plain_header(batch: Batch, size: int) -> bytes:
+    """Return the header of a batch with the same records, not compressed."""
+    facts = batch.facts
+    return HEADER.pack(
+        batch.base_offset,
+        size + HEADER.size - _ENTRY.size,
+        facts.leader_epoch,
+        2,
+        0,
+        _APPEND_TIME if facts.append_time else 0,
+        batch.last_offset - batch.base_offset,
+        batch.base_timestamp,
+        batch.max_timestamp,
+        facts.producer_id,
+        facts.producer_epoch,
+        facts.base_sequence,
+        batch.claimed,
+    )
+
+
+@cache
+def _fast() -> Any:
+    """Return aiokafka's decoder in C."""
+    return import_alone("aiokafka.record._crecords.default_records")
+
+
+_FAST_FAULTS = (Exception,)
+"""Any error of the decoder in C: the bytes are read again by this module's own."""
+
+
 def records(
     batch: Batch,
     topic: str,
@@ -221,8 +313,9 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _records(
-    batch: Batch, body: bytes, topic: str, partition: int, start: int, is_over: Callable[[], bool]
+    batch: Batch, body: bytes, topic: str, partition: int, start: int, is_over: Callable[[], bool], done: int = 0
 ) -> Iterator[Record]:
+    """Yield records. done: the number of records at the start that were yielded before."""
     count, facts, base = batch.claimed, batch.facts, batch.base_offset
     if count < 0 or count * _LEAST_RECORD > len(body):
         raise BatchDamage(f"it claims {count:,} records in {len(body):,} bytes")
@@ -240,7 +333,7 @@ def _records(
             if not 0 <= delta <= last_delta:
                 raise _Truncated(f"a record {delta} offsets after the first of {last_delta + 1}")
             offset = base + delta
-            if offset < start:
+            if offset < start or place < done:
                 at = end
                 if place % _AT_ONCE == _AT_ONCE - 1 and is_over():
                     raise OutOfTime

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, Protocol
 
 from kio.schema.errors import ErrorCode
 
+from console.lean_imports import import_aiokafka_conn
 from console.model.secret import Secret
 from console.wire.aiokafka_request import AiokafkaRequest, RawResponse
 from console.wire.frames import decode_body
-from console.wire.partial_imports import import_aiokafka_conn
 from console.wire.schemas import api_key, response_type, version_range
 
 _conn = import_aiokafka_conn()

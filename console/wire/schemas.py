@@ -16,8 +16,8 @@ from kio.schema.index import api_key_map, schema_name_map
 from kio.static.constants import EntityType
 from kio.static.protocol import ResponsePayload
 
+from console.lean_imports import import_alone
 from console.wire.newer import NEWER
-from console.wire.partial_imports import import_alone
 
 BY_VERSION: Mapping[str, Mapping[int, Any]] = {
     **schema_name_map,

@@ -150,7 +150,8 @@ async def test_the_states_are_as_old_as_the_end_of_the_day(demo: collecting_demo
             commits = {each.at for group in cluster.state.groups.values() for each in group.offsets.values()}
             records = {batch.max_timestamp for log in cluster.state.logs.values() for batch in log.batches}
             assert [round(at, 3) for at in commits] == [round(END.timestamp(), 3)]
-            assert records == {END.timestamp() * 1000 // 1}
+            assert max(records) == END.timestamp() * 1000 // 1
+            assert END.timestamp() * 1000 - min(records) < 600_000
 
 
 @pytest.mark.takes(30)

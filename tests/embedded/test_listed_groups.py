@@ -78,7 +78,7 @@ async def test_a_group_that_is_dead_and_has_nothing_is_not_there(capsys: pytest.
     [
         ("describe group ''", "orders"),
         ("list groups ''", "Empty"),
-        ("records topic orders of group ''", "two"),
+        ("records orders from group ''", "two"),
         ("reset group '' to latest; apply --yes", "applied"),
         ("clone group '' to other; apply --yes", "applied"),
         ("delete group ''; apply --yes", "applied"),

@@ -74,7 +74,7 @@ async def test_a_scenario_has_sizes_that_stay() -> None:
     assert sizes[0] == sizes[1]
     found = [size for parts in sizes[0].values() for _, size in parts]
     assert len(set(found)) > len(found) / 2
-    assert min(found) >= 2**18
+    assert sorted(found)[len(found) // 10] >= 2**18
 
 
 async def test_others_are_served_while_300_000_replicas_are_told() -> None:

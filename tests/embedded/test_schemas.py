@@ -18,9 +18,17 @@ from msgspec.structs import replace
 
 from console.admin.client import AdminClient
 from console.admin.link import Link
-from console.admin.readable_records import registry_decoder
-from console.admin.schema_registry import AT_ONCE, LARGEST_ANSWER, MOST_KEPT, Missing, SchemaRegistry, kind_of, look_up
-from console.admin.settings import RegistrySettings, Store, TlsSettings
+from console.admin.rest import LARGEST_ANSWER
+from console.admin.schema_registry import (
+    AT_ONCE,
+    MOST_KEPT,
+    Missing,
+    SchemaRegistry,
+    kind_of,
+    look_up,
+    registry_decoder,
+)
+from console.admin.settings import HttpSettings, Store, TlsSettings
 from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.language.grammar import parse
@@ -146,7 +154,7 @@ async def run(running: ThreadedCluster, text: str, output: str = "json", **chang
 
 
 async def found(running: ThreadedCluster, text: str, **changes: Any) -> list[dict[str, Any]]:
-    return list(json.loads(await run(running, f"records topic {TOPIC} {text}", **changes))["records"])
+    return list(json.loads(await run(running, f"records {TOPIC} {text}", **changes))["records"])
 
 
 async def test_what_others_serializers_write_is_read(cluster: ThreadedCluster, schemas: RegistryServer) -> None:
@@ -171,7 +179,7 @@ async def test_what_others_serializers_write_is_read(cluster: ThreadedCluster, s
 async def test_hex_is_what_was_sent_and_text_says_why(cluster: ThreadedCluster, schemas: RegistryServer) -> None:
     avro, *_ = await found(cluster, "first 1 as hex", schemas=schemas.settings)
     assert avro["value_hex"].startswith("0000000001")
-    text = await run(cluster, f"records topic {TOPIC} first 8", "text", schemas=schemas.settings)
+    text = await run(cluster, f"records {TOPIC} first 8", "text", schemas=schemas.settings)
     assert '{"id":1,"email":"a@example.org","price":2.5}' in text
     assert "(id 999) 00 00 00 03 e7 01" in text
     assert "offset 4: not decoded: value, schema id 999: the registry answers 404: Schema not found" in text
@@ -184,13 +192,13 @@ async def test_filters_see_what_is_decoded(cluster: ThreadedCluster, schemas: Re
     async def offsets(text: str, **changes: Any) -> list[int]:
         return [each["offset"] for each in await found(cluster, text, schemas=schemas.settings, **changes)]
 
-    assert await offsets("first 20 json $.price>2") == [0]
-    assert await offsets("first 20 json $.sum.currency=EUR") == [2]
-    assert await offsets("first 20 json $.id>=2") == [1, 2, 3, 6]
+    assert await offsets("first 20 where 'value.price > 2.0'") == [0]
+    assert await offsets("first 20 where 'value.sum.currency == \"EUR\"'") == [2]
+    assert await offsets("first 20 where 'value.id >= 2'") == [1, 2, 3, 6]
     assert await offsets("first 20 text b@example.org") == [1]
     mask = (mask_path("$.email"),)
     assert await offsets("first 20 text example.org", mask=mask) == []
-    assert await offsets("first 20 json $.id>=2", mask=mask) == [1, 2, 3, 6]
+    assert await offsets("first 20 where 'value.id >= 2'", mask=mask) == [1, 2, 3, 6]
 
 
 async def test_masked_fields_of_what_is_decoded(cluster: ThreadedCluster, schemas: RegistryServer) -> None:
@@ -198,7 +206,7 @@ async def test_masked_fields_of_what_is_decoded(cluster: ThreadedCluster, schema
     for output in ("json", "text", "csv"):
         for form in ("", " as hex", " as text"):
             for known in (schemas.settings, None):
-                text = f"records topic {TOPIC} first 20{form}"
+                text = f"records {TOPIC} first 20{form}"
                 out = await run(cluster, text, output, schemas=known, mask=mask)
                 assert "example.org" not in out
                 assert b"example.org".hex() not in out.replace(" ", "")
@@ -213,7 +221,7 @@ async def test_what_others_serializers_write_by_apicurio() -> None:
     with apicurio(folder) as url, run_in_thread(like("4.4", brokers=1)) as cluster:
         await asyncio.to_thread(asyncio.run, _fill(cluster, url, guids=False))
         parts = urlsplit(url)
-        settings = RegistrySettings(parts.hostname or "", parts.port or 0, parts.path)
+        settings = HttpSettings(parts.hostname or "", parts.port or 0, parts.path)
         avro, second, proto, shaped, unknown, short, *_ = await found(cluster, "first 20", schemas=settings)
         assert avro["value_json"] == {"id": 1, "email": "a@example.org", "price": 2.5}
         assert avro["key_json"] == {"id": 7, "email": "k@example.org", "price": None}
@@ -245,7 +253,7 @@ def as_record(payload: dict[str, Any], topic: str = TOPIC) -> Record:
     return Record(topic, 0, 0, -1, data if is_key else None, None if is_key else data, headers, BatchFacts(0))
 
 
-async def read_by(settings: RegistrySettings, record: Record, *mask: str) -> Record:
+async def read_by(settings: HttpSettings, record: Record, *mask: str) -> Record:
     """A record as it may be shown, by a registry that is asked for what it names."""
     of = SchemaRegistry(settings)
     decoder = registry_decoder(tuple(map(mask_path, mask)), of)
@@ -415,7 +423,7 @@ async def test_an_alias_is_masked_as_the_name_that_it_stands_for() -> None:
 # -- registries --------------------------------------------------------------------------------------------------------
 
 
-async def asked(settings: RegistrySettings, *numbers: int) -> list[Any]:
+async def asked(settings: HttpSettings, *numbers: int) -> list[Any]:
     """What a registry that is asked for some ids is known to have then."""
     client = SchemaRegistry(settings)
     keys = [SchemaKey(number) for number in numbers]
@@ -528,7 +536,7 @@ async def test_tls_with_a_certificate_of_our_own(cluster: ThreadedCluster, tmp_p
 
 
 async def test_a_silent_registry_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("console.admin.schema_registry.SECONDS", 0.1)
+    monkeypatch.setattr("console.admin.rest.SECONDS", 0.1)
     with registry() as running:
         running.bad["/schemas/ids/1"] = Bad(silent=True)
         (missing,) = await asked(running.settings, 1)
@@ -594,7 +602,7 @@ async def test_no_read_waits_for_a_registry(cluster: ThreadedCluster) -> None:
         running.bad["/schemas/ids/1"] = Bad(silent=True)
         with AdminClient(worlds.settings(cluster)) as client:
             session = Session(client, Context("test", "tests", client.settings, schemas=running.settings))
-            (statement,) = parse(f"records topic {TOPIC} first 1")
+            (statement,) = parse(f"records {TOPIC} first 1")
             async with asyncio.timeout(PATIENCE):
                 read = await session.records.read(statement)  # type: ignore[arg-type]
                 (record,) = (await session.records.readable(read)).records

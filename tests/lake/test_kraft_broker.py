@@ -19,9 +19,10 @@ import pyarrow as pa
 import pytest
 
 from console.admin.cluster import describe_quorum
-from console.lake.kraft import ROW_SCHEMA, known_schemas, schemas_of
+from console.lake.kraft import ROW_SCHEMA, known_schemas
 from console.lake.redact import HIDDEN, hmac_hex
 from console.model.cluster import Quorum
+from console.model.kafka_structs import schemas_of
 from tests.support import kafka_cluster, kafka_jars, worlds
 from tests.support import record_metadata_schemas as recorded
 from tests.support.cached_folder import recorded_folder

@@ -71,7 +71,8 @@ partition_numbers = st.none() | st.integers(0, 2**31 - 1)
 FRAGMENT_WORDS = re.findall(
     r"\S+",
     "topic user client broker logger <default> 1 k=v k=@f k=? for 1d on from prefixed cluster User:a READ,WRITE "
-    "records last first of group offset limit json $.a as hex "
+    "records last first from start end group offset time limit to text where "
+    "size>1 without latest by key follow as hex "
     "--reveal SCRAM-SHA-256 password=x partitions=1 assign=1:2 --yes 99999999999999999999",
 )
 FRAGMENTS = st.lists(

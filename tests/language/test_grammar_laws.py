@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
+from msgspec.structs import replace
 
 from console.language.arguments import COMPARISONS
 from console.language.errors import ParseError
@@ -25,7 +26,7 @@ from console.language.verbs.listing import KINDS, List
 from console.language.verbs.operations import AskOfOperation
 from console.language.verbs.panes import PANES, View
 from console.language.verbs.plan import ShowPlan
-from console.language.verbs.records import Records
+from console.language.verbs.records import Bound, Records
 from console.language.verbs.revert import Revert
 from console.language.verbs.show import Show
 from console.language.verbs.undo import Redo, Undo
@@ -50,32 +51,37 @@ def explanations(cluster):
     return st.builds(Explain, strategies.principals, strategies.operations, kind, name, strategies.NAMES)
 
 
-def _records(topic, partition, start, filters, committed, form, reveal):
-    (word, at, count), (text, key, json) = start, filters
-    return Records(topic, partition, word, at, count, text, key, json, committed, form, reveal)
-
-
-counts = st.integers(1, 10_000)
-record_starts = st.one_of(
-    st.tuples(st.sampled_from(["last", "first"]), st.just(""), counts),
-    st.tuples(st.just("offset"), st.integers(0, 2**63 - 1).map(str), counts),
-    st.tuples(st.just("time"), st.sampled_from(["2h", "14:05", "2026-11-20T14:05", "2026-11-20"]), counts),
-    st.tuples(st.just("group"), strategies.NAMES, counts),
-)
-record_filters = st.tuples(
-    strategies.TEXT,
-    strategies.TEXT,
-    st.sampled_from(["", "$", "$.a.b[0]=x y", "$['a b'][-1]>=1.5", "$[*].c!=last", "$.a='quoted'"]),
-)
+bound_times = st.sampled_from(["2h", "14:05", "2026-11-20T14:05", "2026-11-20"]).map(lambda at: Bound("time", at))
+bound_offsets = st.integers(0, 2**63 - 1).map(lambda at: Bound("offset", str(at)))
+topic_globs = strategies.NAMES.filter(lambda name: "," not in name)
 records = st.builds(
-    _records,
-    strategies.NAMES,
-    st.none() | st.integers(0, 99),
-    record_starts,
-    record_filters,
-    st.booleans(),
-    st.sampled_from(["", "text", "json", "hex"]),
-    st.booleans(),
+    Records,
+    topics=st.lists(strategies.NAMES.filter(lambda name: "," not in name), min_size=1, max_size=3, unique=True).map(
+        tuple
+    ),
+    partition=st.none() | st.integers(0, 99),
+    start=st.one_of(
+        st.none(),
+        st.integers(1, 10**9).map(lambda count: Bound("last", str(count))),
+        st.sampled_from([Bound("start"), Bound("end")]),
+        st.builds(Bound, st.just("group"), strategies.NAMES),
+        bound_offsets,
+        bound_times,
+    ),
+    text=strategies.TEXT,
+    where=st.sampled_from(["", "value.a == 'x y'", 'value["a b"] >= 1.5 && key != "it\'s"', "size > 10"]),
+    without=st.sampled_from(["", "value", "key"]),
+    limit=st.none() | st.integers(0, 10**6),
+    committed=st.booleans(),
+    form=st.sampled_from(["", "text", "json", "hex"]),
+    reveal=st.booleans(),
+)
+keyed_records = st.builds(replace, records, key=strategies.NAMES, key_only=st.booleans(), follow=st.booleans())
+bounded_records = st.builds(
+    replace,
+    records,
+    until=st.one_of(st.none(), st.just(Bound("end")), bound_offsets, bound_times),
+    latest=st.booleans(),
 )
 
 # Of verbs that others stand on; the others have a law each in `verbs`.
@@ -102,7 +108,8 @@ statements = st.one_of(
     explanations(True),
     explanations(False),
     st.builds(EffectiveQuota, strategies.NAMES, strategies.NAMES, st.none() | strategies.keys),
-    records,
+    keyed_records,
+    bounded_records,
     st.builds(ShowPlan, strategies.TEXT),
     st.builds(Check),
     st.builds(Apply, st.booleans(), st.booleans(), st.booleans()),

@@ -303,7 +303,7 @@ async def test_plan_files_are_written_where_the_start_says(cluster: ThreadedClus
         ("set topic orders retention.ms=2d; apply --yes", "'apply --yes' can't be proposed"),
         ("check", "can't be proposed"),
         ("revert 1", "can't be proposed"),
-        ("records topic orders", "'records topic orders"),
+        ("records orders", "'records orders"),
         ("list topics", "only looks"),
         ("scram set alice SCRAM-SHA-256 password=?", "needs a secret (password)"),
         ("scram set alice SCRAM-SHA-256 password=@/etc/passwd", "needs a secret"),
@@ -340,7 +340,7 @@ async def test_what_is_not_proposed(cluster: ThreadedCluster, own_home: Path, st
             "scram set alice SCRAM-SHA-256 password=?",
             "kac run -c test -e 'scram set alice SCRAM-SHA-256 password=?; plan'",
         ),
-        ("records topic orders last 5", "kac run -c test -e 'records topic orders last 5'"),
+        ("records orders last 5", "kac run -c test -e 'records orders last 5'"),
         # Whatever an agent writes, the line applies nothing.
         ("delete topic orders; apply --yes", "kac -c test"),
         ("revert 1", "kac -c test"),
@@ -648,7 +648,7 @@ async def test_a_refusal_repeats_what_was_asked_and_names_what_a_person_may_run(
         tool = await refused(session, "records", topic="orders")
         other = await refused(session, "list", kind="topics", filter="; records topic orders")
     assert "'records'" in tool["message"]
-    assert "kac run -e 'records topic NAME'" in tool["remedy"]
+    assert "kac records NAME" in tool["remedy"]
     assert "records topic orders" in other["message"]
 
 

@@ -6,16 +6,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
-from console.admin import records as reading
+from console.admin import record_search
 from console.admin.errors import BrokerError
 from console.admin.link import LONG, Link, aside
-from console.admin.records import read_records
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.faults import Delay, Fail, Fault
@@ -24,6 +23,7 @@ from console.model import records as model_records
 from console.model.acl import Acl
 from console.model.changes import CreateAcls
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.model.record_filter import RecordFilter
 from console.model.secret import Secret
 from console.present.records import kind
 from tests.embedded.poisoned import poisoned
@@ -31,6 +31,7 @@ from tests.support import worlds
 from tests.support.changing import applied, make_topic
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import PATIENCE
+from tests.support.searching import query, read_records
 
 running = worlds.running(poisoned, scope="module")
 """Ten records in partition 0 of orders, three in partition 1."""
@@ -43,6 +44,18 @@ async def own_link(running: ThreadedCluster) -> AsyncIterator[Link]:
     yield made
     await made.close()
     running.call(lambda one: one.faults.clear())
+
+
+class Calling(RecordFilter, frozen=True):
+    """A filter that calls a function."""
+
+    call: Callable[[model_records.Record], bool] = lambda _: True
+
+    def __bool__(self) -> bool:
+        return True
+
+    def matches(self, record: model_records.Record) -> bool:
+        return self.call(record)
 
 
 def fault(running: ThreadedCluster, effect: Fail | Delay, times: int | None = None) -> None:
@@ -62,7 +75,7 @@ def damage(one: EmbeddedCluster, place: int) -> None:
 async def test_a_damaged_batch_is_a_line_between_the_records(running: ThreadedCluster, own_link: Link) -> None:
     running.call(lambda one: damage(one, 5))
     try:
-        found = await read_records(own_link, model_records.RecordsQuery("orders", 0, model_records.First(), 100))
+        found = await read_records(own_link, query("orders", 0, model_records.First(), 100))
     finally:
         running.call(lambda one: damage(one, 5))
     assert [record.offset for record in found.records] == [0, 1, 2, 3, 4, 6, 7, 8, 9]
@@ -71,46 +84,51 @@ async def test_a_damaged_batch_is_a_line_between_the_records(running: ThreadedCl
     ]
 
 
-async def test_a_leader_that_hangs_ends_the_read_in_time(
-    running: ThreadedCluster, own_link: Link, monkeypatch: pytest.MonkeyPatch
+async def test_a_leader_that_hangs_is_waited_for_until_the_search_is_ended(
+    running: ThreadedCluster, own_link: Link
 ) -> None:
-    monkeypatch.setattr(reading, "MOST_SECONDS", 0.3)
     fault(running, Delay(30))
-    found = await read_records(own_link, model_records.RecordsQuery("orders"))
-    assert (found.records, found.stopped) == ((), "time")
+    halt = record_search.Halt()
+    asyncio.get_running_loop().call_later(0.3, halt.ask)
+    found = await read_records(own_link, query("orders"), halt=halt)
+    assert (found.records, found.progress.stopped) == ((), "asked")
+    assert found.progress.more is not None
 
 
 async def test_a_moving_leader_is_asked_again(running: ThreadedCluster, own_link: Link) -> None:
     fault(running, Fail(6), times=2)
-    found = await read_records(own_link, model_records.RecordsQuery("orders", 0))
+    found = await read_records(own_link, query("orders", 0))
     assert len(found.records) == 10
 
 
-async def test_an_error_that_stays_is_the_partitions(running: ThreadedCluster, own_link: Link) -> None:
+async def test_an_error_that_stays_is_the_partitions(
+    running: ThreadedCluster, own_link: Link, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_search, "PATIENCE", 0.3)
     fault(running, Fail(6))
     with pytest.raises(BrokerError, match="NOT_LEADER_OR_FOLLOWER: orders-0"):
-        await read_records(own_link, model_records.RecordsQuery("orders", 0))
+        await read_records(own_link, query("orders", 0))
 
 
 async def test_a_missing_right_is_named(running: ThreadedCluster, own_link: Link) -> None:
     fault(running, Fail(29))
     with pytest.raises(BrokerError, match="may not be read") as refused:
-        await read_records(own_link, model_records.RecordsQuery("orders", 0))
+        await read_records(own_link, query("orders", 0))
     assert refused.value.failure.name == "TOPIC_AUTHORIZATION_FAILED"
     assert "READ on TOPIC orders" in refused.value.failure.remedy
 
 
 async def test_offsets_that_were_deleted_are_said(running: ThreadedCluster, own_link: Link) -> None:
     running.call(lambda one: one.state.logs["orders", 0].delete_before(2))
-    found = await read_records(own_link, model_records.RecordsQuery("orders", 0, model_records.FromOffset(1), 3))
+    found = await read_records(own_link, query("orders", 0, model_records.FromOffset(1), 3))
     assert [record.offset for record in found.records] == [2, 3, 4]
-    assert found.notes == ("partition 0: offset 1 was deleted; the log begins at 2",)
+    assert found.notes == ("orders-0: offset 1 was deleted; the log begins at 2",)
 
 
 async def test_two_reads_at_once_do_not_mix(own_link: Link) -> None:
     one, other = await asyncio.gather(
-        read_records(own_link, model_records.RecordsQuery("orders", 0, model_records.FromOffset(3), 2)),
-        read_records(own_link, model_records.RecordsQuery("orders", 1, model_records.First(), 9)),
+        read_records(own_link, query("orders", 0, model_records.FromOffset(3), 2)),
+        read_records(own_link, query("orders", 1, model_records.First(), 9)),
     )
     assert {record.partition for record in one.records} == {0}
     assert {record.partition for record in other.records} == {1}
@@ -139,9 +157,7 @@ async def test_transactions_are_read_as_aiokafka_reads_them(
         await consumer.start()
         consumer.assign([place])
         await consumer.seek_to_beginning(place)
-        found = await read_records(
-            own_link, model_records.RecordsQuery(topic, 0, model_records.First(), 100, isolation == "read_committed")
-        )
+        found = await read_records(own_link, query(topic, 0, model_records.First(), 100, isolation == "read_committed"))
         theirs: list[tuple[int, bytes]] = []
         while len(theirs) < len(found.records):
             for batch in (await consumer.getmany(timeout_ms=500)).values():
@@ -150,7 +166,7 @@ async def test_transactions_are_read_as_aiokafka_reads_them(
         assert [(record.offset, record.value) for record in found.records] == theirs
         assert len(theirs) == (6 if isolation == "read_committed" else 13)
         assert [note for note in found.notes if "holds back" in note] == (
-            ["partition 0: an open transaction holds back offsets 16 to 16; uncommitted shows them"]
+            [f"{topic}-0: an open transaction holds back offsets 16 to 16; uncommitted shows them"]
             if isolation == "read_committed"
             else []
         )
@@ -158,7 +174,10 @@ async def test_transactions_are_read_as_aiokafka_reads_them(
     await producer.stop()
 
 
-async def test_records_that_are_deleted_during_the_read_are_said(running: ThreadedCluster, own_link: Link) -> None:
+async def test_records_that_are_deleted_during_the_read_are_said(
+    running: ThreadedCluster, own_link: Link, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_search, "ANSWER_BYTES", 60_000)
     await make_topic(own_link, "shrinking", retention_ms="-1")
     producer = AIOKafkaProducer(bootstrap_servers=running.bootstrap)
     await producer.start()
@@ -172,18 +191,20 @@ async def test_records_that_are_deleted_during_the_read_are_said(running: Thread
         return True
 
     found = await read_records(
-        own_link, model_records.RecordsQuery("shrinking", 0, model_records.First(), 20), delete_meanwhile
+        own_link, query("shrinking", 0, model_records.First(), 20), Calling(call=delete_meanwhile)
     )
-    assert [record.offset for record in found.records] == [0, 6, 7, 8, 9]
-    assert found.notes == ("partition 0: offsets 1 to 5 were deleted meanwhile",)
+    # The Fetch for the next record is under way while the first one is searched.
+    read = [record.offset for record in found.records]
+    gone = next(offset for offset in range(10) if offset not in read)
+    assert gone < 4
+    assert read == [*range(gone), 6, 7, 8, 9]
+    assert found.notes == (f"shrinking-0: offsets {gone} to 5 were deleted meanwhile",)
 
 
 async def test_the_stuck_group_of_the_demo_stands_on_a_record_that_is_not_json() -> None:
     with run_in_thread(ClusterSpec(scenario="groups")) as groups:
         async with worlds.linked(worlds.settings(groups)) as own_link:
-            found = await read_records(
-                own_link, model_records.RecordsQuery("logistics.shipments", 2, model_records.OfGroup("dispatch"))
-            )
+            found = await read_records(own_link, query("logistics.shipments", 2, model_records.OfGroup("dispatch")))
     assert [kind(record.value) for record in found.records] == ["binary", "json", "json"]
 
 
@@ -196,7 +217,7 @@ async def test_records_are_decoded_and_looked_at_while_the_clients_loop_goes_on(
         return turned.wait(PATIENCE)
 
     first = asyncio.ensure_future(
-        read_records(own_link, model_records.RecordsQuery("orders", 0, model_records.First(), 5), wanted)
+        read_records(own_link, query("orders", 0, model_records.First(), 5), Calling(call=wanted))
     )
     asyncio.get_running_loop().call_later(0.05, turned.set)
     assert len((await first).records) == 5
@@ -290,9 +311,9 @@ def as_it_would_print(record: model_records.Record) -> str:
     return f"CreateTime:{record.timestamp}\tOffset:{record.offset}\t{headers or 'NO_HEADERS'}\t{key}\t{value}"
 
 
-async def read_all(link: Link, query: model_records.RecordsQuery) -> model_records.RecordsRead:
-    found = await read_records(link, query)
-    assert (found.problems, found.undecodable, found.stopped) == ((), (), "")
+async def read_all(link: Link, wanted: model_records.Search) -> model_records.RecordsRead:
+    found = await read_records(link, wanted)
+    assert (found.problems, found.undecodable) == ((), ())
     return found
 
 
@@ -300,8 +321,7 @@ async def test_every_codec_in_and_out_of_transactions(kafka: KafkaCluster, link:
     await make_topic(link, name)
     committed = await fill(kafka, name)
     for isolation, is_committed in (("read_committed", True), ("read_uncommitted", False)):
-        query = model_records.RecordsQuery(name, 0, model_records.First(), 10_000, is_committed)
-        found = await read_all(link, query)
+        found = await read_all(link, query(name, 0, model_records.First(), 10_000, is_committed))
         assert told(found.records) == await as_aiokafka_reads(kafka, name, isolation)
         assert len(found.records) == committed + (0 if is_committed else 5 * len(CODECS))
         printed = as_kafkas_consumer_prints(kafka, name, isolation, len(found.records))
@@ -309,25 +329,17 @@ async def test_every_codec_in_and_out_of_transactions(kafka: KafkaCluster, link:
         everything = found.records
         # The newest, by stretches that begin within batches; from each offset; in steps that follow one another.
         for count in (1, 7, 40, 10_000):
-            newest = await read_all(
-                link, model_records.RecordsQuery(name, 0, model_records.Last(), count, is_committed)
-            )
+            newest = await read_all(link, query(name, 0, model_records.Last(), count, is_committed))
             assert newest.records == everything[-count:]
-            oldest = await read_all(
-                link, model_records.RecordsQuery(name, 0, model_records.First(), count, is_committed)
-            )
+            oldest = await read_all(link, query(name, 0, model_records.First(), count, is_committed))
             assert oldest.records == everything[:count]
         for offset in range(0, everything[-1].offset + 1, 11):
             (first, *_) = (
-                await read_all(
-                    link, model_records.RecordsQuery(name, 0, model_records.FromOffset(offset), 3, is_committed)
-                )
+                await read_all(link, query(name, 0, model_records.FromOffset(offset), 3, is_committed))
             ).records
             assert first == next(record for record in everything if record.offset >= offset)
         middle = everything[len(everything) // 2]
-        since = await read_all(
-            link, model_records.RecordsQuery(name, 0, model_records.FromTime(middle.timestamp), 1, is_committed)
-        )
+        since = await read_all(link, query(name, 0, model_records.FromTime(middle.timestamp), 1, is_committed))
         # The first of them in the log; its time is not before the wanted one.
         assert since.records[0].timestamp >= middle.timestamp
         assert since.records[0].offset <= middle.offset
@@ -348,12 +360,13 @@ async def test_one_step_after_another_reads_everything_once(kafka: KafkaCluster,
     await producer.stop()
     for start in (model_records.Last(), model_records.First()):
         found: list[bytes | None] = []
-        query: model_records.RecordsQuery | None = model_records.RecordsQuery(name, None, start, 7)
-        while query is not None:
-            one = await read_all(link, query)
+        step: model_records.Search | None = query(name, None, start, 7)
+        while step is not None:
+            one = await read_all(link, step)
             values = [record.value for record in one.records]
             found = [*values, *found] if isinstance(start, model_records.Last) else [*found, *values]
-            query = None if one.more is None else model_records.RecordsQuery(name, None, one.more, 7)
+            more = one.progress.more
+            step = None if more is None else query(name, None, more, 7)
         assert found == [b"%d" % place for place in range(60)]
 
 
@@ -371,11 +384,11 @@ async def test_a_groups_position_is_the_record_that_it_stands_on(kafka: KafkaClu
     consumer.assign([place])
     await consumer.commit({place: 3})
     await consumer.stop()
-    found = await read_all(link, model_records.RecordsQuery(name, 0, model_records.OfGroup(name), 1))
+    found = await read_all(link, query(name, 0, model_records.OfGroup(name), 1))
     assert [(record.offset, record.value) for record in found.records] == [(3, b"\x00\x80 poison")]
     with pytest.raises(BrokerError, match="has committed nothing"):
-        await read_records(link, model_records.RecordsQuery(name, 1, model_records.OfGroup(name)))
-    whole = await read_all(link, model_records.RecordsQuery(name, None, model_records.OfGroup(name), 10))
+        await read_records(link, query(name, 1, model_records.OfGroup(name)))
+    whole = await read_all(link, query(name, None, model_records.OfGroup(name), 10))
     assert [record.offset for record in whole.records] == [3, 4, 5]
     assert any("1 of 2 partitions" in note for note in whole.notes)
 
@@ -388,28 +401,28 @@ async def test_records_of_an_open_transaction_are_only_read_uncommitted(
     await producer.start()
     await producer.begin_transaction()
     await producer.send_and_wait(name, b"open")
-    committed = await read_all(link, model_records.RecordsQuery(name))
-    uncommitted = await read_all(link, model_records.RecordsQuery(name, committed=False))
+    committed = await read_all(link, query(name))
+    uncommitted = await read_all(link, query(name, committed=False))
     await producer.abort_transaction()
     await producer.stop()
     assert committed.records == ()
-    held = "partition 0: an open transaction holds back offsets 0 to 0; uncommitted shows them"
+    held = f"{name}-0: an open transaction holds back offsets 0 to 0; uncommitted shows them"
     assert (committed.notes, uncommitted.notes) == ((held,), ())
     assert [record.value for record in uncommitted.records] == [b"open"]
 
 
 async def test_what_is_not_there_is_said(kafka: KafkaCluster, link: Link, name: str) -> None:
     with pytest.raises(BrokerError, match=r"UNKNOWN_TOPIC_OR_PARTITION.*"):
-        await read_records(link, model_records.RecordsQuery(name))
+        await read_records(link, query(name))
     await make_topic(link, name, partitions=2)
     with pytest.raises(BrokerError, match="has no partition 7"):
-        await read_records(link, model_records.RecordsQuery(name, 7))
+        await read_records(link, query(name, 7))
     with pytest.raises(BrokerError, match="an offset is a partition's"):
-        await read_records(link, model_records.RecordsQuery(name, None, model_records.FromOffset(1)))
-    empty = await read_all(link, model_records.RecordsQuery(name))
-    assert (empty.records, empty.more) == ((), None)
-    behind = await read_all(link, model_records.RecordsQuery(name, 0, model_records.FromOffset(5)))
-    assert behind.notes == ("partition 0: offset 5 is behind the end 0",)
+        await read_records(link, query(name, None, model_records.FromOffset(1)))
+    empty = await read_all(link, query(name))
+    assert (empty.records, empty.progress.more) == ((), None)
+    behind = await read_all(link, query(name, 0, model_records.FromOffset(5)))
+    assert behind.notes == (f"{name}-0: offset 5 is behind the end 0",)
 
 
 @pytest.mark.parametrize(("stored", "magic"), [("0.9.0", 0), ("0.10.2", 1), ("2.8", 2)])
@@ -427,15 +440,15 @@ async def test_message_sets_of_old_topics(kafka28: KafkaCluster, name: str, stor
             await producer.send_and_wait(name, None, key=b"gone")
             await producer.stop()
         wanted = await as_aiokafka_reads(kafka28, name, "read_uncommitted")
-        found = await read_all(link, model_records.RecordsQuery(name, 0, model_records.First(), 1_000))
+        found = await read_all(link, query(name, 0, model_records.First(), 1_000))
         # Of v0, which has no times, aiokafka gives None.
         times = [None if time == -1 else time for _, time, *_ in told(found.records)]
         assert [(offset, *rest) for offset, _, *rest in told(found.records)] == [(o, *rest) for o, _, *rest in wanted]
         assert times == [None if time == -1 else time for _, time, *_ in wanted]
         assert {record.batch.magic for record in found.records} == {magic}
-        newest = await read_all(link, model_records.RecordsQuery(name, 0, model_records.Last(), 13))
+        newest = await read_all(link, query(name, 0, model_records.Last(), 13))
         assert newest.records == found.records[-13:]
-        middle = await read_all(link, model_records.RecordsQuery(name, 0, model_records.FromOffset(15), 4))
+        middle = await read_all(link, query(name, 0, model_records.FromOffset(15), 4))
         assert [record.offset for record in middle.records] == [15, 16, 17, 18]
 
 
@@ -450,7 +463,7 @@ async def test_without_the_right_to_read_the_right_is_named(kafka: KafkaCluster,
     sasl = SaslSettings("PLAIN", "alice", Secret(kafka.users["alice"]))
     async with worlds.linked(ConnectionSettings(kafka.login_addresses, "SASL_PLAINTEXT", sasl)) as alice:
         with pytest.raises(BrokerError, match="may not be read") as refused:
-            await read_records(alice, model_records.RecordsQuery(name))
+            await read_records(alice, query(name))
         assert f"READ on TOPIC {name}" in refused.value.failure.remedy
 
 
@@ -463,5 +476,5 @@ async def test_ten_megabytes_are_one_record(kafka: KafkaCluster, link: Link, nam
     for each in (b"before", value, b"after"):
         await producer.send_and_wait(name, each)
     await producer.stop()
-    found = await read_all(link, model_records.RecordsQuery(name, 0, model_records.First(), 10))
+    found = await read_all(link, query(name, 0, model_records.First(), 10))
     assert [record.value for record in found.records] == [b"before", value, b"after"]

@@ -152,10 +152,15 @@ def triage(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, st
     return code, told.out, told.err
 
 
+def stood(live: list[Verdict]) -> set[str]:
+    """The causes of the last two verdicts: one that came with the very last answers may not be in the record."""
+    return set.intersection(*({each["id"] for each in timeless(one)["causes"]} for one in live[-2:]))
+
+
 def test_triage_of_a_record(incident: tuple[Path, list[Verdict]], capsys: pytest.CaptureFixture[str]) -> None:
     file, live = incident
     code, out, _ = triage(capsys, "--replay", str(file), "--output", "json")
-    assert {each["id"] for each in json.loads(out)["causes"]} >= {each["id"] for each in timeless(live[-1])["causes"]}
+    assert {each["id"] for each in json.loads(out)["causes"]} >= stood(live)
     assert code in (4, 5)
     at = live[3].at.astimezone()
     code, early, _ = triage(capsys, "--replay", str(file), "--output", "json", "--at", at.isoformat())
@@ -169,7 +174,7 @@ def test_each_change_of_the_verdict_is_printed(
     file, live = incident
     _, out, _ = triage(capsys, "--replay", str(file), "--watch")
     lines = out.splitlines()
-    assert sum("  +  " in line for line in lines) >= len(live[-1].causes)
+    assert sum("  +  " in line for line in lines) >= len(stood(live))
     backwards = [(before[:8], after[:8]) for before, after in pairwise(lines) if after[:8] < before[:8]]
     assert len(backwards) <= 1, backwards  # at midnight
 

@@ -129,7 +129,8 @@ def _uses(nodes: Iterable[ast.AST]) -> dict[str, frozenset[str]]:
     """Name of a pattern -> methods that are called on it, or that are handed on."""
     found: dict[str, set[str]] = {}
     for node in nodes:
-        if isinstance(node, ast.Attribute) and node.attr in _CALLS:
+        # Whatever has a method of this name is no pattern.
+        if isinstance(node, ast.Attribute) and node.attr in _CALLS - {"compile"}:
             of = node.value
             name = of.id if isinstance(of, ast.Name) else of.attr if isinstance(of, ast.Attribute) else ""
             found.setdefault(name, set()).add(node.attr)

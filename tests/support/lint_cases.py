@@ -439,12 +439,15 @@ CASES: Mapping[str, Case] = {
     "connections-below-members": Case(
         both(
             brokers("max.connections.per.ip", "5"),
-            groups(model_cluster.Group("g", "Stable", "classic", members=members(9))),
+            groups(model_cluster.Group("g", "Stable", "classic", coordinator=1, members=members(9))),
         ),
         both(
             brokers("max.connections.per.ip", "5"),
             groups(
-                model_cluster.Group("g", "Stable", "classic", members=(*members(5), *members(4, "/10.0.0.6"))),
+                model_cluster.Group(
+                    "g", "Stable", "classic", coordinator=1, members=(*members(5), *members(4, "/10.0.0.6"))
+                ),
+                model_cluster.Group("h", "Stable", "classic", coordinator=2, members=members(5)),
             ),
         ),
         "broker <default>",
@@ -463,7 +466,7 @@ CASES: Mapping[str, Case] = {
         "topic a.b",
     ),
     "mirror-loop": Case(
-        both(*(placed((1, 2, 3), name=name) for name in ("news", "eu.1.news", "eu.1.eu.1.news"))),
+        both(*(placed((1, 2, 3), name="eu.1." * copies + "news") for copies in range(5))),
         both(*(placed((1, 2, 3), name=name) for name in ("news", "us.news", "eu.us.news", "eu.eu.news"))),
         "topic news",
     ),

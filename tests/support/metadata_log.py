@@ -13,6 +13,7 @@ import pyarrow as pa
 from crc32c import crc32c
 
 from console.lake import kraft
+from console.model.kafka_structs import Field, RecordSchema
 
 _FIXED = {
     "int8": "b",
@@ -28,7 +29,7 @@ CONTROL, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER = 0x20, 2, 3, 4
 
 
 @cache
-def schema(name: str, version: int = 0) -> kraft.RecordSchema:
+def schema(name: str, version: int = 0) -> RecordSchema:
     """The schema of a version of a record."""
     return next(each for each in kraft.known_schemas().values() if (each.name, each.version) == (name, version))
 
@@ -82,7 +83,7 @@ def control(base_offset: int, kind: int, *, epoch: int = 1) -> bytes:
     return batch(base_offset, [b"\0\0\0"], epoch=epoch, attributes=CONTROL, keys=[struct.pack(">hh", 0, kind)])
 
 
-def _struct(fields: Sequence[kraft.Field], given: Mapping[str, Any]) -> bytes:
+def _struct(fields: Sequence[Field], given: Mapping[str, Any]) -> bytes:
     placed = b"".join(_field(field, given[field.name]) for field in fields if field.tag is None)
     tagged = sorted(
         (field.tag, _field(field, given[field.name]))
@@ -92,7 +93,7 @@ def _struct(fields: Sequence[kraft.Field], given: Mapping[str, Any]) -> bytes:
     return placed + uvarint(len(tagged)) + b"".join(uvarint(tag) + uvarint(len(raw)) + raw for tag, raw in tagged)
 
 
-def _field(field: kraft.Field, given: Any) -> bytes:
+def _field(field: Field, given: Any) -> bytes:
     if not field.is_array:
         return _one(field, given)
     if given is None:
@@ -100,7 +101,7 @@ def _field(field: kraft.Field, given: Any) -> bytes:
     return uvarint(len(given) + 1) + b"".join(_one(field, each) for each in given)
 
 
-def _one(field: kraft.Field, given: Any) -> bytes:
+def _one(field: Field, given: Any) -> bytes:
     if field.fields:
         return _struct(field.fields, given)
     if field.type == "uuid":

@@ -1,6 +1,7 @@
-"""The schemas of the metadata log's records, as the data file of console/lake/kraft.
+"""The schemas of the records that Kafka's own parts keep, as data files: those of the metadata log (console/lake/kraft)
+and those of the coordinators' topics (console/model/internal_records).
 
-``python -m tests.support.record_metadata_schemas`` writes it anew: each release has its own in kafka-metadata's jar.
+``python -m tests.support.record_metadata_schemas`` writes both anew: each release has its own in its jars.
 """
 
 from __future__ import annotations
@@ -9,16 +10,23 @@ import json
 import re
 import sys
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from console.model.kafka_structs import versions_of
 from tests.support.kafka_jars import NEWEST, RELEASES, jars
 
-DATA = Path(__file__).parents[2] / "console" / "lake" / "kraft_records.json"
+_CONSOLE = Path(__file__).parents[2] / "console"
+DATA = _CONSOLE / "lake" / "kraft_records.json"
+COORDINATORS = _CONSOLE / "model" / "coordinator_records.json"
 _SCHEMA = re.compile(r"common/metadata/\w+\.json")
+_HALF = re.compile(r"common/message/(\w+)(Key|Value)\.json")
 _COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 _OF_A_FIELD = ("type", "versions", "nullableVersions", "taggedVersions")
+_TOPICS = {"TransactionLog": "__transaction_state", "ShareSnapshot": "__share_group_state"}
+_TOPICS["ShareUpdate"] = _TOPICS["ShareSnapshot"]
+"""Name of a record -> its topic; `__consumer_offsets` has all others."""
 
 
 def records(version: str) -> list[dict[str, Any]]:
@@ -44,16 +52,75 @@ def record(schema: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def field(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The same of a field: its name as in Kafka's JSON, and its parts."""
+def field(schema: Mapping[str, Any], structs: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The same of a field: its name as in Kafka's JSON, and its parts. structs: those that several fields share."""
     name = schema["name"]
     made: dict[str, Any] = {"name": name[0].lower() + name[1:]}
     made |= {key: schema[key] for key in _OF_A_FIELD if key in schema}
+    made.setdefault("versions", schema.get("taggedVersions"))
     if "tag" in schema:
         made["tag"] = int(schema["tag"])  # 3.9 has some as text
-    if "fields" in schema:
-        made["fields"] = [field(each) for each in schema["fields"]]
+    parts = schema.get("fields") or (structs or {}).get(schema["type"].removeprefix("[]"))
+    if parts:
+        made["fields"] = [field(each, structs) for each in parts]
     return made
+
+
+def coordinator_records(release: str) -> list[dict[str, Any]]:
+    """Every record type of the coordinators' topics in a release, by topic and number."""
+    halves = dict(_halves(release))
+    made = [
+        {
+            "topic": _TOPICS.get(name, "__consumer_offsets"),
+            "apiKey": number,
+            "name": name,
+            "release": release,
+            "key": _half(halves[name, "Key"]),
+            "value": _half(halves[name, "Value"]),
+        }
+        for (name, part), schema in halves.items()
+        if part == "Key"
+        for number in _numbers(schema)
+    ]
+    return sorted(made, key=lambda each: (each["topic"], each["apiKey"]))
+
+
+def all_coordinator_records() -> list[dict[str, Any]]:
+    """The record types of the newest release, and what it no longer has of types and versions of values, as the last
+    release with them did."""
+    made: dict[tuple[str, int], dict[str, Any]] = {}
+    for name in reversed(RELEASES):
+        for each in coordinator_records(name):
+            newest = made.setdefault((each["topic"], each["apiKey"]), each)
+            if not _value_versions(each) <= _value_versions(newest):
+                newest["value"] = each["value"]
+    return [made[place] for place in sorted(made)]
+
+
+def _value_versions(row: Mapping[str, Any]) -> set[int]:
+    return set(versions_of(row["value"]["validVersions"]))
+
+
+def _halves(release: str) -> Iterator[tuple[tuple[str, str], Mapping[str, Any]]]:
+    for path in jars(RELEASES[release]).glob("kafka*.jar"):
+        with zipfile.ZipFile(path) as jar:
+            for name in jar.namelist():
+                if found := _HALF.fullmatch(name):
+                    yield (found[1], found[2]), json.loads(_COMMENT.sub("", jar.read(name).decode()))
+
+
+def _numbers(key: Mapping[str, Any]) -> Sequence[int]:
+    """The numbers that keys of a type begin with: up to 4.0 the versions of the key."""
+    return [key["apiKey"]] if "apiKey" in key else versions_of(key["validVersions"])
+
+
+def _half(schema: Mapping[str, Any]) -> dict[str, Any]:
+    structs = {each["name"]: each["fields"] for each in schema.get("commonStructs", ())}
+    return {
+        "validVersions": schema["validVersions"],
+        "flexibleVersions": schema.get("flexibleVersions", "none"),
+        "fields": [field(each, structs) for each in schema["fields"]],
+    }
 
 
 def as_text(made: list[dict[str, Any]]) -> str:
@@ -62,9 +129,10 @@ def as_text(made: list[dict[str, Any]]) -> str:
 
 
 def main() -> int:
-    """Write the newest release's file."""
-    DATA.write_text(as_text(records(RELEASES[NEWEST])))
-    print(DATA)
+    """Write the files."""
+    for file, made in ((DATA, records(RELEASES[NEWEST])), (COORDINATORS, all_coordinator_records())):
+        file.write_text(as_text(made))
+        print(file)
     return 0
 
 

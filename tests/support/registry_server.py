@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 from uuid import UUID, uuid5
 
-from console.admin.settings import RegistrySettings
+from console.admin.settings import HttpSettings
 from tests.support.patience import PATIENCE
 
 MEDIA = "application/vnd.schemaregistry.v1+json"
@@ -52,9 +52,9 @@ class RegistryServer:
         return f"http://127.0.0.1:{self.port}"
 
     @property
-    def settings(self) -> RegistrySettings:
+    def settings(self) -> HttpSettings:
         """How kac reaches it."""
-        return RegistrySettings("127.0.0.1", self.port)
+        return HttpSettings("127.0.0.1", self.port)
 
     def register(
         self, subject: str, text: str, kind: str = "AVRO", references: Sequence[Mapping[str, Any]] = ()

@@ -89,17 +89,17 @@ records = worlds.running(poisoned, scope="module")
 
 async def test_a_record_whole(records: ThreadedCluster) -> None:
     async with driven_on(records, size=WIDE) as it:
-        await it.command("records topic orders partition 0 first 5")
+        await it.command("records orders partition 0 first 5")
         await shows_beside(it, "orders-0 offset 0", '"id": 0', "trace", "CreateTime")
         await it.press("j", "j", "j")
         await shows_beside(it, "orders-0 offset 3", "10 bytes, binary")
-        await it.command("records topic orders partition 1")
+        await it.command("records orders partition 1")
         await shows_beside(it, "orders-1 offset 0", "\\u202e[red]gnp")
 
 
 async def test_a_hidden_record_nowhere(records: ThreadedCluster) -> None:
     async with driven_on(records, size=WIDE, records="hidden") as it:
-        await it.command("records topic orders partition 0 first 5")
+        await it.command("records orders partition 0 first 5")
         await shows_beside(it, "orders-0 offset 0", "••••")
         assert '"id"' not in it.text
         assert "key-" not in it.text

@@ -21,7 +21,7 @@ async def test_the_record_that_a_group_stands_on_is_told_apart(records: Threaded
     async with driven_on(records) as it:
         await it.press("6", shows="billing")
         await it.press("enter", shows="orders")
-        await it.press("v", shows="orders-0  of group billing")
+        await it.press("v", shows="orders-0  from group billing")
         await it.shows("00 01 fe")
         first, *others = rows(it)
         assert "!" in first
@@ -47,48 +47,49 @@ async def test_newest_and_oldest_text_json_and_hex(records: ThreadedCluster) -> 
         assert len(rows(it)) == 10
         # Hostile text is harmless: no control character, no override, brackets as they are.
         assert HOSTILE not in it.text
-        await it.press("o", shows="first 10")
+        await it.press("o", shows="from start")
         await it.press("t", shows="[red]")
         assert "\u202e" not in it.text
         assert "\\u202e" in it.text
         await it.press("t", "t", shows="6b 65 79")
-        await it.press("m", shows="3 records")
-        await it.command("records topic orders partition 0 json $.items[0].price>=8", shows="2 records of 10 looked at")
+        await it.press("m", shows="13 records")
+        statement = "records orders partition 0 where 'value.items[0].price >= 8'"
+        await it.command(statement, shows="2 records of 10 looked at")
         assert len(rows(it)) == 2
-        await it.press("e", shows="records topic orders partition 0 json '$.items[0].price>=8'")
+        await it.press("e", shows=statement)
         await it.press("escape")
-        await it.command("records topic orders partition 0 text nothing-has-this", shows="none of 10 records passes")
-        await it.command("records topic orders partition 9", shows="has no partition 9")
+        await it.command("records orders partition 0 text nothing-has-this", shows="none of 10 records passes")
+        await it.command("records orders partition 9", shows="has no partition 9")
 
 
 async def test_a_value_is_shown_whole_in_the_details(records: ThreadedCluster) -> None:
     async with driven_on(records, size=(120, 40)) as it:
-        await it.command("records topic orders partition 0 last 1", shows='{"id": 9')
+        await it.command("records orders partition 0 last 1", shows='{"id": 9')
         await it.press("enter", shows='"items": [')
         for part in ("CreateTime", "compression gzip", "key-9", "trace", '"price": 9'):
             assert part in it.text
         await it.press("escape")
-        await it.command("records topic orders partition 1 from offset 2", shows="xxxx")
+        await it.command("records orders partition 1 from offset 2", shows="xxxx")
         await it.press("enter", shows="900,000 bytes")
         assert "null" in it.text
 
 
 async def test_hidden_contents_are_shown_by_a_key_for_this_view_alone(records: ThreadedCluster) -> None:
     async with driven_on(records, size=(120, 24), records="hidden") as it:
-        await it.command("records topic orders partition 0", shows="••••")
+        await it.command("records orders partition 0", shows="••••")
         for secret in ("key-", '"id"', "poison", "t-3"):
             assert secret not in it.text
         await it.press("enter", shows="Value")
         assert "key-" not in it.text
         assert "poison" not in it.text
         await it.press("escape", "s", shows="key-9")
-        await it.command("records topic orders partition 0 first 5", shows="••••")
+        await it.command("records orders partition 0 first 5", shows="••••")
         assert "key-" not in it.text
 
 
 async def test_masked_fields_are_on_no_screen_and_in_no_clipboard(records: ThreadedCluster) -> None:
     async with driven_on(records, size=(120, 24), mask=(mask_path("$.**.price"),)) as it:
-        await it.command("records topic orders partition 0", shows='"id":9,"items":[{"price":"••••"}]')
+        await it.command("records orders partition 0", shows='"id":9,"items":[{"price":"••••"}]')
         await it.shows("fields masked")
         assert "poison" not in it.text
         await it.press("t", "t", "t", shows="as hex")
@@ -98,7 +99,8 @@ async def test_masked_fields_are_on_no_screen_and_in_no_clipboard(records: Threa
         await it.press("escape", "y")
         assert it.app.clipboard == '{"id":9,"items":[{"price":"••••"}]}'
         await it.press("s", shows="nothing is hidden in this context")
-        await it.command("records topic orders partition 0 json $.items[0].price=9", shows="none of 10 records passes")
+        statement = "records orders partition 0 where 'value.items[0].price == 9'"
+        await it.command(statement, shows="none of 10 records passes")
 
 
 async def test_a_context_that_never_shows_records_refuses(records: ThreadedCluster) -> None:
@@ -106,13 +108,13 @@ async def test_a_context_that_never_shows_records_refuses(records: ThreadedClust
         await it.shows("orders")
         await it.press("v", shows='records = "never"')
         await it.press("escape")
-        await it.command("records topic orders", shows="no records are read")
+        await it.command("records orders", shows="no records are read")
         assert it.app.navigator.place.view == "topics"
 
 
 async def test_records_are_read_once_and_again_by_a_key(records: ThreadedCluster) -> None:
     async with driven_on(records) as it:
-        await it.command("records topic orders partition 0 last 3", shows="3 records")
+        await it.command("records orders partition 0 last 3", shows="3 records")
         view = it.app.view
         first = view.inputs()[0]
         await view.read()
@@ -131,4 +133,4 @@ async def test_the_records_of_a_partition(records: ThreadedCluster) -> None:
         await it.shows("3 records, 0–2 of 0–2")
         await it.press("c", shows="uncommitted")
         await it.shows("3 records")
-        await it.press("f", shows="records topic orders partition 1 from offset")
+        await it.press("f", shows="records orders partition 1 from offset")

@@ -55,7 +55,7 @@ async def test_hex_until_the_registry_answers(cluster: ThreadedCluster, schemas:
     schemas.register("orders-value", SCHEMA)
     schemas.bad["/schemas/ids/1"] = Bad(silent=True)
     async with driven_on(cluster, size=(120, 24), schemas=schemas.settings) as it:
-        await it.command("records topic orders", shows="(id 1) 00 00 00 00 01")
+        await it.command("records orders", shows="(id 1) 00 00 00 00 01")
         await it.shows("its schema is asked for")
         await it.press("j")  # no key waits for it
         del schemas.bad["/schemas/ids/1"]
@@ -67,7 +67,7 @@ async def test_hex_until_the_registry_answers(cluster: ThreadedCluster, schemas:
 async def test_decoded_records_and_why_one_is_not(cluster: ThreadedCluster, schemas: RegistryServer) -> None:
     schemas.register("orders-value", SCHEMA)
     async with driven_on(cluster, size=(120, 30), schemas=schemas.settings) as it:
-        await it.command("records topic orders", shows='{"id":2,"email":"alice"}')
+        await it.command("records orders", shows='{"id":2,"email":"alice"}')
         assert " avro " in it.text
         await it.press("G", shows="value, schema id 2: the registry answers 404: Schema not found")
         await it.press("k", "enter", shows='"email": "alice"')
@@ -75,13 +75,13 @@ async def test_decoded_records_and_why_one_is_not(cluster: ThreadedCluster, sche
         await it.press("escape", "y")
         assert it.app.clipboard == '{"id":2,"email":"alice"}'
         await it.press("t", "t", "t", shows="00 00 00 00 01 04 0a")
-        await it.command("records topic orders json $.id>=1", shows="2 records of 4 looked at")
+        await it.command("records orders where 'value.id >= 1'", shows="2 records of 4 looked at")
 
 
 async def test_masked_fields_of_decoded_records(cluster: ThreadedCluster, schemas: RegistryServer) -> None:
     schemas.register("orders-value", SCHEMA)
     async with driven_on(cluster, size=(120, 30), schemas=schemas.settings, mask=(mask_path("$.email"),)) as it:
-        await it.command("records topic orders", shows='{"id":2,"email":"••••"}')
+        await it.command("records orders", shows='{"id":2,"email":"••••"}')
         assert "alice" not in it.text
         await it.press("t", "t", "t", shows="as hex")
         assert b"alice".hex(" ") not in it.text

@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[2]
 OURS = {
     "model/foreign_json.py": "the reader",
     "model/feature_levels.py": "a file of the package",
+    "model/internal_records.py": "a file of the package",
     "embedded/config_definitions.py": "a file of the package",
     "embedded/spec.py": "a file of the package",
     "lake/kraft.py": "a file of the package",

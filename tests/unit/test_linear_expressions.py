@@ -21,7 +21,7 @@ from console.admin.errors import MOST_WORDS, failure
 from console.admin.settings import SshHost
 from console.admin.ssh import ssh_failed
 from console.admin.tls import pem_certificates
-from console.language.sensitive import without_secrets
+from console.lake.sensitive import without_secrets
 from console.log_file import LONGEST_RECORD, WithoutSecrets
 from console.model import record_masks
 from console.model.certificates import advertised_with_tls
@@ -72,7 +72,7 @@ def test_every_module_with_expressions_is_measured() -> None:
     assert len(_of_modules()) > 40
     unknown = {each.place.partition(":")[0] for each in expressions.expressions()[1]}
     assert set(_of_modules()) | unknown == set(_MODULES)
-    for name in ("console.language.sensitive", "console.model.certificates", "console.flight.anonymous"):
+    for name in ("console.lake.sensitive", "console.model.certificates", "console.flight.anonymous"):
         assert name in _of_modules()
 
 

@@ -12,6 +12,8 @@ import pytest
 from console.cli import main
 from console.contexts import load
 from console.contexts.context import BrokenContext
+from console.embedded.brokers import run_in_thread
+from console.embedded.faults import Fault, Meanwhile
 from console.embedded.spec import RACKS, ClusterSpec
 from console.lint.rules import RULES
 from tests.support import worlds
@@ -48,6 +50,20 @@ def test_an_exit_code_for_what_is_found(kac: worlds.Kac) -> None:
     ran = kac("lint", "--rule", "singel-replica")
     assert (ran.code, ran.out) == (2, "")
     assert "there is no rule singel-replica; did you mean single-replica?" in ran.complaints
+
+
+def test_members_are_read_without_offsets(capsys: pytest.CaptureFixture[str]) -> None:
+    asked: list[str] = []
+    fetches = [
+        Fault(Meanwhile(lambda _state, api=api: asked.append(api)), api=api)  # type: ignore[misc]
+        for api in ("offset_fetch", "list_offsets", "consumer_group_describe")
+    ]
+    with run_in_thread(ClusterSpec(scenario="groups"), fetches) as found:
+        words = ["lint", "-b", found.bootstrap, "--rule", "connections-below-members", "--rule", "group-half-moved"]
+        assert main.run([*words, "--output", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["did_not_look"], report["not_read"]) == ([], [])
+    assert set(asked) == {"consumer_group_describe"}
 
 
 # -- JUnit: what its common schemas have -------------------------------------------------------------------------------
@@ -167,6 +183,70 @@ def test_files_are_judged_without_a_cluster(wanted: Path, capsys: pytest.Capture
     ]
     assert main.run(["lint", "--offline"]) == 2
     assert main.run(["lint", "--offline", "-f", str(wanted), "-b", "127.0.0.1:1"]) == 2
+
+
+_STRIMZI = """\
+apiVersion: kafka.strimzi.io/v1
+kind: KafkaNodePool
+metadata: {name: controllers, labels: {strimzi.io/cluster: NAME}}
+spec: {replicas: 3, roles: [controller]}
+---
+apiVersion: kafka.strimzi.io/v1
+kind: KafkaNodePool
+metadata: {name: brokers, labels: {strimzi.io/cluster: NAME}}
+spec: {replicas: BROKERS, roles: [broker]}
+---
+apiVersion: kafka.strimzi.io/v1
+kind: Kafka
+metadata: {name: NAME}
+spec:
+  kafka:
+    version: 4.3.1
+    listeners: [{name: plain, port: 9092, type: internal, tls: false}]
+    config:
+      auto.create.topics.enable: false
+      replica.lag.time.max.ms: 1000
+---
+"""
+
+
+def _strimzi(name: str, brokers: int) -> str:
+    return _STRIMZI.replace("NAME", name).replace("BROKERS", str(brokers))
+
+
+def _offline(capsys: pytest.CaptureFixture[str], *words: str) -> list[tuple[str, str, str]]:
+    assert main.run(["lint", "--offline", *words, "--output", "json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    found = json.loads(captured.out)["findings"]
+    return [(each["rule"], each["subject"], each["place"].rpartition(":")[2]) for each in found]
+
+
+def test_brokers_that_strimzi_describes_are_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "kafka.yaml"
+    file.write_text(_strimzi("prod", 4))
+    assert _offline(capsys, "-f", str(file)) == [
+        ("single-replica-default", "broker <default>", "11"),
+        *(("lag-time-short", f"broker {number}", "20") for number in range(1, 5)),
+    ]
+    file.write_text(_strimzi("prod", 1))
+    assert _offline(capsys, "-f", str(file)) == [("lag-time-short", "broker 1", "20")]
+
+
+def test_one_of_several_described_clusters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "kafka.yaml"
+    file.write_text(_strimzi("one", 1) + _strimzi("two", 2))
+    assert main.run(["lint", "--offline", "-f", str(file)]) == 2
+    assert "the files describe clusters one, two; --context NAME says which" in capsys.readouterr().err
+    found = _offline(capsys, "-c", "two", "-f", str(file))
+    assert [subject for rule, subject, _ in found if rule == "lag-time-short"] == ["broker 1", "broker 2"]
+
+
+def test_a_value_that_brokers_refuse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "kafka.yaml"
+    file.write_text(_strimzi("prod", 3).replace(": 1000", ": soon"))
+    assert main.run(["lint", "--offline", "-f", str(file)]) == 2
+    assert f"{file}:20: replica.lag.time.max.ms: Invalid value soon" in capsys.readouterr().err
 
 
 # -- contexts ----------------------------------------------------------------------------------------------------------

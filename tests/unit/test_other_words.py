@@ -47,7 +47,7 @@ def test_the_words_of_both_tables_are_one_sort_each_and_have_a_line() -> None:
         ("group seek app", "reset group app topic TOPIC to earliest"),
         ("get consumer-groups", "list groups"),  # kafkactl
         ("reset consumer-group-offset app", "reset group app topic TOPIC to earliest"),
-        ("consume a", "records topic a"),
+        ("consume a", "records a"),
         ("kafka-topics.sh --list", "list topics"),  # Kafka's own
         ("kafka-consumer-groups.sh --describe --group", "describe group NAME"),
         ("kafka-topics --create", "create topic NAME partitions=12 replication=3"),

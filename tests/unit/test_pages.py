@@ -282,8 +282,9 @@ def test_warnings_have_the_names_and_subjects_that_are_asked_for() -> None:
 
 def test_no_verb_of_an_incident_and_no_tool_of_kafkas_about_a_cluster_is_left_out() -> None:
     verbs = {unparse(each).split()[0] for line in IN_OPERATIONS for each in statements(line)}
-    named = "elect cancel move reset skip clone delete abort unregister feature records explain allow revoke"
+    named = "elect cancel move reset skip clone delete abort unregister feature explain allow revoke"
     assert {*named.split()} <= verbs
+    assert "kac records " in OPERATIONS
     tools = (
         "acls broker-api-versions client-metrics cluster configs console-consumer consumer-groups delegation-tokens"
         " delete-records features get-offsets groups leader-election log-dirs metadata-quorum reassign-partitions"

@@ -117,14 +117,14 @@ def test_why_records_are_not_decoded_stands_once_for_each_reason() -> None:
         return replace(record(b"\0", None, offset), value_encoding=records.Encoding("", "id 7", 1, why, note=note))
 
     read = records.RecordsRead(
-        records.RecordsQuery("t"), (of(1, "gone\x1b"), of(2, "gone\x1b"), of(3, "other"), of(4, "", "another's"))
+        records.Search(("t",)), (of(1, "gone\x1b"), of(2, "gone\x1b"), of(3, "other"), of(4, "", "another's"))
     )
     assert present_records.decoding_notes(read) == [
         "partition 0 offset 1 and 1 more record: not decoded: value, schema id 7: gone\\x1b",
         "partition 0 offset 3: not decoded: value, schema id 7: other",
         "partition 0 offset 4: value, schema id 7: another's",
     ]
-    many = records.RecordsRead(records.RecordsQuery("t"), tuple(of(number, f"why {number}") for number in range(100)))
+    many = records.RecordsRead(records.Search(("t",)), tuple(of(number, f"why {number}") for number in range(100)))
     assert len(present_records.decoding_notes(many)) == present_records.MOST_REASONS + 1
     assert present_records.decoding_notes(many)[-1].startswith("92 more reasons")
 
@@ -153,10 +153,10 @@ def test_large_and_deep_contents_are_cut(value: bytes, form: str) -> None:
 def test_a_value_unlike_its_neighbours_is_marked() -> None:
     values = [b'{"a": 1}', b"poison", b'{"a": 2}', None, b'{"a": 3}', b'{"a": 4}']
     read = records.RecordsRead(
-        records.RecordsQuery("t", 0),
+        records.Search(("t",), 0),
         tuple(record(value, offset=place) for place, value in enumerate(values)),
         (records.Undecodable("t", 0, 6, 9, "its checksum is wrong"),),
-        (records.Scanned(0, 0, 10, 0, 10),),
+        records.Progress((records.Scanned("t", 0, 0, 10, 0, 10),)),
     )
     rows = present_records.record_rows(read)
     assert [row.offset for row in rows] == [0, 1, 2, 3, 4, 5, 6]
@@ -192,5 +192,5 @@ def test_times(timestamp: int, text: str) -> None:
 )
 def test_what_stands_out(values: list[bytes], odd: list[int]) -> None:
     made = tuple(record(value, offset=place) for place, value in enumerate(values))
-    rows = present_records.record_rows(records.RecordsRead(records.RecordsQuery("t", 0), made))
+    rows = present_records.record_rows(records.RecordsRead(records.Search(("t",), 0), made))
     assert [row.offset for row in rows if row.odd] == odd

@@ -16,7 +16,7 @@ from console.cli.bug_report import _checks
 from console.cli.mcp.bounds import fitted
 from console.journal.entries import Answered, Ended, note_line
 from console.language.secret_values import redact
-from console.language.sensitive import data_without_secrets, without_secrets
+from console.lake.sensitive import data_without_secrets, without_secrets
 from console.log_file import WithoutSecrets
 from console.model.changes import Status
 from console.model.failure import Failure

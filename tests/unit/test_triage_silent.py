@@ -17,14 +17,14 @@ from console.triage import silence
 from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
-from console.triage.silence import QUIET, STEADY
+from console.triage.silence import PAUSES, QUIET, SEEN, STEADY
 from console.triage.symptoms import Subject
 from tests.unit.test_triage import START, TICK, healthy, logs_seen, watched
 
 EVERY = TICK.total_seconds()
-STOPS = int(STEADY / EVERY) + 1
+STOPS = int(max(STEADY, SEEN * EVERY) / EVERY) + 1
 """The last tick with a new record."""
-LATER = STOPS + int(QUIET / EVERY) + 1
+LATER = STOPS + int(max(QUIET, PAUSES * EVERY) / EVERY) + 1
 
 
 def verdict(ends: Callable[[int], int], ticks: int, *topics: str) -> Verdict:

@@ -1,4 +1,4 @@
-"""The ACL for all groups is written anew as a prefix: a star is a letter there, and no group begins with it."""
+"""The ACL for all groups is written again as a prefix: a star is a letter there, and no group begins with it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OF_ALICE = ("--allow-principal", "User:alice")
 
 @asynccontextmanager
 async def _prefix_of_groups(field: Field, prefix: str) -> AsyncIterator[Begin]:
-    """Alice's services may use every group, until a tool writes her ACL anew.
+    """Alice's services may use every group, until a tool writes her ACL again.
 
     Args:
         prefix: of the groups that she may use from then on.

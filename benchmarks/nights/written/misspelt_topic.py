@@ -16,7 +16,7 @@ WRITER = "web-shop"
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The writer of orders is deployed anew, and writes to order."""
+    """The writer of orders is deployed again, and writes to order."""
     await field.topic("orders", partitions=6)
     async with (
         AsyncExitStack() as later,
@@ -34,7 +34,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The writer is deployed anew, and with it a topic for what is sent back, which was made in order and is read."""
+    """The writer is deployed again, and with it a topic for what is sent back, which was made in order and is read."""
     await field.topic("orders", partitions=6)
     async with (
         AsyncExitStack() as later,

@@ -69,7 +69,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Each has its own group, and both are deployed anew."""
+    """Each has its own group, and both are deployed again."""
     async with _services(field, "invoicing", "mailing") as services:
 
         async def begin() -> None:

@@ -307,7 +307,7 @@ class ConfigsCommand(Struct):
 
 
 def _is_secret(key: str) -> bool:
-    from console.language.sensitive import seems_sensitive
+    from console.lake.sensitive import seems_sensitive
 
     return seems_sensitive(key) or key.startswith("SCRAM-")
 

@@ -115,7 +115,7 @@ def _unknown(said: str, spelled: str, options: Mapping[str, Option]) -> UsageErr
 
 TOPICS, CLIENTS, USERS, BROKERS = "topics", "clients", "users", "brokers"
 IPS, GROUPS, BROKER_LOGGERS = "ips", "groups", "broker-loggers"
-BY_TYPE = {each.kafka_type: each for each in entity_types.ENTITY_TYPES}
+BY_TYPE = {each.kafka_type: each for each in entity_types.of_kafka()}
 _OTHERS = tuple(each.kafka_type for each in entity_types.listed_alone())
 ENTITY_TYPES = (TOPICS, CLIENTS, USERS, BROKERS, IPS, *_OTHERS, GROUPS, BROKER_LOGGERS)
 """In the order of kafka-configs' own list."""

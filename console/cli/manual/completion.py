@@ -26,7 +26,7 @@ from argcomplete.lexers import split_line
 
 from console import event_loop
 from console.cli.manual.pages import CommandHelp, OptionHelp, commands, help_of, top
-from console.model.entity_types import ENTITY_TYPES, EntityType, Lister
+from console.model.entity_types import EntityType, Lister, of_kafka
 from console.model.parts import Part
 from console.present.text import is_harmless
 from console.terminal import drawn_on
@@ -69,13 +69,13 @@ def _names_of(type_: EntityType) -> Named:
             return Kind[type_.name]
 
 
-ENTITY_KINDS = {each.kafka_type: _names_of(each) for each in ENTITY_TYPES}
+ENTITY_KINDS = {each.kafka_type: _names_of(each) for each in of_kafka()}
 """Entity type in kafka-configs' spelling -> the kind of its names."""
 
 PATIENCE = 2.0
 """The timeout of a completion, in seconds."""
 
-_ENTITIES = {f"--{each.kafka_word}": each.kafka_word for each in ENTITY_TYPES}
+_ENTITIES = {f"--{each.kafka_word}": each.kafka_word for each in of_kafka()}
 _QUOTAS = ("user", "client", "ip")
 
 
@@ -116,7 +116,7 @@ def _entity(typed: Sequence[str], command: str) -> tuple[str, str]:
             return word.removeprefix("--").removesuffix("-defaults"), ""
         if word == "--entity-type" and value in ENTITY_KINDS:
             name = next((named for option, named in pairs if option == "--entity-name"), "")
-            return next(each.kafka_word for each in ENTITY_TYPES if each.kafka_type == value), name
+            return next(each.kafka_word for each in of_kafka() if each.kafka_type == value), name
     return {"topics": "topic", "brokers": "broker", "groups": "group", "quotas": "user"}.get(command, ""), ""
 
 
@@ -221,7 +221,7 @@ def _resource(about: tuple[str, str], known: Snapshot) -> ConfigResource:
     from console.model.config import ConfigResource
 
     kind, name = about
-    number = next((each.number for each in ENTITY_TYPES if each.kafka_word == kind), None)
+    number = next((each.number for each in of_kafka() if each.kafka_word == kind), None)
     type_ = GROUP if number is None else ResourceType(number)
     if type_.entity.at_broker:
         first = min(broker.id for broker in known.cluster.brokers)
@@ -235,7 +235,7 @@ FILES = ":files"
 MOST = 500
 
 _VALUE_KINDS: dict[str, Named] = {
-    **{each.kafka_word: _names_of(each) for each in ENTITY_TYPES},
+    **{each.kafka_word: _names_of(each) for each in of_kafka()},
     "principal": Kind.PRINCIPAL,
     "allow-principal": Kind.PRINCIPAL,
     "deny-principal": Kind.PRINCIPAL,
@@ -391,8 +391,13 @@ class _Line:
             made.add_argument("listed", nargs="?", choices=self.listed)
         if self.command:
             rest = made.add_argument("rest", nargs="*")
-            rest.completer = SuppressCompleter()  # type: ignore[attr-defined]
+            rest.completer = self._topics if self.command == "records" else SuppressCompleter()  # type: ignore[attr-defined]
         return made
+
+    def _topics(self, prefix: str, **_: Any) -> list[str]:
+        """Return the topics that complete the last of several, parted by commas."""
+        before, comma, last = prefix.rpartition(",")
+        return [f"{before}{comma}{name}" for name in self._named(Kind.TOPIC, last)]
 
     def _add(self, parser: argparse.ArgumentParser, option: OptionHelp, hidden: bool = False) -> None:
         if _is_positional(option):

@@ -64,6 +64,10 @@ controller will choose the brokers of a new topic: lint assumes that it spreads 
 
 `--offline` judges files without a cluster, by three brokers in three racks with Kafka's own defaults. It reports only
 findings on the entities of the files.
+
+Of Strimzi's `Kafka` and `KafkaNodePool` it takes the number of brokers and `spec.kafka.config`, and judges these as the
+files of the brokers: what they set, and what they leave to Kafka's defaults. Listeners, racks and disks, which Strimzi
+derives, are not judged. `-c NAME` takes one cluster of files for several.
 """
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from console.language.sensitive import seems_sensitive, without_secrets
+from console.lake.sensitive import seems_sensitive, without_secrets
 from console.model.numbers import Data, json_text, plural
 from console.present.text import clean
 

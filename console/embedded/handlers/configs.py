@@ -107,7 +107,7 @@ async def incremental_alter_configs(request: Any, context: RequestContext) -> An
     return _altered(request, context, _changes(request, replaces=False))
 
 
-_KNOWN = tuple(sorted(BY_NUMBER, reverse=True))
+_KNOWN = tuple(sorted((number for number, each in BY_NUMBER.items() if each.is_kafkas), reverse=True))
 _FIRST = tuple(number for number, each in BY_NUMBER.items() if each.listed is not None and each.listed.version == 0)
 
 

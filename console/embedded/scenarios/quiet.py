@@ -32,6 +32,8 @@ _OVERRIDES = {
     "platform.traces": {"retention.ms": str(scenarios_seed.HOUR), "segment.bytes": str(64 * 2**20)},
 }
 
+FAILED_ORDERS = "checkout.orders-dlq"
+"""The topic whose records can all be read, to search in them."""
 GROUPS = (
     ("billing", ("checkout.orders", "checkout.payments"), ("billing-1", "billing-2", "billing-3"), 12),
     ("warehouse", ("logistics.shipments", "logistics.stock"), ("warehouse-1", "warehouse-2"), 3),
@@ -49,7 +51,8 @@ def seed(cluster: Cluster) -> None:
         for place, name in enumerate(names):
             full = f"{team}.{name}"
             scenarios_seed.add_topic(state, full, _PARTITIONS[place % len(_PARTITIONS)], configs=_OVERRIDES.get(full))
-            scenarios_seed.seed_records(cluster, full)
+            seed_topic = scenarios_seed.seed_failures if full == FAILED_ORDERS else scenarios_seed.seed_records
+            seed_topic(cluster, full)
     for name, topics, clients, lag in GROUPS:
         scenarios_seed.add_group(cluster, name, topics, clients, lag)
     ensure_topic(state)

@@ -126,10 +126,11 @@ _POISON = b"\x00\x00\x00\x01\x9f\x02\x1cshipment-\xe2\x04"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def batch_of(values: Sequence[bytes], moment: int, key: bytes, offset: int = 0) -> bytes:
+def batch_of(values: Sequence[bytes], moment: int, key: bytes | Sequence[bytes], offset: int = 0) -> bytes:
     """Encode a record batch.
 
     Args:
+        key: of all records, or that of each.
         moment: timestamp of its last record, milliseconds since 1970.
         offset: offset of its first record.
     """
@@ -140,6 +141,7 @@ def batch_of(values: Sequence[bytes], moment: int, key: bytes, offset: int = 0) 
     record: Any = Record
     batch: Any = NewRecordBatch
     first = moment - _EVERY * (len(values) - 1)
+    keys = [key] * len(values) if isinstance(key, bytes) else key
     buffer = BytesIO()
     write_new_batch(
         buffer,
@@ -153,11 +155,11 @@ def batch_of(values: Sequence[bytes], moment: int, key: bytes, offset: int = 0) 
                     attributes=0,
                     timestamp=_EPOCH + timedelta(milliseconds=first + _EVERY * place),
                     offset=offset + place,
-                    key=key,
+                    key=one,
                     value=value,
                     headers=(),
                 )
-                for place, value in enumerate(values)
+                for place, (one, value) in enumerate(zip(keys, values, strict=True))
             ),
         ),
     )
@@ -175,6 +177,31 @@ def seed_records(cluster: Cluster, topic: str) -> None:
         values = [_value(topic, number) for number in range(end - _READABLE, end)]
         log.keep(read_batch(batch_of(values, now, f"{partition}".encode(), end - _READABLE), 0))
         state.logs[topic, partition] = log
+
+
+_IN_A_BATCH, _BATCHES = 50, 8
+_ERRORS = ("payment timed out", "card declined", "address unknown", "out of stock")
+
+
+def seed_failures(cluster: Cluster, topic: str) -> None:
+    """Fill every partition of a topic with failed orders that a search can find: all its records can be read."""
+    state, now = cluster.state, int(cluster.clock.time() * 1000)
+    count = len(state.topics[topic].partitions)
+    for partition in range(count):
+        log = PartitionLog(_LEAST)
+        for batch in range(_BATCHES):
+            offset = _LEAST + batch * _IN_A_BATCH
+            numbers = [(offset + place) * count + partition for place in range(_IN_A_BATCH)]
+            moment = now - (_BATCHES - 1 - batch) * _IN_A_BATCH * _EVERY
+            keys = [f"order-{number}".encode() for number in numbers]
+            log.keep(read_batch(batch_of([*map(_failure, numbers)], moment, keys, offset), 0))
+        state.logs[topic, partition] = log
+
+
+def _failure(number: int) -> bytes:
+    order = {"id": f"order-{number}", "total": number % 9_000 / 100, "items": number % 7 + 1}
+    error = _ERRORS[number * 7 % 11 % len(_ERRORS)]
+    return json_text({"order": order, "state": "failed", "error": error, "attempt": number % 3 + 1}).encode()
 
 
 def seed_poison(cluster: Cluster, topic: str, partition: int) -> int:

@@ -13,12 +13,12 @@ from console.files.read import Read
 from console.files.wanted import HIDDEN, Value, WantedTopic
 from console.model.codes import DYNAMIC_DEFAULT_BROKER_CONFIG, ResourceType
 from console.model.config import ConfigResource
-from console.model.entity_types import ENTITY_TYPES, EntityType, FileForm
+from console.model.entity_types import EntityType, FileForm, of_kafka
 from console.model.numbers import has_number_form
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.model.yaml_places import FileProblem
 
-_BY_WORD = {each.kafka_type[:-1]: each for each in ENTITY_TYPES if each.number is not None}
+_BY_WORD = {each.kafka_type[:-1]: each for each in of_kafka() if each.number is not None}
 """Types by the tool's singular: ``client-metric``."""
 _WORDS = "|".join(_BY_WORD)
 _OF_ONE = re.compile(rf"\A(Dynamic|All) configs for ({_WORDS}) (.+) are:")

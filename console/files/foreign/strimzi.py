@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from console.files import foreign_form
-from console.files.read import Read
+from console.files.read import DescribedCluster, Read
 from console.files.wanted import Value, Wanted, WantedTopic, owned_lines
 from console.files.writing import key_text, number_text, quoted
 from console.model.acl import CLUSTER_NAME, LITERAL, PREFIXED, Acl
@@ -33,6 +33,10 @@ from widgets.cells import clean
 GROUP = "kafka.strimzi.io"
 CLUSTER_LABEL = "strimzi.io/cluster"
 _TOPIC, _USER = "KafkaTopic", "KafkaUser"
+_KAFKA, _POOL = "Kafka", "KafkaNodePool"
+_NAMED = {_KAFKA: "name", _POOL: CLUSTER_LABEL}
+"""The key of the metadata, or of the labels, that names the cluster."""
+_MOST_BROKERS = 1_000
 _VERSIONS = tuple(f"{GROUP}/{version}" for version in ("v1", "v1beta2", "v1beta1", "v1alpha1"))
 _VERSION = f"{GROUP}/v1"
 """The version to write: releases since 0.49 read it, and those since 1.0 read no other."""
@@ -106,6 +110,12 @@ def _resource(node: Node, of: Mapping[str, Node], read: Read, problems: list[Fil
     kind = parts["kind"].text() if "kind" in parts else of["kind"].text().removesuffix("List")
     version = parts["apiVersion"].text()
     group = version.rpartition("/")[0]
+    if group == GROUP and kind in (_KAFKA, _POOL):
+        hint = "kac sets no value of a broker's file; kac lint --offline judges it"
+        note = node.problem(f"{kind} of {GROUP} is no wanted state", hint)
+        read.notes.append(note)
+        _describe(kind, node, read).notes.append(note)
+        return
     if group != GROUP or kind not in _KINDS:
         what = f"{kind[:80] or '?'} of {(group or version)[:80]} is not read"
         hint = f"of {GROUP} it is" if kind in _KINDS else f"{_READ} are"
@@ -172,6 +182,34 @@ def _topic(name: str, node: Node, spec: Node | None, part: Read, _read: Read, pr
         configs = {key: text for key, text in texts.items() if text is not None}
         part.remember(resource, source, ((key, node.document.line(each.path)) for key, each in values.items()))
     part.topics[topic] = WantedTopic(partitions, replicas, configs)
+
+
+def _describe(kind: str, node: Node, read: Read) -> DescribedCluster:
+    """Add what a Kafka, or a KafkaNodePool, says of its cluster: the brokers' file, or the number of brokers. Return
+    the cluster.
+    """
+    problems: list[FileProblem] = []
+    parts = node.named()
+    metadata = foreign_form.tried(problems, foreign_form.given, parts.get("metadata")) or {}
+    labels = foreign_form.tried(problems, foreign_form.given, metadata.get("labels")) or {}
+    name = foreign_form.tried(problems, foreign_form.shown, (metadata if kind == _KAFKA else labels).get(_NAMED[kind]))
+    cluster = read.described.setdefault(name or "", DescribedCluster())
+    cluster.problems += problems
+    spec = foreign_form.tried(cluster.problems, foreign_form.given, parts.get("spec")) or {}
+    source, line = node.document.source, node.document.line
+    if kind == _POOL:
+        roles = [each.text() for each in spec["roles"].items()] if "roles" in spec else []
+        count = foreign_form.tried(cluster.problems, foreign_form.count(0, _MOST_BROKERS), spec.get("replicas"))
+        cluster.brokers += (count or 0) if "broker" in roles else 0
+        return cluster
+    kafka = foreign_form.tried(cluster.problems, foreign_form.given, spec.get("kafka")) or {}
+    cluster.places[""] = source, line(node.path)
+    for key, each in (foreign_form.tried(cluster.problems, foreign_form.given, kafka.get("config")) or {}).items():
+        value = foreign_form.tried(cluster.problems, foreign_form.config_value, each)
+        if value is not None:
+            cluster.configs[key] = value
+            cluster.places[key] = source, line(each.path)
+    return cluster
 
 
 def _user(name: str, node: Node, spec: Node | None, part: Read, read: Read, problems: list[FileProblem]) -> None:

@@ -1,166 +1,306 @@
-"""``records``: shows records of a topic or a partition.
+"""``records``: finds, shows and follows records of topics.
 
-records = "records topic" NAME ["partition" N] [start] {option}
-start   = ("last" | "first") N | "from offset" N | "from time" TIME | "of group" NAME
-option  = "limit" N | "text" TEXT | "key" GLOB | "json" CONDITION | "uncommitted" | "as" FORM | "--reveal"
+records = "records" ["topic"] NAMES {option}
+NAMES   = NAME or GLOB, parted by commas
+option  = "partition" N | start | "to" ("offset" N | "time" TIME | "end") | "key" GLOB ["only"] | "text" TEXT
+        | "where" CONDITION | "without" ("value" | "key") | "latest by key" | "limit" N | "follow" | "uncommitted"
+        | "as" FORM | "--reveal"
+start   = "from" ("start" | "end" | "offset" N | "time" TIME | "group" NAME) | ("last" | "first") N
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from console.language import arguments
-from console.language.quoting import quote
-from console.language.reader import Expected, Reader, Role, What
-from console.language.statements import Statement
+from console.language.quoting import quote, quote_pattern
+from console.language.reader import SEVERAL, Expected, Reader, Role, What
+from console.language.statements import Name, Statement
+from console.language.tokenizer import Piece, Word
 from console.language.verb import LOOK, StatementKind, Verb
-from console.model.records import DEFAULT_COUNT, MOST_RECORDS
+from console.model.records import DEFAULT_COUNT
 from console.plan.amounts import moment
 
 REVEAL = "--reveal"
 FORMS = ("text", "json", "hex")
 """The forms of contents; without one, kac guesses the form from the content."""
 
+MOST_SHOWN = 10_000
+"""Records after which a search for a screen or a table waits for the order to go on, if the statement has no limit."""
 _SOME_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 """Placeholder to validate times; they are resolved when the statement runs."""
 
 
-class Records(Statement, frozen=True):
-    """``records``.
+class Bound(NamedTuple):
+    """Where a search begins or ends: a word of the language, and its argument as text."""
 
-    start: ``last``, ``first``, ``offset``, ``time`` or ``group``; at: the offset, time or group as text. text, key,
-    json:
-    filters of `console.model.record_filter`. form: of the contents; ``""`` to guess it. reveal: whether to show
-    contents
-    in a context that hides them also.
-    """
-
-    topic: str
-    partition: int | None = None
-    start: str = "last"
+    word: str
+    """``last``, ``start``, ``end``, ``offset``, ``time`` or ``group``."""
     at: str = ""
-    count: int = DEFAULT_COUNT
+    """The count, offset, time or group; ``""`` for ``start`` and ``end``."""
+
+
+class Records(Statement, frozen=True):
+    """``records``. Text, key, where and without are the conditions of `console.model.record_filter`."""
+
+    topics: tuple[str, ...]
+    """Names and globs of topics."""
+    partition: int | None = None
+    start: Bound | None = None
+    """None for the default: `Records.begins`."""
+    until: Bound | None = None
+    """None for the present end, or for no end while it follows."""
     text: str = ""
     key: str = ""
-    json: str = ""
+    key_only: bool = False
+    """Whether to look only in the partitions in which Kafka's partitioners put the key."""
+    where: str = ""
+    without: str = ""
+    """``value``, ``key`` or ``""``."""
+    latest: bool = False
+    """Whether to show only the newest record of each key."""
+    limit: int | None = None
+    """The most records to find; 0 for no limit; None for the default: `Records.most`."""
+    follow: bool = False
     committed: bool = True
     form: str = ""
+    """Of the contents; ``""`` to guess it."""
     reveal: bool = False
+    """Whether to show contents in a context that hides them also."""
+
+    @property
+    def topic(self) -> str:
+        """The names and globs as one text."""
+        return ",".join(self.topics)
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether it looks for some records only."""
+        return bool(self.text or self.key or self.where or self.without)
+
+    @property
+    def begins(self) -> Bound:
+        """Where the search begins: without a start at the newest records; at the start of the log with a condition, an
+        end, or no limit.
+        """
+        if self.start is not None:
+            return self.start
+        if self.follow:
+            return Bound("end")
+        if self.is_filtered or self.latest or self.until is not None or self.limit == 0:
+            return Bound("start")
+        return Bound("last", str(self.limit or DEFAULT_COUNT))
+
+    @property
+    def most(self) -> int:
+        """The most records to find for a screen or a table, 0 for no limit."""
+        if self.limit is not None:
+            return self.limit
+        if self.follow or self.begins.word == "last":
+            return 0
+        return MOST_SHOWN if self.is_filtered or self.latest or self.until is not None else DEFAULT_COUNT
+
+
+class _Given:
+    """The options of a statement while they are read."""
+
+    def __init__(self) -> None:
+        self.words: set[str] = set()
+        """The options read so far, by their first word."""
+        self.of: dict[str, object] = {}
+        """Field of `Records` -> value."""
+
+    def left(self) -> list[str]:
+        """Return the options that can follow."""
+        left = [word for word in _OPTIONS if word not in self.words]
+        if self.words & _STARTS:
+            left = [word for word in left if word not in _STARTS]
+        if "first" in self.words and "limit" in left:
+            left.remove("limit")
+        apart = {"follow"} if self.words & {"to", "latest"} else set()
+        apart |= {"to", "latest"} if "follow" in self.words else set()
+        return [word for word in left if word not in apart]
+
+
+_STARTS = {"from", "last", "first"}
+_Option = Callable[[Reader, _Given, tuple[str, ...]], None]
+"""Reads the arguments of an option of the topics."""
 
 
 def _parse(reader: Reader) -> Records:
-    topic = arguments.topic_name(reader, arguments.A_TOPIC).text or ""
-    partition = None
-    if reader.take_keyword("partition") is not None:
-        partition = arguments.need_number(
-            reader, Expected(What.ARGUMENT, "the NUMBER of a partition"), arguments.INT_MAX
-        )
-    start, at, count = _start(reader)
-    given: dict[str, str] = {}
-    flags: set[str] = set()
-    while not reader.ended:
-        word = _option(reader, start, given, flags)
-        if word == "limit":
-            count = _count(reader)
-            given[word] = ""
-        elif word == "as":
-            given[word] = reader.need_keyword(*FORMS)
-        elif word == "text":
-            given[word] = arguments.named(reader, Expected(What.ARGUMENT, "a TEXT"), Role.VALUE)
-        elif word == "key":
-            given[word] = arguments.named(reader, Expected(What.ARGUMENT, "a key, or a glob for it"), Role.VALUE)
-        elif word == "json":
-            given[word] = _condition(reader)
-        else:
-            flags.add(word)
-    _option(reader, start, given, flags)  # records the valid options, for the completion
-    return Records(
-        topic,
-        partition,
-        start,
-        at,
-        count,
-        given.get("text", ""),
-        given.get("key", ""),
-        given.get("json", ""),
-        "uncommitted" not in flags,
-        given.get("as", ""),
-        REVEAL in flags,
+    reader.take_keyword("topic")
+    topics = _topics(reader)
+    given = _Given()
+    while True:
+        found = reader.take_keyword(*given.left())
+        if found is None:
+            break
+        given.words.add(found)
+        _OPTIONS[found](reader, given, topics)
+    reader.finish()
+    return Records(topics, **given.of)  # type: ignore[arg-type]  # each option has set a field of its own type
+
+
+def _topics(reader: Reader) -> tuple[str, ...]:
+    word = reader.take(
+        Expected(What.TOPIC, "the NAME of a topic, or several and globs, parted by commas", detail=SEVERAL)
     )
+    pattern = arguments.pattern(word)
+    if pattern is None:
+        reader.fail("topics have no <default>", word, "quote a name that is spelled so: '<default>'")
+    topics = tuple(dict.fromkeys(pattern.split(",")))
+    if not all(topics):
+        reader.fail("the NAME of a topic can't be empty", word)
+    return topics
 
 
-def _start(reader: Reader) -> tuple[str, str, int]:
-    """Read the start: its keyword, its argument, and the number of records."""
-    found = reader.take_keyword("last", "first", "from", "of")
-    if found is None:
-        return "last", "", DEFAULT_COUNT
-    if found in ("last", "first"):
-        return found, "", _count(reader)
-    if found == "of":
-        reader.need_keyword("group")
-        return "group", arguments.named(reader, arguments.GROUP, may_be_empty=True), DEFAULT_COUNT
-    if reader.need_keyword("offset", "time") == "offset":
-        return (
-            "offset",
-            str(arguments.need_number(reader, Expected(What.ARGUMENT, "an OFFSET"), arguments.NUMBER_MAX)),
-            DEFAULT_COUNT,
-        )
-    word = reader.take(Expected(What.ARGUMENT, "a TIME such as 2h, 14:05 or 2026-11-20T14:05"), Role.VALUE)
+def _partition(reader: Reader, given: _Given, topics: tuple[str, ...]) -> None:
+    given.of["partition"] = arguments.partition_number(reader, Name(topics[0]))
+
+
+def _from(reader: Reader, given: _Given, _topics: tuple[str, ...]) -> None:
+    word = reader.need_keyword("start", "end", "offset", "time", "group")
+    if word == "group":
+        given.of["start"] = Bound(word, arguments.named(reader, arguments.GROUP, may_be_empty=True))
+    else:
+        given.of["start"] = Bound(word, _place(reader, word))
+
+
+def _to(reader: Reader, given: _Given, _topics: tuple[str, ...]) -> None:
+    word = reader.need_keyword("offset", "time", "end")
+    given.of["until"] = Bound(word, _place(reader, word))
+
+
+def _place(reader: Reader, word: str) -> str:
+    """Read the argument of ``offset`` or ``time``; return ``""`` for a word without one."""
+    if word == "offset":
+        return str(arguments.need_number(reader, Expected(What.ARGUMENT, "an OFFSET"), arguments.NUMBER_MAX))
+    if word != "time":
+        return ""
+    time = reader.take(Expected(What.ARGUMENT, "a TIME such as 2h, 14:05 or 2026-11-20T14:05"), Role.VALUE)
     try:
-        moment(word.text, _SOME_TIME)
+        moment(time.text, _SOME_TIME)
     except ValueError as error:
-        reader.fail(str(error), word)
-    return "time", word.text, DEFAULT_COUNT
+        reader.fail(str(error), time)
+    return time.text
 
 
-def _option(reader: Reader, start: str, given: dict[str, str], flags: set[str]) -> str:
-    """Read the next option; return ``""`` at the end."""
-    words = ["text", "key", "json", "as"]
-    # For the last and the first records the number follows the keyword.
-    if start not in ("last", "first"):
-        words.insert(0, "limit")
-    left = [word for word in words if word not in given]
-    left += [word for word in ("uncommitted", REVEAL) if word not in flags]
-    found = reader.take_keyword(*left, role=Role.KEYWORD)
-    if found is None and not reader.ended:
-        reader.fail()
-    return found or ""
+def _last(reader: Reader, given: _Given, _topics: tuple[str, ...]) -> None:
+    given.of["start"] = Bound("last", str(_count(reader, 1)))
 
 
-def _count(reader: Reader) -> int:
-    return arguments.need_number(reader, Expected(What.ARGUMENT, f"how many, 1 to {MOST_RECORDS:,}"), MOST_RECORDS, 1)
+def _first(reader: Reader, given: _Given, _topics: tuple[str, ...]) -> None:
+    given.of |= {"start": Bound("start"), "limit": _count(reader, 1)}
+    given.words.add("limit")
 
 
-def _condition(reader: Reader) -> str:
-    word = reader.take(Expected(What.ARGUMENT, "a condition such as $.order.id=7"), Role.VALUE)
-    from console.model.record_filter import json_condition
+def _limit(reader: Reader, given: _Given, _topics: tuple[str, ...]) -> None:
+    given.of["limit"] = _count(reader, 0)
+
+
+def _count(reader: Reader, lowest: int) -> int:
+    label = "how many" if lowest else "how many, 0 for all"
+    return arguments.need_number(reader, Expected(What.ARGUMENT, label), arguments.NUMBER_MAX, lowest)
+
+
+def _text_option(reader: Reader, given: _Given, _topics: tuple[str, ...]) -> None:
+    given.of["text"] = arguments.named(reader, Expected(What.ARGUMENT, "a TEXT"), Role.VALUE)
+
+
+def _key(reader: Reader, given: _Given, _topics: tuple[str, ...]) -> None:
+    given.of["key"] = arguments.named(reader, Expected(What.ARGUMENT, "a key, or a glob for it"), Role.VALUE)
+    given.of["key_only"] = reader.take_keyword("only") is not None
+
+
+def _where(reader: Reader, given: _Given, topics: tuple[str, ...]) -> None:
+    label = "a CONDITION such as 'value.state == \"failed\"'"
+    word = reader.take(Expected(What.CONDITION, label, detail=",".join(topics)), Role.VALUE)
+    from console.model.record_conditions import ConditionError, condition
 
     try:
-        return json_condition(word.text).text
-    except ValueError as error:
-        reader.fail(str(error), word)
+        condition(word.text)
+    except ConditionError as error:
+        reader.fail(f"the condition is wrong, {error}", _at(word, error.at))
+    given.of["where"] = word.text
+
+
+def _at(word: Word, at: int | None) -> Word:
+    """Return the character of a word at an offset of its text; the whole word if the text has escapes."""
+    piece = word.pieces[0] if len(word.pieces) == 1 else None
+    marks = 2 if piece is not None and piece.quote else 0
+    if at is None or piece is None or piece.end - piece.start - marks != len(piece.text):
+        return word
+    start = piece.start + marks // 2 + min(at, len(piece.text))
+    return Word((Piece(piece.text[at : at + 1], start, start + 1, piece.quote),), start, start + 1)
+
+
+def _without(reader: Reader, given: _Given, _topics: tuple[str, ...]) -> None:
+    given.of["without"] = reader.need_keyword("value", "key")
+
+
+def _latest(reader: Reader, given: _Given, _topics: tuple[str, ...]) -> None:
+    reader.need_keyword("by")
+    reader.need_keyword("key")
+    given.of["latest"] = True
+
+
+def _as(reader: Reader, given: _Given, _topics: tuple[str, ...]) -> None:
+    given.of["form"] = reader.need_keyword(*FORMS)
+
+
+def _flag(field: str, *, value: bool) -> _Option:
+    def read(_reader: Reader, given: _Given, _topics: tuple[str, ...]) -> None:
+        given.of[field] = value
+
+    return read
+
+
+_OPTIONS: dict[str, _Option] = {
+    "partition": _partition,
+    "from": _from,
+    "last": _last,
+    "first": _first,
+    "to": _to,
+    "key": _key,
+    "text": _text_option,
+    "where": _where,
+    "without": _without,
+    "latest": _latest,
+    "limit": _limit,
+    "follow": _flag("follow", value=True),
+    "uncommitted": _flag("committed", value=False),
+    "as": _as,
+    REVEAL: _flag("reveal", value=True),
+}
 
 
 def _text(statement: Records) -> str:
-    words = ["records topic", quote(statement.topic)]
+    topics = ",".join(map(quote_pattern, statement.topics))
+    words = ["records", "'topic'" if topics == "topic" else topics]
     if statement.partition is not None:
         words.append(f"partition {statement.partition}")
-    of = statement.start not in ("last", "first")
-    match statement.start:
-        case "offset" | "time":
-            words.append(f"from {statement.start} {quote(statement.at)}")
-        case "group":
-            words.append(f"of group {quote(statement.at)}")
-        case _ if (statement.start, statement.count) != ("last", DEFAULT_COUNT):
-            words.append(f"{statement.start} {statement.count}")
-    if of and statement.count != DEFAULT_COUNT:
-        words.append(f"limit {statement.count}")
-    filters = (("text", statement.text), ("key", statement.key), ("json", statement.json))
+    if statement.start is not None:
+        words.append(_bound_text("" if statement.start.word == "last" else "from ", statement.start))
+    if statement.until is not None:
+        words.append(_bound_text("to ", statement.until))
+    if statement.key:
+        words.append(f"key {quote(statement.key)}{' only' if statement.key_only else ''}")
+    filters = (("text", statement.text), ("where", statement.where), ("without", statement.without))
     words += [f"{word} {quote(value)}" for word, value in filters if value]
+    words += ["latest by key"] if statement.latest else []
+    words += [f"limit {statement.limit}"] if statement.limit is not None else []
+    words += ["follow"] if statement.follow else []
     words += ["uncommitted"] if not statement.committed else []
     words += [f"as {statement.form}"] if statement.form else []
     words += [REVEAL] if statement.reveal else []
     return " ".join(words)
+
+
+def _bound_text(before: str, bound: Bound) -> str:
+    argument = f" {quote(bound.at)}" if bound.at or bound.word == "group" else ""
+    return f"{before}{bound.word}{argument}"
 
 
 VERBS = (
@@ -168,22 +308,26 @@ VERBS = (
         "records",
         LOOK,
         (
-            "records topic NAME [partition N] [last N | first N] {OPTION}",
-            "records topic NAME [partition N] (from offset N | from time TIME | of group NAME) {OPTION}",
+            "records NAME[,GLOB…] [partition N] [last N | first N] {OPTION}",
+            "records NAME[,GLOB…] [partition N] from (start | offset N | time TIME | group NAME) "
+            "[to (offset N | time TIME | end)] {OPTION}",
+            "records NAME[,GLOB…] follow {OPTION}",
         ),
-        "Records of a topic or a partition: the last 10, or from a place on",
-        "The options: limit N (from an offset, a time or a group's position on); text TEXT (in key, value or a "
-        "header); key GLOB; json CONDITION, for example $.order.items[0].price>10, $.state=open or $.error, with "
-        "['name'] and [*]; uncommitted (also open and aborted transactions); as text, json or hex. Of a group: "
-        "from the first record that it has not committed. At most 10,000 records, 16 MiB and 10 s, and 100,000 "
-        "records looked at for a filter; what ended the look is reported. Where the context has records = "
-        "'hidden', contents are masked without --reveal; with 'never' nothing is read.",
+        "Records of topics: the last 10, those that match, from a place on, or as they come",
+        "The options: partition N; key GLOB, only to look just where partitioners put the key; text TEXT (in key, "
+        "value or a header); where CONDITION, in CEL over key, value, headers, partition, offset, time, size and "
+        "schema; without value (or key); latest by key; limit N (0: all); follow; uncommitted (also open and aborted "
+        "transactions); as text, json or hex. A condition looks at everything from the start of the log to its end; "
+        "a look without one shows 10. From a group: from the first record that it has not committed. Where the "
+        "context has records = 'hidden', contents are masked without --reveal; with 'never' nothing is read.",
         (
-            "records topic orders",
-            "records topic orders partition 3 last 100",
-            "records topic orders from time 2h limit 50 json $.state=failed",
-            "records topic orders partition 3 of group billing limit 1",
-            "records topic orders partition 0 from offset 41208 as hex",
+            "records orders",
+            "records orders partition 3 last 100",
+            "records orders from time 2h where 'value.state == \"failed\"'",
+            "records orders key order-77",
+            "records orders,payments text timeout follow",
+            "records orders partition 3 from group billing limit 1",
+            "records orders partition 0 from offset 41208 as hex",
         ),
         parse=_parse,
         statements=(StatementKind(statement=Records, text=_text),),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from console.model import changes, codes
 from console.model.config import ConfigResource, topic_resource
 from console.model.coordinators import OFFSETS
-from console.model.inheritance import AUTO_CREATE, values_of_brokers
+from console.model.inheritance import AUTO_CREATE, is_made_on_request, values_of_brokers
 from console.model.numbers import first_few, long_number, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
@@ -470,7 +470,7 @@ def _made_by_request(change: JudgedChange, snapshot: Snapshot) -> bool:
     if topic is None or change.place.key != ID:
         return False
     counts = values_of_brokers(snapshot, COUNT).values()
-    return "true" in values_of_brokers(snapshot, AUTO_CREATE).values() and str(len(topic.partitions)) in counts
+    return is_made_on_request(snapshot) and str(len(topic.partitions)) in counts
 
 
 def _certainty(made: _Made) -> Certainty:

@@ -192,7 +192,7 @@ def _stuck_at(
         next=cause.given(
             cause.Next(
                 "look at the record: the committed one, or one of those after it in its batch",
-                f"records topic {topic} partition {partition} of group {group.name}",
+                f"records {topic} partition {partition} from group {group.name}",
             ),
             cause.Next("skip it", f"skip group {group.name} topic {topic} partition {partition}") if one else None,
         ),
@@ -423,7 +423,7 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
             continue
         intervals = observations.intervals[name, subject]
         how = "again and again" if intervals[1:] else "for long"
-        members = len(known.members or ())
+        members, services = len(known.members or ()), _several_services(known)
         deployed = (
             certainty is Certainty.POSSIBLE
             and len(intervals) <= EACH * members + OFTEN
@@ -443,16 +443,14 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
                 if deployed
                 else None,
                 _behind(known),
-                _several_services(known),
+                services,
             ),
             predicted=cause.predict(
                 symptoms.REBALANCING, symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, group=group
             ),
             next=cause.given(
                 cause.Next("look at its members: restarts, max.poll.interval.ms, session timeouts"),
-                cause.Next("if they are different services, give each one a group.id of its own")
-                if _several_services(known)
-                else None,
+                cause.Next("if they are different services, give each one a group.id of its own") if services else None,
             ),
             fold=(f"rebalances {how}", f"rebalance {how}"),
         )

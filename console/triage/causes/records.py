@@ -504,8 +504,8 @@ def _shorter(observations: Observations) -> Iterator[triage_cause.Claim]:
                     "writes; keep the former volume, if there is one, until its records are copied"
                 ),
                 triage_cause.Next(
-                    "tell who reads it: what a group has committed is of the former records. "
-                    + ("More replicas keep such records" if alone else "")
+                    "tell who reads it: what a group has committed is of the former records"
+                    + (". More replicas keep such records" if alone else "")
                 ),
             ),
         )

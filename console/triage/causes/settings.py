@@ -4,7 +4,8 @@ be proved from here: they are listed next to the symptoms that they may explain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from itertools import chain
 from math import ceil
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from console.model.acl import Acl, has_type
 from console.model.cluster import Group, PartitionLag, Topic, partition_in
 from console.model.config import broker_resource
+from console.model.lag_trend import LagTrend
 from console.model.numbers import first_few
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues, effective
 from console.model.rates import WINDOW, Rates
@@ -23,7 +25,7 @@ from console.triage import symptoms as triage_symptoms
 from console.triage.changed_places import quota_text
 from console.triage.observations import Observations
 from console.triage.odd_configs import odd_keys
-from console.triage.remembered import remembered
+from console.triage.remembered import RememberedEach, remembered
 
 LIMIT = (0.75, 1.35)
 """Shares of a quota between which a rate is at its limit: quotas are means over samples (quota.window.num), and record
@@ -94,30 +96,40 @@ def limit_of(snapshot: Snapshot, group: Group) -> Limit | None:
     # Quotas are for client ids and users; members report their client id, and no API their user.
     if len(clients) != 1 or not snapshot.quotas:
         return None
-    (client,) = clients
-    own = [
-        each
-        for each in _users_with_quota(snapshot.quotas)
-        if not each.has(CLIENT_ID) or each.name_of(CLIENT_ID) in (client, None)
-    ]
-    found = effective(snapshot.quotas, _NO_ONE, client, CONSUMERS)
-    if found is not None:
-        return Limit(client, found.entity, found.value, not own)
-    return Limit(client, own[0], snapshot.quotas[own[0]][CONSUMERS], sure=False) if len(own) == 1 else None
+    return _limits(snapshot.quotas).of(clients.pop())
 
 
 _NO_ONE = "\0"
 """A user that no quota names, to which the quotas of all users without their own apply."""
 
 
-@remembered
-def _users_with_quota(quotas: Mapping[QuotaEntity, QuotaValues]) -> Sequence[QuotaEntity]:
-    """Return the users with a quota of their own for reading, alone or with a client id."""
-    return [
-        entity
-        for entity, values in quotas.items()
-        if CONSUMERS in values and any(part.type == USER and part.name is not None for part in entity.parts)
-    ]
+class _Limits:
+    """The limits for reading by client id: most of 10,000 groups have one of a few."""
+
+    def __init__(self, quotas: Mapping[QuotaEntity, QuotaValues]) -> None:
+        self._quotas = quotas
+        self._users = [
+            entity
+            for entity, values in quotas.items()
+            if CONSUMERS in values and any(part.type == USER and part.name is not None for part in entity.parts)
+        ]
+        self._known: dict[str, Limit | None] = {}
+
+    def of(self, client: str) -> Limit | None:
+        """Return the quota that limits a client id's reads; None if there is none, or one of several users'."""
+        if client not in self._known:
+            self._known[client] = self._limit(client)
+        return self._known[client]
+
+    def _limit(self, client: str) -> Limit | None:
+        own = [each for each in self._users if not each.has(CLIENT_ID) or each.name_of(CLIENT_ID) in (client, None)]
+        found = effective(self._quotas, _NO_ONE, client, CONSUMERS)
+        if found is not None:
+            return Limit(client, found.entity, found.value, not own)
+        return Limit(client, own[0], self._quotas[own[0]][CONSUMERS], sure=False) if len(own) == 1 else None
+
+
+_limits = remembered(_Limits)
 
 
 def _limited(observations: Observations) -> Iterator[cause.Claim]:
@@ -133,24 +145,33 @@ def _limited(observations: Observations) -> Iterator[cause.Claim]:
     )
     names = dict.fromkeys(each.subject.group for each in symptoms) if snapshot.quotas else {}
     known = {each.client_id for each in observations.last.facts.request_logs.throttled}  # the request logs prove these
+    sizes = _RecordSizes(observations.last)
+    parts: list[tuple[str, tuple[object, ...]]] = []
     for name in names:
-        group = snapshot.groups.get(name or "")
+        group, trend = snapshot.groups.get(name or ""), snapshot.lag_trends.get(name or "")
         limit = limit_of(snapshot, group) if group is not None else None
-        if group is None or limit is None or limit.client in known:
-            continue
-        written, read = write_rates(observations.last, group.name), _read_rates(observations.last, group.name)
-        broker, much = max(written.items(), key=lambda each: each[1], default=(-1, 0.0))
-        trend = snapshot.lag_trends[group.name]
-        if much > limit.quota and trend.last.at - trend.base.at >= LONG_ENOUGH:
-            yield _throttled(
-                observations, group.name, limit, f"{much:,.0f} bytes/s are written to broker {broker}", much
-            )
-            continue
-        broker, much = max(read.items(), key=lambda each: each[1], default=(-1, 0.0))
-        if LIMIT[0] * limit.quota <= much <= LIMIT[1] * limit.quota:
-            yield _throttled(
-                observations, group.name, limit, f"it reads about {much:,.0f} bytes/s from broker {broker}", 0.0
-            )
+        if group is not None and trend is not None and limit is not None and limit.client not in known:
+            lags = triage_symptoms.Symptom(triage_symptoms.LAG_GROWS, triage_symptoms.Subject(group=group.name))
+            parts.append((group.name, (group.name, trend, limit, observations.since(lags), sizes)))
+    yield from (claim for claim in _each_limited.of(parts) if claim is not None)
+
+
+def _limited_group(
+    group: str, trend: LagTrend, limit: Limit, since: datetime | None, sizes: _RecordSizes
+) -> cause.Claim | None:
+    """Return the claim that a group is held back by its quota; None if it is not. since: when its lag began to grow."""
+    written = _rates(trend, sizes, lambda each: each.end)
+    broker, much = max(written.items(), key=lambda each: each[1], default=(-1, 0.0))
+    if much > limit.quota and trend.last.at - trend.base.at >= LONG_ENOUGH:
+        return _throttled(group, since, limit, f"{much:,.0f} bytes/s are written to broker {broker}", much)
+    read = _rates(trend, sizes, lambda each: each.committed)
+    broker, much = max(read.items(), key=lambda each: each[1], default=(-1, 0.0))
+    if LIMIT[0] * limit.quota <= much <= LIMIT[1] * limit.quota:
+        return _throttled(group, since, limit, f"it reads about {much:,.0f} bytes/s from broker {broker}", 0.0)
+    return None
+
+
+_each_limited: RememberedEach[str, cause.Claim | None] = RememberedEach(_limited_group)
 
 
 def limit_of_reading(observations: Observations, group: Group, topic: str, number: int) -> Limit | None:
@@ -161,11 +182,13 @@ def limit_of_reading(observations: Observations, group: Group, topic: str, numbe
     partition = partition_in(observations.last.snapshot.topics.get(topic), number)
     if limit is None or partition is None:
         return None
-    written = write_rates(observations.last, group.name).get(partition.leader, 0.0)
+    trend = observations.last.snapshot.lag_trends.get(group.name)
+    rates = _rates(trend, _RecordSizes(observations.last), lambda each: each.end) if trend is not None else {}
+    written = rates.get(partition.leader, 0.0)
     return limit if written >= LIMIT[0] * limit.quota else None
 
 
-def _throttled(observations: Observations, group: str, limit: Limit, what: str, written: float) -> cause.Claim:
+def _throttled(group: str, since: datetime | None, limit: Limit, what: str, written: float) -> cause.Claim:
     """Return the claim of a group at its quota. written: bytes per second to a broker if above the quota; 0 if reads
     are only near it.
     """
@@ -182,9 +205,7 @@ def _throttled(observations: Observations, group: str, limit: Limit, what: str, 
             if written
             else f"group {group} reads as much as its quota allows: {limit.quota:,.0f} bytes/s from a broker"
         ),
-        since=observations.since(
-            triage_symptoms.Symptom(triage_symptoms.LAG_GROWS, triage_symptoms.Subject(group=group))
-        ),
+        since=since,
         evidence=cause.given(
             cause.Evidence(f"{CONSUMERS} of {whose} is {limit.quota:,.0f}, from each broker", "DescribeClientQuotas"),
             cause.Evidence(what, "OffsetFetch, ListOffsets, DescribeLogDirs"),
@@ -206,42 +227,59 @@ def _throttled(observations: Observations, group: str, limit: Limit, what: str, 
     )
 
 
-def _read_rates(poll: triage_symptoms.Poll, group: str) -> Mapping[int, float]:
-    """Return broker -> about how many bytes per second a group reads from it as the leader, over the window of the
-    group's trend. Empty if that is unknown.
+class _RecordSizes:
+    """The mean bytes of a record of each topic, and the leaders of partitions, at one poll.
+
+    It equals another one with the same topics: a mean changes slowly, so the rates of a group whose offsets were not
+    read again stay.
     """
-    return _rates(poll, group, lambda each: each.committed)
+
+    def __init__(self, poll: triage_symptoms.Poll) -> None:
+        self._poll = poll
+        self._known: dict[str, float | None] = {}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _RecordSizes) and self._poll.snapshot.topics is other._poll.snapshot.topics
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def leader(self, topic: str, number: int) -> int:
+        """Return the leader of a partition; -1 without one."""
+        partition = partition_in(self._poll.snapshot.topics.get(topic), number)
+        return partition.leader if partition is not None else -1
+
+    def of(self, topic: str) -> float | None:
+        """Return the mean bytes of a record on disk, about its size in requests; None if unknown."""
+        if topic not in self._known:
+            self._known[topic] = _record_size(self._poll, topic)
+        return self._known[topic]
 
 
-def write_rates(poll: triage_symptoms.Poll, group: str) -> Mapping[int, float]:
-    """Return broker -> about how many bytes per second producers write to it, as the leader, for a group."""
-    return _rates(poll, group, lambda each: each.end)
+def _rates(trend: LagTrend, sizes: _RecordSizes, offset: Callable[[PartitionLag], int]) -> Mapping[int, float]:
+    """Return broker -> about how many bytes per second are read from it, or written to it, as the leader, for a group,
+    over the window of its trend. Empty if that is unknown.
 
-
-def _rates(poll: triage_symptoms.Poll, group: str, offset: Callable[[PartitionLag], int]) -> Mapping[int, float]:
-    trend = poll.snapshot.lag_trends.get(group)
-    if trend is None or trend.last.at <= trend.base.at:
+    Args:
+        offset: the commit, for what is read; the end of the log, for what is written.
+    """
+    if trend.last.at <= trend.base.at:
         return {}
     seconds = trend.last.at - trend.base.at
     before = {(each.topic, each.partition): offset(each) for each in trend.base.lag.partitions}
-    sizes: dict[str, float | None] = {}
     found: dict[int, float] = {}
     for each in trend.last.lag.partitions:
-        was = before.get((each.topic, each.partition), -1)
-        partition = partition_in(poll.snapshot.topics.get(each.topic), each.partition)
-        if was < 0 or offset(each) <= was or partition is None or partition.leader < 0:
+        was, now = before.get((each.topic, each.partition), -1), offset(each)
+        leader = sizes.leader(each.topic, each.partition) if 0 <= was < now else -1
+        if leader < 0:
             continue
-        if each.topic not in sizes:
-            sizes[each.topic] = _record_size(poll, each.topic)
-        size = sizes[each.topic]
+        size = sizes.of(each.topic)
         if size is None:
             return {}
-        found[partition.leader] = found.get(partition.leader, 0.0) + (offset(each) - was) * size / seconds
+        found[leader] = found.get(leader, 0.0) + (now - was) * size / seconds
     return found
 
 
 def _record_size(poll: triage_symptoms.Poll, topic: str) -> float | None:
-    """Return the mean bytes of a record on disk, about its size in requests; None if unknown."""
     known = poll.snapshot.topics.get(topic)
     if known is None or not known.partitions:
         return None

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from console.model.cluster import Topic
-from console.model.inheritance import AUTO_CREATE, values_of_brokers
+from console.model.inheritance import AUTO_CREATE, is_made_on_request
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.triage import cause
@@ -55,7 +55,7 @@ def _elsewhere(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _made_by_request(observations: Observations, topic: Topic) -> cause.Evidence | None:
-    if "true" not in values_of_brokers(observations.last.snapshot, AUTO_CREATE).values():
+    if not is_made_on_request(observations.last.snapshot):
         return None
     return cause.Evidence(
         f"{AUTO_CREATE} is true: a client that writes to a name makes a topic of it, here with "

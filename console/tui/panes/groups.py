@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from console.language.quoting import quote
-from console.language.verbs.records import Records
+from console.language.verbs.records import Bound, Records
 from console.model.cluster import Group, GroupLag, PartitionLag
 from console.model.codes import GROUP
 from console.model.config import ConfigResource
@@ -214,8 +214,8 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
         """Show the records from the group's committed offset; without one, the last records."""
         row = self.row()
         if row is not None:
-            start = ("group", self.group) if row.committed >= 0 else ("last", "")
-            await self._navigator.goto(records_in(self.place, Records(row.topic, row.partition, *start)))
+            start = Bound("group", self.group) if row.committed >= 0 else None
+            await self._navigator.goto(records_in(self.place, Records((row.topic,), row.partition, start)))
 
     def do_reset(self) -> None:
         """Begin the command that resets the group's offset for the partition."""

@@ -2,145 +2,116 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Hashable, Sequence
-from functools import partial
-from typing import NamedTuple
-
-from msgspec.structs import replace
+from contextlib import suppress
 
 from console.contexts.context import HIDDEN
+from console.language.arguments import literal_pattern
 from console.language.quoting import quote
-from console.language.unparse import unparse
-from console.language.verbs.records import Records
+from console.language.verbs.records import Bound, Records
 from console.model.config import ConfigResource, topic_resource
-from console.model.failure import Failure
-from console.model.records import RecordsRead, Start, Undecodable
+from console.model.numbers import json_text, plural, time_of
+from console.model.records import Record, Undecodable
 from console.present import records
 from console.present.failures import failure_text
-from console.present.text import Line, clean
+from console.present.text import Cell, Line, clean
 from console.session.record_reading import is_masked
-from console.session.snapshot_reader import Refused
 from console.tui import keymap
 from console.tui.panes.details import BesideView
-from console.tui.places import records_in
+from console.tui.panes.topics import show_readers
+from console.tui.places import Place, pane_named, records_in
 from console.tui.reading import start
+from console.tui.record_search import SOON, AskedRecords
 from console.tui.tools import Tools
 
 
-class Asking(NamedTuple):
-    """A request for records: a statement, and the position at which a limit ended the previous read."""
+class RecordKeys:
+    """The keys of the record under the cursor that lead elsewhere."""
 
-    wanted: Records
-    further: Start | None = None
+    def __init__(self, view: RecordsView, asked: AskedRecords, tools: Tools) -> None:
+        self._view, self._asked, self._tools = view, asked, tools
 
-
-class AskedRecords:
-    """The records of a statement, read once and again only on a key, and the keys that change the statement.
-
-    asking: the request. answer: the records read for it. problem: why the read failed.
-    """
-
-    def __init__(self, tools: Tools) -> None:
-        self._cluster, self._navigator = tools.cluster, tools.navigator
-        self._editing, self._message = tools.editing, tools.message
-        self.asking = Asking(Records(""))
-        self.answer: RecordsRead | None = None
-        self.problem: Failure | None = None
-        self._read_for: Asking | None = None
-
-    @property
-    def wanted(self) -> Records:
-        """The statement for the records."""
-        return self.asking.wanted
-
-    @property
-    def is_filtered(self) -> bool:
-        """Whether the statement filters records."""
-        return bool(self.wanted.text or self.wanted.key or self.wanted.json)
-
-    @property
-    def is_at_group(self) -> bool:
-        """Whether the first record is the next one that a group reads."""
-        return self.wanted.start == "group" and self.asking.further is None
-
-    def begin(self, wanted: Records) -> None:
-        """Take another statement, and discard the records read."""
-        self.asking = Asking(wanted)
-        self.answer, self.problem, self._read_for = None, None, None
-
-    async def take(self) -> tuple[Asking, RecordsRead] | None:
-        """Read the requested records.
-
-        Returns:
-            The request, and the records as read, for `learn`; None if they were read before, or the read was refused.
-        """
-        asked, reader = self.asking, self._cluster.session.records
-        if asked == self._read_for:
+    def _record(self) -> Record | None:
+        """Return the record under the cursor; None, with a message, if its contents are hidden or damaged."""
+        row = self._view.row()
+        if row is None:
             return None
-        try:
-            answer = await reader.read(*asked)
-        except Refused as refused:
-            self._keep(asked, None, refused.failure)
+        if isinstance(row.item, Undecodable) or row.masked:
+            self._tools.message.say("contents are hidden: s shows them" if row.masked else str(row.item), "muted")
             return None
-        self._keep(asked, await reader.readable(answer), None)
-        return asked, answer
+        return row.item
 
-    async def learn(self, asked: Asking, answer: RecordsRead) -> None:
-        """Fetch the schemas that the records name, and decode the records with them."""
-        reader = self._cluster.session.records
-        if await reader.learn(answer):
-            self._keep(asked, await reader.readable(answer), None)
+    async def do_at_time(self) -> None:
+        """Show the records of all partitions from the time of the record under the cursor on."""
+        row = self._view.row()
+        at = None if row is None or isinstance(row.item, Undecodable) else time_of(row.item.timestamp)
+        if row is None or at is None:
+            self._tools.message.say("the record has no time", "muted")
+            return
+        time = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        await self._goto(Records(self._asked.wanted.topics, start=Bound("time", time), form=self._view.form))
 
-    def _keep(self, asked: Asking, answer: RecordsRead | None, problem: Failure | None) -> None:
-        if asked == self.asking:  # else the view shows another request by now
-            self._read_for, self.answer, self.problem = asked, answer, problem
+    async def do_key_history(self) -> None:
+        """Show every record with the key under the cursor, from the start of the log on."""
+        record = self._record()
+        if record is None:
+            return
+        key = record.key.decode(errors="replace") if record.key and record.key_encoding is None else ""
+        if not key or key.encode() != record.key:
+            self._tools.message.say("its key is no text, so it can't be looked for by key", "muted")
+            return
+        await self._goto(Records((record.topic,), key=literal_pattern(key), form=self._view.form))
 
-    def _again(self, further: Start | None) -> None:
-        self.asking, self._read_for = self.asking._replace(further=further), None
-        self._cluster.reading.now()
+    async def do_standing(self) -> None:
+        """Show the group that stands at the first record, else the groups that read the topic."""
+        wanted, row = self._asked.wanted, self._view.row()
+        if self._asked.is_at_group:
+            place = Place(keymap.GROUP, pane_named(keymap.GROUPS).pane, wanted.begins.at)
+            await self._tools.navigator.goto(place)
+        elif row is not None:
+            show_readers(self._view.app, self._tools, row.item.topic)
+
+    def do_editor(self) -> None:
+        """Show the record under the cursor as JSON in the operator's editor."""
+        from console.tui.editor import read_in_editor
+
+        record = self._record()
+        if record is None:
+            return
+        data = records.record_data(records.RecordRow(record, self._view.form or records.JSON))
+        name = f"offset-{record.offset}.json"
+        self._tools.message.say(read_in_editor(self._view.app, name, f"{json_text(data, indent=2)}\n"), "muted")
 
     async def _goto(self, wanted: Records) -> None:
-        await self._navigator.goto(records_in(self._navigator.place, wanted))
+        await self._tools.navigator.goto(records_in(self._tools.navigator.place, wanted))
 
-    async def do_newest(self) -> None:
-        """Show the newest records."""
-        await self._goto(replace(self.wanted, start="last", at=""))
+    def do_delete_records(self) -> None:
+        """Begin the command that deletes the records before the one under the cursor."""
+        row = self._view.row()
+        if row is not None:
+            place = f"topic {quote(row.item.topic)} partition {row.item.partition}"
+            self._tools.editing.begin(f"delete records {place} before {row.offset}")
 
-    async def do_oldest(self) -> None:
-        """Show the oldest records."""
-        await self._goto(replace(self.wanted, start="first", at=""))
-
-    async def do_isolation(self) -> None:
-        """Show also records of open and aborted transactions, or only committed ones."""
-        await self._goto(replace(self.wanted, committed=not self.wanted.committed))
-
-    def do_start_at(self) -> None:
-        """Begin the command that shows records from an offset or a time."""
-        partition = "" if self.wanted.partition is None else f"partition {self.wanted.partition} "
-        start = "from time " if self.wanted.partition is None else "from offset "
-        self._editing.begin(f"records topic {quote(self.wanted.topic)} {partition}{start}")
-
-    def do_ask(self) -> None:
-        """Edit the statement in the command bar."""
-        self._editing.begin(f"{unparse(self.wanted)} ")
-
-    def do_further(self) -> None:
-        """Read on from the position at which a limit ended the read."""
-        if self.answer is None or self.answer.more is None:
-            self._message.say("there is nothing further: r reads again", "muted")
+    def do_skip_record(self) -> None:
+        """Begin the command that moves the group's offset past the record under the cursor."""
+        row = self._view.row()
+        if row is None or self._asked.answer is None:
             return
-        self._again(self.answer.more)
-
-    def do_refresh(self) -> None:
-        """Read again from the statement's own start."""
-        self._again(None)
+        if not self._asked.is_at_group or self._asked.wanted.partition is None:
+            self._tools.message.say("only at a group's position: v on a partition of the group", "muted")
+            return
+        last = row.item.last if isinstance(row.item, Undecodable) else row.offset
+        count = last + 1 - self._asked.answer.progress.scanned[0].first
+        group, topic = quote(self._asked.wanted.begins.at), quote(row.item.topic)
+        self._tools.editing.begin(f"skip group {group} topic {topic} partition {self._asked.wanted.partition} {count}")
 
 
 class RecordsView(BesideView[records.RecordRow]):
     """The records of a statement.
 
-    They are not refreshed automatically: rows that move under the cursor would be of no use. Record contents stay in
-    this view.
+    They are searched once and not refreshed automatically: rows that move under the cursor would be of no use. A
+    statement that follows shows new records on top. Record contents stay in this view.
     """
 
     NAME = keymap.RECORDS
@@ -151,11 +122,14 @@ class RecordsView(BesideView[records.RecordRow]):
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
+        self._tools = tools
         self._asked = AskedRecords(tools)
-        self.receivers = (self, self._asked)
-        self._form = ""
+        self.receivers = (self, self._asked, RecordKeys(self, self._asked, tools))
+        self.form = ""
         self._revealed = False
         self._rows: tuple[tuple[object, ...], list[records.RecordRow]] = ((), [])
+        self._kinds: records.Kinds = {}
+        self._columns = records.RECORDS
 
     @property
     def masked(self) -> bool:
@@ -166,48 +140,65 @@ class RecordsView(BesideView[records.RecordRow]):
         """Discard the former records, and hide contents again."""
         super().begin()
         about = self.place.about
-        wanted = about if isinstance(about, Records) else Records("")
+        wanted = about if isinstance(about, Records) else Records(("",))
         self._asked.begin(wanted)
-        self._form, self._revealed = wanted.form, False
+        self.form, self._revealed, self._kinds = wanted.form, False, {}
+        self.newest.begin(newest_first=wanted.follow)
 
     def known(self) -> bool:
         """Return whether the records have been read, or the read was refused."""
         return self._asked.answer is not None or self._asked.problem is not None
 
     async def read(self) -> None:
-        """Read the records once for each statement."""
-        taken = await self._asked.take()
+        """Begin the search of the statement, once, and let one that follows go on after a pause."""
+        self._asked.resume()
+        if self._asked.take_due():
+            # In a worker: the screen meanwhile shows what was found.
+            start(self, self._search, group="records", name="records", exclusive=True)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SOON):
+                    await self._asked.settled.wait()
         self.update()
-        if taken is not None:
-            # In a worker: the screen meanwhile shows the records as they are.
-            start(self, partial(self._learn, *taken), group="schemas", name="schemas", exclusive=True)
 
-    async def _learn(self, asked: Asking, answer: RecordsRead) -> None:
-        await self._asked.learn(asked, answer)
-        self.update()
+    async def _search(self) -> None:
+        await self._asked.search(self._changed)
+
+    def _changed(self) -> None:
+        if self.is_attached:
+            self.update()
+            self._tools.message.write()
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the records and their form."""
-        return self._asked.answer, self._asked.problem, self._form, self.masked
+        """Return the records, whether they are still searched, and their form."""
+        return self._asked.answer, self._asked.problem, self._asked.is_searching, self.form, self.masked
+
+    def draw(self) -> None:
+        """Draw the table, with a column for the topic if there are several."""
+        if self._asked.answer is not None:
+            columns = records.columns_for(self._asked.answer)
+            if columns is not self._columns:
+                self._columns = columns
+                self.table.set_columns(columns.layout, self.table.rows)
+        super().draw()
+
+    def cells(self, row: records.RecordRow) -> Sequence[Cell]:
+        """Return the cells of a row."""
+        return self._columns.cells(row)
 
     def rows(self) -> Sequence[records.RecordRow]:
         """Return the records, and batches that can't be decoded."""
-        made_from = (self._asked.answer, self._form, self.masked)
-        if self._rows[0] != made_from or self._rows[0][0] is not self._asked.answer:
-            rows = records.record_rows(self._asked.answer, self._form, masked=self.masked) if self._asked.answer else []
+        answer = self._asked.answer
+        made_from = (answer, self.form, self.masked)
+        if self._rows[0] != made_from or self._rows[0][0] is not answer:
+            rows = []
+            if answer is not None:
+                rows = records.record_rows(answer, self.form, masked=self.masked, known=self._kinds)
             self._rows = (made_from, rows)
         return self._rows[1]
 
-    def do_delete_records(self) -> None:
-        """Begin the command that deletes the records before the one under the cursor."""
-        row = self.row()
-        if row is not None:
-            place = f"topic {quote(self._asked.wanted.topic)} partition {row.item.partition}"
-            self._editing.begin(f"delete records {place} before {row.offset}")
-
     def key(self, row: records.RecordRow) -> Hashable:
-        """Return partition and offset, and whether the record is undecodable."""
-        return row.item.partition, row.offset, isinstance(row.item, Undecodable)
+        """Return topic, partition and offset, and whether the record is undecodable."""
+        return row.item.topic, row.item.partition, row.offset, isinstance(row.item, Undecodable)
 
     def words(self, row: records.RecordRow) -> str:
         """Return key and value as shown; for hidden records only partition and offset."""
@@ -223,18 +214,22 @@ class RecordsView(BesideView[records.RecordRow]):
         """Return the reason why no records are shown."""
         if self._asked.problem is not None:
             return f"{clean(str(self._asked.problem), 600)}\n\n{clean(self._asked.problem.remedy, 600)}"
-        if self._asked.answer is not None and self._asked.is_filtered and not self.filter_text:
-            more = "; m looks further" if self._asked.answer.more is not None else ""
-            return f"none of {self._asked.answer.scanned_records:,} records passes{more}"
+        answer = self._asked.answer
+        if self._asked.is_searching and answer is not None and not self.filter_text:
+            return "none so far" if not self._asked.wanted.follow else "waiting for records"
+        if answer is not None and self._asked.wanted.is_filtered and not self.filter_text:
+            more = "; m goes on" if answer.progress.more is not None else ""
+            return f"none of {answer.progress.looked_at:,} records passes{more}"
         return super().empty_text()
 
     def status(self) -> Line:
         """Return the number of records read, the range read, and their form."""
         if self._asked.answer is None:
             return []
-        line: Line = [(records.summary(self._asked.answer, filtered=self._asked.is_filtered), "muted")]
-        if self._form:
-            line.append((f"  {self._form}", "pending"))
+        line: Line = [*self.newest.unseen()]
+        line.append((records.summary(self._asked.answer, filtered=self._asked.wanted.is_filtered), "muted"))
+        if self.form:
+            line.append((f"  {self.form}", "pending"))
         if not self._asked.wanted.committed:
             line.append(("  uncommitted", "pending"))
         if self.masked:
@@ -244,33 +239,56 @@ class RecordsView(BesideView[records.RecordRow]):
         return line
 
     def note(self) -> Line:
-        """Return the read failure, the row's anomaly, or the limit that ended the read."""
-        if self._asked.answer is None:
+        """Return the progress of the search, its failure, the row's anomaly, or why the search ended."""
+        answer = self._asked.answer
+        if answer is None:
             return super().note()
-        if self._asked.answer.problems:
-            return [(failure_text(self._asked.answer.problems[0]), "failed")]
+        if self._asked.is_searching:
+            return [(self._progress(), "pending")]
+        if answer.problems:
+            return [(failure_text(answer.problems[0]), "failed")]
+        if about := self._about_row():
+            return about
+        notes = records.record_notes(answer)
+        if answer.progress.more is not None:
+            notes.append("m goes on")
+        return [("; ".join(notes), "pending" if records.stopped_text(answer.progress) else "muted")] if notes else []
+
+    def _progress(self) -> str:
+        """Return how far the search has come, and the key that ends it."""
+        assert self._asked.answer is not None
+        if self._asked.wanted.follow:
+            left_out = self._asked.left_out
+            more = f"; {plural(left_out, 'record')} came too fast and are left out" if left_out else ""
+            state = "held: p goes on" if self.cluster.reading.paused else "following: p holds"
+            return f"{state}{more}; Esc ends"
+        notes = self._asked.answer.notes
+        about = f"; {clean(notes[-1], 200)}" if notes else ""
+        return f"{records.progress_text(self._asked.answer.progress)}; Esc stops{about}"
+
+    def _about_row(self) -> Line:
+        """Return what is wrong with the record under the cursor, or special about it; empty for an ordinary one."""
         row = self.row()
-        if row is not None and isinstance(row.item, Undecodable):
+        if row is None:
+            return []
+        if isinstance(row.item, Undecodable):
             return [(clean(str(row.item), 400), "failed")]
-        why = records.undecoded(row) if row is not None and not row.masked else ""
-        if row is not None and self._asked.is_at_group and row is self.rows()[0]:
-            text = f"group {clean(self._asked.wanted.at, 40)} stands here"
+        why = records.undecoded(row) if not row.masked else ""
+        if self._asked.is_at_group and row is self.rows()[0]:
+            text = f"group {clean(self._asked.wanted.begins.at, 40)} stands here"
             more = "; its value is unlike the others: x skips it" if row.odd else f"; {why}" if why else ""
             return [(text + more, "pending")]
         if why:
             return [(why, "failed")]
-        if row is not None and not row.masked and (about := records.odd_schema(row)):
+        if not row.masked and (about := records.odd_schema(row)):
             return [(about, "pending")]
-        if row is not None and row.odd:
-            return [("its value looks unlike those of the others", "failed")]
-        notes = records.record_notes(self._asked.answer)
-        if self._asked.answer.more is not None:
-            notes.append("m looks further")
-        return [("; ".join(notes), "pending" if self._asked.answer.stopped else "muted")] if notes else []
+        return [("its value looks unlike those of the others", "failed")] if row.odd else []
 
     def target(self) -> ConfigResource | None:
         """Return the resource of the topic's configs."""
-        return topic_resource(self._asked.wanted.topic) if self._asked.wanted.topic else None
+        row, topics = self.row(), self._asked.wanted.topics
+        topic = row.item.topic if row is not None else topics[0] if len(topics) == 1 else ""
+        return topic_resource(topic) if topic else None
 
     def copied_of(self, row: records.RecordRow) -> str:
         """Return the value in its form; for a hidden or damaged record only partition and offset."""
@@ -286,24 +304,11 @@ class RecordsView(BesideView[records.RecordRow]):
         """Show the whole record."""
         self.show_text(_title(row), lambda width: records.record_lines(row, width))
 
-    def do_skip_record(self) -> None:
-        """Begin the command that moves the group's offset past the record under the cursor."""
-        row = self.row()
-        if row is None or self._asked.answer is None:
-            return
-        if not self._asked.is_at_group or self._asked.wanted.partition is None:
-            self._message.say("only at a group's position: v on a partition of the group", "muted")
-            return
-        last = row.item.last if isinstance(row.item, Undecodable) else row.offset
-        count = last + 1 - self._asked.answer.scanned[0].first
-        group, topic = quote(self._asked.wanted.at), quote(self._asked.wanted.topic)
-        self._editing.begin(f"skip group {group} topic {topic} partition {self._asked.wanted.partition} {count}")
-
     def do_form(self) -> None:
         """Show contents in the next form of `FORMS`."""
-        self._form = records.FORMS[(records.FORMS.index(self._form) + 1) % len(records.FORMS)]
+        self.form = records.FORMS[(records.FORMS.index(self.form) + 1) % len(records.FORMS)]
         self.redraw()
-        self._message.say(f"as {self._form}" if self._form else "each by what it looks like", "muted")
+        self._message.say(f"as {self.form}" if self.form else "each by what it looks like", "muted")
 
     def do_reveal(self) -> None:
         """Show hidden contents, or hide them again."""

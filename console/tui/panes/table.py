@@ -117,14 +117,18 @@ class NewestOnTop:
         Args:
             newest_first: False if new rows can appear anywhere; the cursor then follows none of them.
         """
-        self._table, self._newest_first = table, newest_first
+        self._table, self.newest_first = table, newest_first
         self.seen: Hashable | None = None
         self.has_followed = False
+
+    def begin(self, *, newest_first: bool) -> None:
+        """Begin with other rows. newest_first: as for `__init__`."""
+        self.newest_first, self.seen, self.has_followed = newest_first, None, False
 
     def show(self, rows: RowSource) -> None:
         """Show other rows, and move the cursor to the newest if it was on the newest."""
         table = self._table
-        follows = self._newest_first and table.sort is None and table.is_first_chosen
+        follows = self.newest_first and table.sort is None and table.is_first_chosen
         before = table.cursor_key
         table.set_rows(rows)
         if follows:
@@ -134,7 +138,7 @@ class NewestOnTop:
 
     def note_newest(self) -> None:
         """Remember the first row as seen if it is on the screen."""
-        if self._newest_first and len(self._table.rows) and not self._table.visible_range.start:
+        if self.newest_first and len(self._table.rows) and not self._table.visible_range.start:
             self.seen = self._table.key_at(0)
 
     def cursor_moved(self) -> None:
@@ -145,7 +149,7 @@ class NewestOnTop:
     def unseen(self) -> Line:
         """Return ``17 newer ↑``: the number of rows above the screen that are newer than the last seen first row."""
         hidden = self._table.visible_range.start
-        if not self._newest_first or not hidden or self._table.sort is not None:
+        if not self.newest_first or not hidden or self._table.sort is not None:
             return []
         index = self._table.index_of(self.seen) if self.seen is not None else None
         count = hidden if index is None else min(index, hidden)
@@ -290,7 +294,7 @@ class TableView(ShownRows[Row]):
 
     def on_line_view_highlighted(self) -> None:
         """Count the newest rows as seen once the operator moves the cursor up to them."""
-        if self.NEWEST_FIRST:
+        if self.newest.newest_first:
             self.newest.cursor_moved()
             self.tell_where()
 

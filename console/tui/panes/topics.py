@@ -265,7 +265,7 @@ class TopicsView(BesideView[Topic]):
 
         topic = self.row()
         if topic is not None:
-            await self._navigator.goto(records_in(self.place, Records(topic.name)))
+            await self._navigator.goto(records_in(self.place, Records((topic.name,))))
 
     def do_elect(self) -> None:
         """Stage the elections of preferred leaders in the marked topics, or in the topic under the cursor."""
@@ -382,7 +382,8 @@ class PartitionsView(OwnLinesView[present_topics.PartitionRow]):
 
         row = self.row()
         if row is not None:
-            await self._navigator.goto(records_in(self.place, Records(self.place.topic or "", row.partition.number)))
+            wanted = Records((self.place.topic or "",), row.partition.number)
+            await self._navigator.goto(records_in(self.place, wanted))
 
     def do_readers(self) -> None:
         """Show the groups that read the topic."""

@@ -1,11 +1,13 @@
-"""The schema registry of a context: ``[contexts.NAME.schemas]``, with the keys ``ssl.*`` of Java's clients."""
+"""The services with HTTP of a context, with the keys ``ssl.*`` of Java's clients: the schema registry
+(``[contexts.NAME.schemas]``) and the workers of Connect (``[contexts.NAME.connect.CLUSTER]``).
+"""
 
 from __future__ import annotations
 
 import re
 from urllib.parse import urlsplit
 
-from console.admin.settings import RegistrySettings, TlsSettings
+from console.admin.settings import HttpSettings, TlsSettings
 from console.contexts.java_client import JAVA_KEYS, tls_settings
 from console.contexts.properties import Values
 
@@ -14,8 +16,8 @@ SSL_KEYS = frozenset(key for key in JAVA_KEYS if key.startswith("ssl."))
 _LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
 
 
-def registry_settings(values: Values) -> RegistrySettings:
-    """Return the settings of a registry.
+def http_settings(values: Values) -> HttpSettings:
+    """Return the settings of a service at one address.
 
     Args:
         values: its keys; a login without encryption adds a warning to them.
@@ -25,7 +27,7 @@ def registry_settings(values: Values) -> RegistrySettings:
     """
     text = values.text("url")
     if not text:
-        raise values.error("url", "it is missing: the address of the registry, as https://registry:8081")
+        raise values.error("url", "it is missing: its address, as https://registry:8081")
     try:
         url = urlsplit(text)
         port = url.port
@@ -52,7 +54,7 @@ def registry_settings(values: Values) -> RegistrySettings:
         if not tls.verify_host:
             values.warn(
                 "ssl.endpoint.identification.algorithm",
-                "is empty: the registry's host name is not checked, and anyone with a certificate can read the login",
+                "is empty: the service's host name is not checked, and anyone with a certificate can read the login",
             )
     else:
         for key in values:
@@ -60,7 +62,7 @@ def registry_settings(values: Values) -> RegistrySettings:
                 values.warn(key, "has no effect with a url that is http")
         if (token or password) and not _LOOPBACK.fullmatch(url.hostname):
             values.warn("url", "is http: the login is sent in the clear; use https")
-    return RegistrySettings(
+    return HttpSettings(
         url.hostname,
         port or (443 if tls else 80),
         url.path.rstrip("/"),

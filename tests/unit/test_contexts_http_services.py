@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from console.admin.settings import RegistrySettings, Store, TlsSettings
+from console.admin.settings import HttpSettings, Store, TlsSettings
 from console.cli.opening import listing
 from console.contexts import Context, Contexts, load, resolve
 from console.contexts.secret_sources import Locked
@@ -38,7 +38,7 @@ def test_a_login_by_name_and_tls_as_the_brokers_have_it(tmp_path: Path) -> None:
     )
     found = context(tmp_path, lines, WORD="open sesame")
     tls = TlsSettings(trust=Store("PEM", tmp_path / "ca.pem"))
-    wanted = RegistrySettings("registry.example.org", 443, "/api", tls, "kac", Secret("open sesame"))
+    wanted = HttpSettings("registry.example.org", 443, "/api", tls, "kac", Secret("open sesame"))
     assert found.schemas == wanted
     assert found.warnings == ()
     assert "sesame" not in repr(found)
@@ -54,7 +54,7 @@ def test_a_login_by_name_and_tls_as_the_brokers_have_it(tmp_path: Path) -> None:
     ],
 )
 def test_addresses(tmp_path: Path, url: str, host: str, port: int, path: str) -> None:
-    assert context(tmp_path, f'url = "{url}"').schemas == RegistrySettings(host, port, path)
+    assert context(tmp_path, f'url = "{url}"').schemas == HttpSettings(host, port, path)
 
 
 def test_a_token_of_a_file_or_a_command_is_fetched_for_the_context_in_use(tmp_path: Path) -> None:

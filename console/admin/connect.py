@@ -1,0 +1,771 @@
+"""Kafka Connect by its REST API: clusters read whole, and their connectors changed.
+
+The workers of a Connect cluster answer alike, so a read goes to the next worker if one is not reached. A change is sent
+once, to the worker that answered last. A value that may be a secret leaves this module only as a hidden entry; a change
+names only the keys that an operator edited: by PATCH (KIP-477, Kafka 3.8), and with older workers by PUT with the
+config that the worker itself has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+from urllib.parse import quote
+from weakref import WeakKeyDictionary
+
+from msgspec import Struct, field
+
+from console.admin import errors
+from console.admin.delivery import (
+    Sender,
+    Senders,
+    applied_if,
+    list_items,
+    reconcile,
+    refused,
+    until_visible,
+    without_secrets,
+)
+from console.admin.link import Link
+from console.admin.rest import Answer, RestClient, RestFailed, Service
+from console.admin.settings import ConnectSettings
+from console.lake.sensitive import seems_sensitive
+from console.lake.sensitive import without_secrets as without_looks
+from console.model import connect
+from console.model.changes import ConfigOp, Outcome, Status
+from console.model.codes import APPEND, DEFAULT_CONFIG, DELETE, SET, ConfigType
+from console.model.config import ConfigEntry, ConfigListing, ConfigResource, ConfigSet, Synonym, own_source
+from console.model.failure import Failure
+from console.model.foreign_json import json_as
+from console.model.identity import same_cluster
+from console.model.secret import Secret
+
+SERVICE = Service("the Connect worker", "Connect worker")
+LARGEST = 64 << 20
+"""Most bytes of the answer with all connectors of a cluster."""
+MOST_CONNECTORS = 5_000
+MOST_TRACE = 16_000
+"""Most characters of a stack trace that are kept."""
+CHECK_SECONDS = 60.0
+"""Seconds for a check: connectors may connect to their databases for it."""
+CHANGE_SECONDS = 90.0
+"""Seconds for a change: a worker waits that long for its cluster (ConnectResource.DEFAULT_REST_REQUEST_TIMEOUT_MS)."""
+BUSY_SECONDS = 20.0
+"""Seconds in which a change that a rebalance refuses (409) is sent again: it was not applied."""
+SLOW_SECONDS = 60.0
+"""Seconds between two reads of plugins, their definitions and the topics of connectors."""
+AT_ONCE = 4
+PATCH_SINCE = (3, 8)
+SHORTEST_SECRET = 4
+"""Characters from which a hidden value is removed from other texts: a shorter one is a part of many words."""
+
+_REFERENCE = re.compile(r"\$\{[^}:\s]+:[^}\s]*\}")
+"""A reference to a config provider: the worker replaces it, so it is no secret."""
+_RELEASE = re.compile(r"(\d+)\.(\d+)")
+_UNCLEAR = "It may have been applied: look at the connector before you repeat it."
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+
+# -- the answers -------------------------------------------------------------------------------------------------------
+
+
+class _Root(Struct, frozen=True):
+    """``GET /``."""
+
+    version: str = ""
+    commit: str = ""
+    kafka_cluster_id: str = ""
+
+
+class _Instance(Struct, frozen=True):
+    """The state of a connector or of a task."""
+
+    state: str
+    worker_id: str = ""
+    id: int = -1
+    trace: str = ""
+
+
+class _Status(Struct, frozen=True):
+    connector: _Instance
+    tasks: list[_Instance] = field(default_factory=list)
+    type: str = ""
+
+
+class _Info(Struct, frozen=True):
+    config: dict[str, Any] = field(default_factory=dict)
+    type: str | None = None
+
+
+class _Expanded(Struct, frozen=True):
+    """A connector in ``GET /connectors?expand=info&expand=status`` (KIP-465). A connector that was just created may
+    lack its status."""
+
+    info: _Info = field(default_factory=_Info)
+    status: _Status | None = None
+
+
+class _Plugin(Struct, frozen=True):
+    class_name: str = field(name="class")
+    type: str = ""
+    version: str | None = None
+
+
+class Definition(Struct, frozen=True):
+    """A key in the definition of a plugin (KIP-769)."""
+
+    name: str
+    type: str = "STRING"
+    default: str | None = field(name="default_value", default=None)
+    importance: str = ""
+    documentation: str = ""
+
+
+class _Checked(Struct, frozen=True):
+    """The value of a key in the answer of a check."""
+
+    name: str = ""
+    errors: list[str] = field(default_factory=list)
+
+
+class _CheckedKey(Struct, frozen=True):
+    value: _Checked = field(default_factory=_Checked)
+
+
+class _Check(Struct, frozen=True):
+    error_count: int = 0
+    configs: list[_CheckedKey] = field(default_factory=list)
+
+
+class _Topics(Struct, frozen=True):
+    topics: list[str] = field(default_factory=list)
+
+
+class ConnectOffset(Struct, frozen=True):
+    """An offset of a connector in its own form (KIP-875)."""
+
+    partition: dict[str, Any]
+    offset: dict[str, Any] | None = None
+
+
+class _Offsets(Struct, frozen=True):
+    offsets: list[ConnectOffset] = field(default_factory=list)
+
+
+# -- one Connect cluster -----------------------------------------------------------------------------------------------
+
+
+class _Cluster:
+    """A Connect cluster of a link, with the answers that rarely change."""
+
+    def __init__(self, settings: ConnectSettings) -> None:
+        self.name = settings.name
+        self.workers = [RestClient(each, SERVICE) for each in settings.workers]
+        self.plugins: tuple[connect.Plugin, ...] = ()
+        self.plugins_at = float("-inf")
+        self.definitions: dict[str, Mapping[str, Definition]] = {}
+        """Class -> its definition; empty for a class that the worker can't describe."""
+        self.topics: Mapping[str, tuple[str, ...]] = {}
+        self.topics_at = float("-inf")
+        self.slots = asyncio.Semaphore(AT_ONCE)
+
+    async def read(self, path: str, form: type[T], *, method: str = "GET", body: object = None) -> T:
+        """Return the answer of the first worker that gives one.
+
+        Raises:
+            Unreachable: no worker is reached.
+            BrokerError: a worker refuses.
+            BadAnswer: the answer has another form.
+        """
+        data = None if body is None else json.dumps(body).encode()
+        seconds = CHECK_SECONDS if data is not None else None
+        problems = []
+        for worker in tuple(self.workers):
+            try:
+                async with self.slots:
+                    answer = await worker.exchange(method, _path(worker, path), data, largest=LARGEST, seconds=seconds)
+            except RestFailed as problem:
+                problems.append(f"{worker.settings}: {problem}")
+                continue
+            self._prefer(worker)
+            if answer.status >= 500 and worker is not self.workers[-1]:
+                problems.append(f"{worker.settings}: answers {answer.status}{answer.said}")
+                continue
+            return _decoded(self, answer, form)
+        raise errors.Unreachable.of(
+            f"Connect {self.name}: {'; '.join(problems)}",
+            f"See that its workers run; the addresses are in the context, [contexts.….connect.{self.name}].",
+        )
+
+    async def change(self, method: str, path: str, body: object = None) -> Answer:
+        """Send a change once, and again only while a rebalance refuses it.
+
+        Raises:
+            Unreachable: no worker is reached; nothing was sent.
+            OutcomeUnknown: it was sent, and no usable answer came.
+        """
+        data = None if body is None else json.dumps(body).encode()
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + BUSY_SECONDS
+        while True:
+            answer = await self._change_once(method, path, data)
+            is_busy = answer.status == 409 and "rebalance" in answer.said.lower()
+            if not is_busy or loop.time() > deadline:
+                return answer
+            await asyncio.sleep(0.5)
+
+    async def _change_once(self, method: str, path: str, data: bytes | None) -> Answer:
+        problems = []
+        for worker in tuple(self.workers):
+            try:
+                return await worker.exchange(method, _path(worker, path), data, largest=LARGEST, seconds=CHANGE_SECONDS)
+            except RestFailed as problem:
+                if problem.was_sent:
+                    raise errors.OutcomeUnknown.of(
+                        f"Connect {self.name}: {problem}", _UNCLEAR, name="OUTCOME_UNKNOWN"
+                    ) from None
+                problems.append(f"{worker.settings}: {problem}")
+        raise errors.Unreachable.of(f"Connect {self.name}: {'; '.join(problems)}", "Nothing was sent.")
+
+    def _prefer(self, worker: RestClient) -> None:
+        if self.workers[0] is not worker:
+            self.workers.remove(worker)
+            self.workers.insert(0, worker)
+
+    async def define(self, class_name: str) -> Mapping[str, Definition]:
+        """Return the definition of a class; empty if the worker has none (before Kafka 3.2, or no such plugin)."""
+        if class_name not in self.definitions:
+            path = f"/connector-plugins/{quote(class_name, safe='')}/config"
+            try:
+                found = await self.read(path, list[Definition])
+            except errors.BrokerError as error:
+                log.info("Connect %s does not define %s: %s", self.name, class_name, error.failure)
+                found = []
+            self.definitions[class_name] = {each.name: each for each in found}
+        return self.definitions[class_name]
+
+
+def _path(worker: RestClient, path: str) -> str:
+    return quote(worker.settings.path) + path
+
+
+def _of_connector(name: str, below: str = "") -> str:
+    return f"/connectors/{quote(name, safe='')}{below}"
+
+
+_HINTS = {
+    401: "Check the login of the context's Connect cluster.",
+    403: "The login has no right to it.",
+    404: "Refresh: it may be gone, or its worker is too old for this.",
+    405: "The worker is too old for this.",
+    409: "Its cluster rebalances, or the connector is not in the state that this needs: look at it and try again.",
+}
+
+
+def _failure(cluster: _Cluster, answer: Answer) -> Failure:
+    remedy = _HINTS.get(answer.status, "The worker's log says more.")
+    text = without_looks(f"Connect {cluster.name} answers {answer.status}{answer.said}", "······")
+    return Failure(f"HTTP_{answer.status}", text, remedy)
+
+
+def _decoded(cluster: _Cluster, answer: Answer, form: type[T]) -> T:
+    if not 200 <= answer.status < 300:
+        raise errors.BrokerError(_failure(cluster, answer))
+    try:
+        return json_as(answer.body, form)
+    except ValueError:
+        raise errors.BadAnswer.of(
+            f"Connect {cluster.name} answers in another form than Connect's",
+            "Check that url leads to a worker of Kafka Connect.",
+        ) from None
+
+
+_clusters: WeakKeyDictionary[Link, dict[str, _Cluster]] = WeakKeyDictionary()
+
+
+def _clusters_of(link: Link) -> Mapping[str, _Cluster]:
+    return _clusters.setdefault(link, {each.name: _Cluster(each) for each in link.settings.connect})
+
+
+def _cluster_of(link: Link, name: str) -> tuple[_Cluster, str]:
+    """Return the cluster of a connector, and its name there. Raises UnknownCluster as a BrokerError."""
+    cluster, connector = connect.split_name(name)
+    known = _clusters_of(link)
+    if cluster not in known:
+        there = ", ".join(known) or "none"
+        raise errors.BrokerError.of(
+            f"the context has no Connect cluster {cluster or repr('')} (it has: {there})",
+            "Name a connector as CLUSTER/NAME; clusters are in the context, [contexts.NAME.connect.CLUSTER].",
+            name="UNKNOWN_CONNECT",
+        )
+    return known[cluster], connector
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+async def describe_connect(link: Link) -> connect.ConnectListing:
+    """Return all Connect clusters of the context with their connectors and configs, and why a cluster did not answer.
+    Clusters do not wait for each other.
+    """
+    known = _clusters_of(link)
+    found = await asyncio.gather(*map(_described, known.values()), return_exceptions=True)
+    clusters: dict[str, connect.ConnectCluster] = {}
+    configs: dict[ConfigResource, ConfigSet] = {}
+    failures: dict[str, Failure] = {}
+    for name, each in zip(known, found, strict=True):
+        if isinstance(each, errors.AdminError):
+            failures[name] = each.failure
+        elif isinstance(each, BaseException):
+            raise each
+        else:
+            clusters[name], sets = each
+            configs |= sets
+    return connect.ConnectListing(clusters, configs, failures)
+
+
+async def ask_workers(link: Link) -> Mapping[str, tuple[connect.Worker, ...]]:
+    """Return the answer of each worker of the settings, by Connect cluster."""
+    known = _clusters_of(link)
+    found = await asyncio.gather(*map(_workers, known.values()))
+    return dict(zip(known, found, strict=True))
+
+
+async def _workers(cluster: _Cluster) -> tuple[connect.Worker, ...]:
+    async def ask(worker: RestClient) -> connect.Worker:
+        address = str(worker.settings)
+        try:
+            root = _decoded(cluster, await worker.exchange("GET", _path(worker, "/")), _Root)
+        except RestFailed as problem:
+            return connect.Worker(address, failure=Failure("UNREACHABLE", str(problem), "See that the worker runs."))
+        except errors.AdminError as error:
+            return connect.Worker(address, failure=error.failure)
+        return connect.Worker(address, root.version[:60], root.commit[:60], root.kafka_cluster_id[:100])
+
+    workers = await asyncio.gather(*map(ask, cluster.workers))
+    return tuple(sorted(workers, key=lambda each: each.address))
+
+
+async def _described(cluster: _Cluster) -> tuple[connect.ConnectCluster, dict[ConfigResource, ConfigSet]]:
+    workers, expanded = await asyncio.gather(
+        _workers(cluster), cluster.read("/connectors?expand=info&expand=status", dict[str, _Expanded])
+    )
+    if len(expanded) > MOST_CONNECTORS:
+        raise errors.BadAnswer.of(
+            f"Connect {cluster.name} has {len(expanded):,} connectors: kac reads at most {MOST_CONNECTORS:,}",
+            "Its REST API shows them.",
+        )
+    await _read_slowly(cluster, expanded)
+    connectors: dict[str, connect.Connector] = {}
+    configs: dict[ConfigResource, ConfigSet] = {}
+    for name, each in sorted(expanded.items()):
+        config = _texts(each.info.config)
+        hidden = _hidden_values(config, cluster.definitions.get(config.get(connect.CLASS, ""), {}))
+        connectors[name] = _connector(name, each, cluster.topics.get(name, ()), hidden)
+        configs[connect.connector_resource(cluster.name, name)] = config_set(
+            config, cluster.definitions.get(config.get(connect.CLASS, ""), {})
+        )
+    return connect.ConnectCluster(cluster.name, workers, connectors, cluster.plugins), configs
+
+
+async def _read_slowly(cluster: _Cluster, expanded: Mapping[str, _Expanded]) -> None:
+    """Read what rarely changes, if it is due: plugins, definitions of used classes, topics of connectors. Each may be
+    missing: older workers have none of them.
+    """
+    now = time.monotonic()
+    if now - cluster.plugins_at >= SLOW_SECONDS:
+        cluster.plugins_at = now
+        before = cluster.plugins
+        try:
+            found = await cluster.read("/connector-plugins?connectorsOnly=false", list[_Plugin])
+        except errors.BrokerError:
+            found = []
+        cluster.plugins = tuple(
+            connect.Plugin(each.class_name, each.type, each.version or "") for each in found[:MOST_CONNECTORS]
+        )
+        if cluster.plugins != before:  # a newer version may define other keys
+            cluster.definitions.clear()
+    classes = {_texts(each.info.config).get(connect.CLASS, "") for each in expanded.values()} - {""}
+    await asyncio.gather(*map(cluster.define, sorted(classes)))
+    if now - cluster.topics_at >= SLOW_SECONDS or expanded.keys() - cluster.topics.keys():
+        cluster.topics_at = now
+        found_topics = await asyncio.gather(*(_topics(cluster, name) for name in expanded))
+        cluster.topics = dict(zip(expanded, found_topics, strict=True))
+
+
+async def _topics(cluster: _Cluster, name: str) -> tuple[str, ...]:
+    try:
+        answer = await cluster.read(_of_connector(name, "/topics"), dict[str, _Topics])
+    except errors.BrokerError:  # before Kafka 2.5, or topic.tracking.enable=false
+        return ()
+    return tuple(sorted(answer.get(name, _Topics()).topics))
+
+
+def _texts(config: Mapping[str, object]) -> dict[str, str]:
+    """Return a config with texts as values. JSON may have others, which the worker converts so."""
+    given = {key: value for key, value in config.items() if value is not None}
+    return {key: value if isinstance(value, str) else json.dumps(value) for key, value in given.items()}
+
+
+def _connector(name: str, described: _Expanded, topics: tuple[str, ...], hidden: Sequence[Secret]) -> connect.Connector:
+    status = described.status or _Status(_Instance(connect.UNASSIGNED))
+
+    def trace(instance: _Instance) -> str:
+        return without_looks(without_secrets(instance.trace[:MOST_TRACE], hidden), "······")
+
+    tasks = (
+        connect.Task(each.id, each.state[:30], each.worker_id[:200], trace(each))
+        for each in sorted(status.tasks, key=lambda task: task.id)
+    )
+    return connect.Connector(
+        name,
+        (status.type or described.info.type or "")[:30],
+        status.connector.state[:30],
+        status.connector.worker_id[:200],
+        trace(status.connector),
+        tuple(tasks),
+        topics,
+    )
+
+
+# -- configs -----------------------------------------------------------------------------------------------------------
+
+
+def is_hidden(key: str, value: str, defined: Mapping[str, Definition]) -> bool:
+    """Return whether a value may be a secret: by its definition, by its key's name or by its own form. A reference to a
+    config provider stays: the worker replaces it.
+    """
+    if not value or _REFERENCE.fullmatch(value):
+        return False
+    definition = defined.get(key)
+    if definition is not None and definition.type == "PASSWORD":
+        return True
+    return seems_sensitive(key) or without_looks(value, "·") != value
+
+
+def _hidden_values(config: Mapping[str, str], defined: Mapping[str, Definition]) -> list[Secret]:
+    return [
+        Secret(value)
+        for key, value in config.items()
+        if len(value) >= SHORTEST_SECRET and is_hidden(key, value, defined)
+    ]
+
+
+_TYPES = {name: ConfigType(number) for number, name in ConfigType.NAMES.items()}
+
+
+def config_set(config: Mapping[str, str], defined: Mapping[str, Definition]) -> ConfigSet:
+    """Return a connector's config as a set of entries: its own values, and the defaults of keys that it does not set.
+
+    Args:
+        config: the worker's own config, with secrets.
+        defined: the definition of its class, empty if unknown.
+    """
+    own = own_source(connect.connector_resource("", ""))
+    entries = []
+    for key in sorted({*config, *defined}):
+        definition = defined.get(key)
+        type_ = _TYPES.get(definition.type, ConfigType(0)) if definition is not None else ConfigType(0)
+        default = None if definition is None else definition.default
+        value = config.get(key)
+        hides = value is not None and is_hidden(key, value, defined)
+        sensitive = hides or type_.name == "PASSWORD" or (definition is None and seems_sensitive(key))
+        synonyms = [] if value is None else [Synonym(key, None if hides else value, own)]
+        if definition is not None and default is not None:
+            synonyms.append(Synonym(key, default, DEFAULT_CONFIG))
+        text = ""
+        if definition is not None:
+            text = f"{definition.documentation} Importance: {definition.importance.lower() or 'unknown'}.".strip()
+        entries.append(
+            ConfigEntry(
+                key,
+                (None if hides else value) if value is not None else default,
+                own if value is not None else DEFAULT_CONFIG,
+                sensitive=sensitive,
+                type=type_,
+                synonyms=tuple(synonyms),
+                documentation=text[:4000] or None,
+            )
+        )
+    return ConfigSet(tuple(entries))
+
+
+async def describe_connectors(link: Link, resources: Iterable[ConfigResource]) -> ConfigListing:
+    """Return the config of each connector, or why it has none."""
+    sets: dict[ConfigResource, ConfigSet] = {}
+    failures: dict[ConfigResource, Failure] = {}
+
+    async def describe(resource: ConfigResource) -> None:
+        try:
+            cluster, name = _cluster_of(link, resource.name)
+            config = await _config(cluster, name)
+            sets[resource] = config_set(config, await cluster.define(config.get(connect.CLASS, "")))
+        except errors.AdminError as error:
+            failures[resource] = error.failure
+
+    await asyncio.gather(*map(describe, resources))
+    return ConfigListing(sets, failures)
+
+
+async def _config(cluster: _Cluster, name: str) -> dict[str, str]:
+    return _texts(await cluster.read(_of_connector(name, "/config"), dict[str, Any]))
+
+
+async def describe_offsets(link: Link, name: str) -> tuple[ConnectOffset, ...]:
+    """Return the offsets of a connector, in its own form (KIP-875, Kafka 3.6). Raises AdminError.
+
+    Args:
+        name: kac's name of the connector.
+    """
+    cluster, connector = _cluster_of(link, name)
+    return tuple((await cluster.read(_of_connector(connector, "/offsets"), _Offsets)).offsets)
+
+
+# -- changing ----------------------------------------------------------------------------------------------------------
+
+
+R = TypeVar("R", bound=Any)
+X = TypeVar("X", bound=Any)
+
+
+class _ConnectSender(Sender[R, X]):
+    """The base of changes of connectors: each target is a request of its own."""
+
+    async def require(self) -> None:
+        """Refuse a change by a read-only client, and of a Connect cluster that works with other brokers."""
+        if not self.validate_only and self.link.settings.read_only:
+            raise errors.ReadOnly(self.request.api)
+        ours = self.link.routes.cluster_id
+        for name in {_cluster_of(self.link, target.name)[0].name for target in self.targets()}:
+            root = await _clusters_of(self.link)[name].read("/", _Root)
+            if not self.validate_only and not same_cluster(root.kafka_cluster_id or None, ours):
+                raise errors.WrongCluster.of(
+                    f"Connect {name} works with the Kafka cluster {root.kafka_cluster_id[:60]}, not with {ours}",
+                    "Nothing was sent. Check url of the context's Connect cluster.",
+                    name="WRONG_CLUSTER",
+                )
+
+    async def deliver(self, targets: Sequence[X]) -> dict[X, Outcome]:
+        outcomes: dict[X, Outcome] = {}
+        for target in targets:
+            outcomes[target] = await self._one(target)
+        if not self.validate_only:
+            applied = [target for target in targets if outcomes[target].status is Status.APPLIED]
+            await until_visible(applied, self.describe_again, self.link.settings.visible_timeout)
+        return outcomes
+
+    async def _one(self, target: X) -> Outcome:
+        cluster, name = _cluster_of(self.link, target.name)
+        try:
+            answer = await self.ask(cluster, name, target)
+        except errors.OutcomeUnknown as error:
+            again = await reconcile(
+                [target], self.describe_again, error.failure, self.link.settings.lost_answer_timeout
+            )
+            return again[target]
+        except errors.AdminError as error:
+            return Outcome(target, Status.FAILED, self._clean(error.failure))
+        if isinstance(answer, Outcome):
+            return answer
+        if not 200 <= answer.status < 300:
+            return Outcome(target, Status.FAILED, self._clean(_failure(cluster, answer)))
+        return Outcome(target, Status.APPLIED)
+
+    def _clean(self, failure: Failure) -> Failure:
+        return Failure(failure.name, without_secrets(failure.message, self.secrets), failure.remedy)
+
+    async def ask(self, cluster: _Cluster, name: str, target: X) -> Answer | Outcome:
+        """Send the change, or its check, for a target; or return its outcome."""
+        raise NotImplementedError
+
+    async def checked(self, cluster: _Cluster, target: X, config: Mapping[str, str]) -> Outcome:
+        """Return the outcome of a check of a whole config by the worker, with each message at its key."""
+        class_name = config.get(connect.CLASS, "")
+        if not class_name:
+            return refused(target, "INVALID_CONFIG", f"{connect.CLASS}: it is missing", "Name the connector's class.")
+        path = f"/connector-plugins/{quote(class_name, safe='')}/config/validate"
+        check = await cluster.read(path, _Check, method="PUT", body=config)
+        problems = [f"{each.value.name}: {text}" for each in check.configs for text in each.value.errors]
+        if not problems and not check.error_count:
+            return Outcome(target, Status.VALID)
+        defined = await cluster.define(class_name)
+        hidden = [*self.secrets, *_hidden_values(config, defined)]
+        text = without_secrets("; ".join(problems[:10]) or f"{check.error_count} errors", hidden)
+        return refused(target, "INVALID_CONFIG", text, "Correct the values of these keys.")
+
+
+def _release(version: str) -> tuple[int, int]:
+    found = _RELEASE.match(version)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+class _Altering(_ConnectSender[connect.AlterConnectors, ConfigResource]):
+    """Changes single keys of connectors' configs."""
+
+    of = "ops"
+    has_check = True
+
+    def __init__(self, link: Link, request: connect.AlterConnectors, validate_only: bool) -> None:
+        super().__init__(link, request, validate_only)
+        self.secrets = [op.value for ops in request.ops.values() for op in ops if isinstance(op.value, Secret)]
+
+    async def ask(self, cluster: _Cluster, name: str, target: ConfigResource) -> Answer | Outcome:
+        before = await _config(cluster, name)
+        changes = _changed(before, self.request.ops[target])
+        whole = {key: value for key, value in {**before, **changes}.items() if value is not None}
+        if self.validate_only:
+            return await self.checked(cluster, target, whole)
+        root = await cluster.read("/", _Root)
+        if _release(root.version) >= PATCH_SINCE:
+            return await cluster.change("PATCH", _of_connector(name, "/config"), changes)
+        return await cluster.change("PUT", _of_connector(name, "/config"), whole)
+
+    async def describe_again(self, targets: Sequence[ConfigResource]) -> dict[ConfigResource, Status]:
+        found = {}
+        for target in targets:
+            cluster, name = _cluster_of(self.link, target.name)
+            now = await _config(cluster, name)
+            # The values themselves are compared here, secrets too: they do not leave this function.
+            found[target] = applied_if(
+                all(now.get(key) == value for key, value in _changed(now, self.request.ops[target]).items())
+            )
+        return found
+
+
+def _changed(before: Mapping[str, str], ops: Iterable[ConfigOp]) -> dict[str, str | None]:
+    """Return the new value of each changed key; None to remove it."""
+    changes: dict[str, str | None] = {}
+    for op in ops:
+        value = op.value.reveal() if isinstance(op.value, Secret) else op.value
+        if op.op == DELETE:
+            changes[op.key] = None
+        elif op.op == SET:
+            changes[op.key] = value or ""
+        else:
+            now, items = list_items(before.get(op.key)), list_items(value)
+            kept = [*now, *(each for each in items if each not in now)] if op.op == APPEND else []
+            changes[op.key] = ",".join(kept or [each for each in now if each not in items])
+    return changes
+
+
+class _OfOne(_ConnectSender[R, connect.ConnectorTarget]):
+    """A change of one connector."""
+
+    def targets(self) -> tuple[connect.ConnectorTarget]:
+        return (connect.ConnectorTarget(self.request.name),)
+
+    async def _status(self, name: str) -> _Status | None:
+        """Return the state of a connector; None if there is no such connector."""
+        cluster, connector = _cluster_of(self.link, name)
+        try:
+            return await cluster.read(_of_connector(connector, "/status"), _Status)
+        except errors.BrokerError as error:
+            if error.failure.name == "HTTP_404":
+                return None
+            raise
+
+    async def describe_again(self, targets: Sequence[connect.ConnectorTarget]) -> dict[connect.ConnectorTarget, Status]:
+        return {target: self.verdict(await self._status(target.name)) for target in targets}
+
+    def verdict(self, now: _Status | None) -> Status:
+        """Return the outcome of the change by the connector's present state."""
+        raise NotImplementedError
+
+
+class _Creating(_OfOne[connect.CreateConnector]):
+    has_check = True
+
+    def __init__(self, link: Link, request: connect.CreateConnector, validate_only: bool) -> None:
+        super().__init__(link, request, validate_only)
+        self.secrets = [value for value in request.config.values() if isinstance(value, Secret)]
+
+    async def ask(self, cluster: _Cluster, name: str, target: connect.ConnectorTarget) -> Answer | Outcome:
+        config = {
+            key: value.reveal() if isinstance(value, Secret) else value for key, value in self.request.config.items()
+        }
+        if self.validate_only:
+            return await self.checked(cluster, target, {**config, "name": name})
+        body: dict[str, object] = {"name": name, "config": config}
+        if self.request.state:
+            body["initial_state"] = self.request.state
+        return await cluster.change("POST", "/connectors", body)
+
+    def verdict(self, now: _Status | None) -> Status:
+        return applied_if(now is not None)
+
+
+class _Deleting(_OfOne[connect.DeleteConnector]):
+    async def ask(self, cluster: _Cluster, name: str, _target: connect.ConnectorTarget) -> Answer:
+        return await cluster.change("DELETE", _of_connector(name))
+
+    def verdict(self, now: _Status | None) -> Status:
+        return applied_if(now is None)
+
+
+class _Steering(_OfOne[connect.SteerConnector]):
+    async def ask(self, cluster: _Cluster, name: str, _target: connect.ConnectorTarget) -> Answer:
+        verb = {connect.RUNNING: "resume", connect.PAUSED: "pause", connect.STOPPED: "stop"}[self.request.state]
+        return await cluster.change("PUT", _of_connector(name, f"/{verb}"))
+
+    def verdict(self, now: _Status | None) -> Status:
+        if now is None:
+            return Status.UNKNOWN
+        states = {now.connector.state, *(task.state for task in now.tasks)}
+        if self.request.state == connect.RUNNING:  # it may fail then; it was resumed all the same
+            return applied_if(states.isdisjoint({connect.PAUSED, connect.STOPPED}))
+        return applied_if(now.connector.state == self.request.state)
+
+
+class _Restarting(_OfOne[connect.RestartConnector]):
+    async def ask(self, cluster: _Cluster, name: str, _target: connect.ConnectorTarget) -> Answer:
+        request = self.request
+        if request.task is not None:
+            return await cluster.change("POST", _of_connector(name, f"/tasks/{request.task}/restart"))
+        flags = f"includeTasks={str(request.tasks).lower()}&onlyFailed={str(request.only_failed).lower()}"
+        return await cluster.change("POST", _of_connector(name, f"/restart?{flags}"))
+
+    def verdict(self, _now: _Status | None) -> Status:
+        return Status.UNKNOWN  # a restart leaves no trace in the state
+
+
+class _AlteringOffsets(_ConnectSender[connect.AlterConnectorOffsets, connect.ConnectorOffsetsTarget]):
+    def targets(self) -> tuple[connect.ConnectorOffsetsTarget]:
+        return (connect.ConnectorOffsetsTarget(self.request.name),)
+
+    async def ask(self, cluster: _Cluster, name: str, _target: connect.ConnectorOffsetsTarget) -> Answer:
+        if self.request.offsets is None:
+            return await cluster.change("DELETE", _of_connector(name, "/offsets"))
+        offsets = [{"partition": partition, "offset": offset} for partition, offset in self.request.offsets]
+        return await cluster.change("PATCH", _of_connector(name, "/offsets"), {"offsets": offsets})
+
+    async def describe_again(
+        self, targets: Sequence[connect.ConnectorOffsetsTarget]
+    ) -> dict[connect.ConnectorOffsetsTarget, Status]:
+        found = {}
+        for target in targets:
+            now = await describe_offsets(self.link, target.name)
+            if self.request.offsets is None:
+                found[target] = applied_if(not any(each.offset for each in now))
+                continue
+            there = {json.dumps(each.partition, sort_keys=True): each.offset for each in now}
+            found[target] = applied_if(
+                all(there.get(json.dumps(part, sort_keys=True)) == offset for part, offset in self.request.offsets)
+            )
+        return found
+
+
+SENDERS: Senders = {
+    connect.AlterConnectors: _Altering,
+    connect.CreateConnector: _Creating,
+    connect.DeleteConnector: _Deleting,
+    connect.SteerConnector: _Steering,
+    connect.RestartConnector: _Restarting,
+    connect.AlterConnectorOffsets: _AlteringOffsets,
+}

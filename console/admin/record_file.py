@@ -1,0 +1,112 @@
+"""Records that are found beyond the memory for them, in a private file without a name, which ends with its owner."""
+
+from __future__ import annotations
+
+import tempfile
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from typing import BinaryIO, cast, overload
+
+import msgspec
+
+from console.model.records import Record
+
+MOST_KEPT = 64 << 20
+"""Bytes of records in memory."""
+_OVERHEAD = 400
+"""Approximate bytes of a record in memory besides its contents."""
+
+
+def weight(record: Record) -> int:
+    """Return the approximate bytes of a record in memory."""
+    headers = sum(len(name) + len(value or b"") + 100 for name, value in record.headers)
+    return len(record.key or b"") + len(record.value or b"") + headers + _OVERHEAD
+
+
+class RecordFile:
+    """A file of records that no other user can open: it has the mode 0600, and no name."""
+
+    def __init__(self) -> None:
+        self._file: BinaryIO = cast("BinaryIO", tempfile.TemporaryFile(prefix="kac-records-"))  # noqa: SIM115 it lives as long as this
+        self._end = 0
+        self._encoder = msgspec.msgpack.Encoder()
+        self._decoder = msgspec.msgpack.Decoder(Record)
+
+    def append(self, record: Record) -> int:
+        """Write a record, and return its position. Raises OSError: the disk is full."""
+        data = self._encoder.encode(record)
+        at = self._end
+        self._file.seek(at)
+        self._file.write(len(data).to_bytes(4, "big") + data)
+        self._end += 4 + len(data)
+        return at
+
+    def read(self, at: int) -> Record:
+        """Return the record at a position."""
+        self._file.seek(at)
+        size = int.from_bytes(self._file.read(4), "big")
+        return self._decoder.decode(self._file.read(size))
+
+
+class FoundRecords(Sequence[Record]):
+    """Records in the order in which they were added, or sorted: the first in memory, the others in a file."""
+
+    def __init__(self) -> None:
+        self._kept: list[Record] = []
+        self._weight = 0
+        self._file: RecordFile | None = None
+        self._places = array("Q")
+        """Positions in the file of the records after those in memory."""
+        self._order: array[int] | None = None
+
+    def extend(self, records: Iterable[Record]) -> None:
+        """Add records. Raises OSError: the disk is full."""
+        for record in records:
+            if self._file is None:
+                self._weight += weight(record)
+                if self._weight <= MOST_KEPT:
+                    self._kept.append(record)
+                    continue
+                self._file = RecordFile()
+            self._places.append(self._file.append(record))
+
+    def in_order_of_time(self) -> Sequence[Record]:
+        """Return all by time, then topic, partition and offset. Nothing may be added afterwards."""
+
+        def key(record: Record) -> tuple[int, str, int, int]:
+            return record.timestamp, record.topic, record.partition, record.offset
+
+        if self._file is None:
+            return sorted(self._kept, key=key)
+        keys = [key(record) for record in self]
+        self._order = array("Q", sorted(range(len(keys)), key=keys.__getitem__))
+        return self
+
+    @property
+    def is_spilled(self) -> bool:
+        """Whether some of them are in a file."""
+        return self._file is not None
+
+    def __len__(self) -> int:
+        return len(self._kept) + len(self._places)
+
+    def __iter__(self) -> Iterator[Record]:
+        for place in range(len(self)):
+            yield self[place]
+
+    @overload
+    def __getitem__(self, place: int) -> Record: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Record]: ...
+    def __getitem__(self, place: int | slice) -> Record | Sequence[Record]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        if not -len(self) <= place < len(self):
+            raise IndexError(place)
+        place %= len(self)
+        if self._order is not None:
+            place = self._order[place]
+        if place < len(self._kept):
+            return self._kept[place]
+        assert self._file is not None
+        return self._file.read(self._places[place - len(self._kept)])

@@ -1,0 +1,495 @@
+"""Scans of partitions: ranges, aborted transactions, the search through the batches of an answer. No I/O."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from console.admin.record_file import MOST_KEPT, RecordFile, weight
+from console.model import records as model
+from console.model.record_decoding import RecordDecoder
+from console.model.record_filter import RecordFilter
+from console.model.schemas import Allowance
+
+if TYPE_CHECKING:
+    from console.wire.record_batches import Batch
+
+FIRST_STRETCH, GROWTH = 200, 4
+"""Offsets of the first range for the newest records, and the factor by which each earlier range is longer."""
+FIRST_BYTES, FEW = 64 << 10, 100
+"""Bytes of the first Fetch for at most so many records."""
+LONGEST_STRETCH = 1 << 20
+"""Most offsets of such a range: its records that pass are kept until it is searched."""
+MOST_LINES = 100
+"""Most lines about batches of a partition that can't be decoded."""
+CHUNK_RECORDS, CHUNK_BYTES = 2_000, 2 << 20
+"""Records, and bytes of their contents, after which a part of the results is handed on."""
+MOST_KEYS = 1_000_000
+"""Most keys of all partitions of which the newest record is kept."""
+SLICE = 0.1
+"""Seconds after which a part is handed on even if it is empty, so that other searches of the client have their turn."""
+NO_END = 2**63 - 1
+"""The end of a scan that waits for new records."""
+
+
+class Scan:
+    """A partition that is read forwards from an offset."""
+
+    def __init__(self, place: model.Place, start: int, end: int, at: int, until: int | None = None) -> None:
+        """Make a scan.
+
+        Args:
+            start: the start of the log.
+            end: the end of the log.
+            at: where to begin.
+            until: where to stop (excluded); None for the end of the log.
+        """
+        self.place = place
+        self.topic, self.number = place
+        self.start, self.end = start, end
+        self.until = end if until is None else until
+        self.first = self.position = min(max(at, start), max(end, start))
+        self.undecodable: list[model.Undecodable] = []
+        self.lines = 0
+        """Number of lines about batches that can't be decoded."""
+        self.broken = False
+        """Whether the rest can't be read."""
+
+    keeps = False
+    """Whether the records that pass are kept to the end."""
+    first_bytes = 0
+    """Bytes of the first Fetch; 0 for no limit of its own."""
+
+    def is_over(self) -> bool:
+        """Return whether nothing is left to read."""
+        return self.broken or self.is_full or self.position >= self.until
+
+    @property
+    def is_full(self) -> bool:
+        """Whether enough records were found, so that the rest of a batch can be skipped."""
+        return False
+
+    def kept(self) -> int:
+        """Return the number of records that are kept."""
+        return 0
+
+    def forget(self) -> None:
+        """Forget the records that were kept."""
+
+    def keep(self, found: Sequence[model.Record]) -> Sequence[model.Record]:
+        """Take records that pass; return those to hand on at once."""
+        return found
+
+    def result(self) -> Iterable[model.Record]:
+        """Return the records that were kept, by offset."""
+        return ()
+
+    def scanned(self) -> model.Scanned:
+        """Return the range that was read."""
+        return model.Scanned(self.topic, self.number, self.first, self.position, self.start, self.end)
+
+    def further(self, cut: Sequence[model.Record]) -> int | None:
+        """Return the offset for the next read; None at the end. cut: records found but left out of the answer."""
+        at = min((record.offset for record in cut), default=self.position)
+        return at if at < self.until and not self.broken else None
+
+    def size(self) -> int:
+        """Return the number of offsets to read."""
+        return max(0, min(self.until, self.end) - self.first)
+
+    def done(self) -> int:
+        """Return the number of offsets that were read."""
+        return self.position - self.first
+
+    def gap(self) -> str:
+        """Return the offsets that were skipped although later records are in the answer, as text; ``""`` without."""
+        return ""
+
+    def damaged(self, first: int, last: int, why: str) -> None:
+        """Note that offsets can't be decoded."""
+        self.lines += 1
+        if self.lines <= MOST_LINES:
+            last = max(first, min(last, self.until - 1))
+            self.undecodable.append(model.Undecodable(self.topic, self.number, first, last, why))
+
+
+class KeepingScan(Scan):
+    """A partition of which the first records that pass are kept, to be merged with those of others."""
+
+    keeps = True
+
+    def __init__(self, place: model.Place, start: int, end: int, at: int, count: int, until: int | None = None) -> None:
+        super().__init__(place, start, end, at, until)
+        self._count = count
+        self._found: list[model.Record] = []
+        self.first_bytes = FIRST_BYTES if count <= FEW else 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether enough records were found."""
+        return len(self._found) >= self._count
+
+    def kept(self) -> int:
+        """Return the number of records that are kept."""
+        return len(self._found)
+
+    def forget(self) -> None:
+        """Forget the records that were kept."""
+        self._found = []
+
+    def keep(self, found: Sequence[model.Record]) -> Sequence[model.Record]:
+        """Keep all."""
+        self._found += found
+        return ()
+
+    def result(self) -> list[model.Record]:
+        """Return the records found, by offset."""
+        return self._found
+
+
+class LatestScan(Scan):
+    """A partition of which the newest record of each key is kept, of those that pass."""
+
+    keeps = True
+
+    def __init__(self, place: model.Place, start: int, end: int, at: int, keys: int, until: int | None = None) -> None:
+        """Make a scan. keys: the most keys, after which it ends."""
+        super().__init__(place, start, end, at, until)
+        self._keys = keys
+        self._latest: dict[bytes, model.Record | int] = {}
+        """Key -> its newest record, or that record's position in the file."""
+        self._weight = 0
+        self._file: RecordFile | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are too many keys."""
+        return len(self._latest) > self._keys
+
+    def kept(self) -> int:
+        """Return the number of keys."""
+        return len(self._latest)
+
+    def keep(self, found: Sequence[model.Record]) -> Sequence[model.Record]:
+        """Keep each record in place of the former one of its key; a record without a key replaces none."""
+        for record in found:
+            if record.key is None:
+                continue
+            former = self._latest.pop(record.key, None)
+            if isinstance(former, model.Record):
+                self._weight -= weight(former)
+            size = weight(record)
+            if self._weight + size > MOST_KEPT:
+                self._file = self._file or RecordFile()
+                self._latest[record.key] = self._file.append(record)
+            else:
+                self._weight += size
+                self._latest[record.key] = record
+        return ()
+
+    def result(self) -> Iterator[model.Record]:
+        """Yield the newest record of each key, by offset."""
+        for each in self._latest.values():
+            if isinstance(each, model.Record):
+                yield each
+            elif self._file is not None:
+                yield self._file.read(each)
+
+    def forget(self) -> None:
+        """Forget the records that were kept."""
+        self._latest, self._file, self._weight = {}, None, 0
+
+    def gap(self) -> str:
+        """Return the part that was not searched because there are too many keys."""
+        if not self.is_full:
+            return ""
+        place = f"{self.topic}-{self.number}"
+        return f"{place}: more than {self._keys:,} keys; from offset {self.position} on it was not searched"
+
+
+class BackwardScan(Scan):
+    """The newest records before an offset: ranges from last to first, each read forwards.
+
+    before: end of the last range (excluded). first: start of the current range.
+    """
+
+    keeps = True
+
+    def __init__(self, place: model.Place, start: int, end: int, before: int, count: int) -> None:
+        super().__init__(place, start, end, start)
+        self.before = self.until = min(max(before, start), end)
+        self._count = count
+        self._size = min(count, FIRST_STRETCH)
+        self._found: list[model.Record] = []
+        self._later: list[model.Record] = []
+        self._forgotten = -1
+        self.first_bytes = FIRST_BYTES if count <= FEW else 0
+        self.first = self.position = max(start, self.until - self._size)
+
+    def kept(self) -> int:
+        """Return the number of records that are kept."""
+        return min(self._count, len(self._found) + len(self._later))
+
+    def forget(self) -> None:
+        """Forget the records that were kept."""
+        self._found, self._later = [], []
+
+    def is_over(self) -> bool:
+        """Return whether nothing is left. After a complete range, continue with the one before it as long as records
+        are missing.
+        """
+        while not self.broken and self.position >= self.until:
+            self._later, self._found = [*self._found, *self._later], []
+            if len(self._later) >= self._count or self.first <= self.start:
+                return True
+            self._size = min(self._size * GROWTH, LONGEST_STRETCH)
+            self.until = self.first
+            self.first = self.position = max(self.start, self.until - self._size)
+        return self.broken
+
+    def keep(self, found: Sequence[model.Record]) -> Sequence[model.Record]:
+        """Keep the newest."""
+        self._found += found
+        if len(self._found) > 2 * self._count:
+            self._forgotten = self._found[-self._count - 1].offset + 1
+            del self._found[: -self._count]
+        return ()
+
+    def result(self) -> list[model.Record]:
+        """Return the records found, by offset."""
+        return [*self._found, *self._later]
+
+    def scanned(self) -> model.Scanned:
+        """Return the range that was read, without the rest of an incomplete range."""
+        last = self.before if self._later or self.position >= self.until else self.position
+        return model.Scanned(self.topic, self.number, self.first, last, self.start, self.end)
+
+    def further(self, cut: Sequence[model.Record]) -> int | None:
+        """Return the end of the records before these; None at the start of the log."""
+        reached = self.until if self.position == self.first else self.first
+        at = max((record.offset + 1 for record in cut), default=max(reached, self._forgotten))
+        return at if at > self.start and not self.broken else None
+
+    def size(self) -> int:
+        """Return the number of offsets down to the start of the log."""
+        return self.before - self.start
+
+    def done(self) -> int:
+        """Return the number of offsets that were read."""
+        return self.before - self.until + self.position - self.first
+
+    def gap(self) -> str:
+        """Return the rest of an incomplete range, as text."""
+        if self.position >= self.until or self.position == self.first:
+            return ""
+        return f"{self.topic}-{self.number}: offsets {self.position}..{self.until - 1} were not searched"
+
+
+class Sieve:
+    """What all looks of one search share: the filter, what bytes it needs, and the counts. Used in threads."""
+
+    def __init__(
+        self,
+        wanted: RecordFilter,
+        decoder: RecordDecoder,
+        await_schemas: Callable[[model.Record], None] | None = None,
+        topics: Iterable[str] = (),
+    ) -> None:
+        """Make a sieve.
+
+        Args:
+            topics: those of the search.
+            await_schemas: function that waits for the missing schemas of a record; None without a registry.
+        """
+        self.wanted = wanted
+        self._decoder = decoder
+        self._is_plain = decoder.is_plain_in(topics)
+        self._await_schemas = await_schemas
+        self._allowance = Allowance()
+        self.looked_at = 0
+        self.stopping = False
+        """Whether the search is to end: set in any thread."""
+        self.undecided = 0
+        """Number of records that could not be decoded for the filter."""
+        self.literals = wanted.literals() if self._is_plain else ()
+        """Texts without which no record of a batch passes; none where masks or schemas make other bytes of contents."""
+
+    def passing(self, found: Iterable[model.Record], scan: Scan) -> Iterator[model.Record]:
+        """Yield the records before the end of a scan that pass, and move its position."""
+        is_wanted, until = self.wanted.matches, scan.until
+        for record in found:
+            if record.offset >= until or self.stopping:
+                return
+            self.looked_at += 1
+            scan.position = record.offset + 1
+            if is_wanted(self._shown(record)):
+                yield record
+
+    def all_of(self, found: Iterable[model.Record], scan: Scan, count: int) -> Sequence[model.Record]:
+        """Return the next records before the end of a scan, at most so many, and move its position."""
+        part = list(islice(found, count))
+        if part and part[-1].offset >= scan.until:
+            part = [record for record in part if record.offset < scan.until]
+        if part:
+            self.looked_at += len(part)
+            scan.position = part[-1].offset + 1
+        return part
+
+    def _shown(self, record: model.Record) -> model.Record:
+        """Return a record in the form that may be shown; the filter must see no other."""
+        if self._is_plain:
+            return record
+        if self._await_schemas is not None:
+            self._await_schemas(record)
+        shown = self._decoder.readable(record, self._allowance)
+        if self._allowance.spent() and not self.stopping:
+            # The allowance is for one answer, and a search has no such limit: each record may use all of it.
+            self._allowance.renew()
+            shown = self._decoder.readable(record, self._allowance)
+        # A part that is not decoded could be what is looked for.
+        self.undecided += any(part and not part.form for part in (shown.key_encoding, shown.value_encoding))
+        return shown
+
+    def stop(self) -> None:
+        """End the looks soon."""
+        self.stopping = self._allowance.ended = True
+
+
+def look(scan: Scan, data: bytes, aborted: Iterable[tuple[int, int]], sieve: Sieve) -> Iterator[Sequence[model.Record]]:
+    """Search the batches of an answer from the scan's position on, and move the position.
+
+    Yields parts of the records that pass, empty ones now and then; the position is behind each part when it is yielded.
+
+    Args:
+        aborted: producer id and first offset of each aborted transaction in this range (read_committed only).
+    """
+    from console.wire.record_batches import BatchDamage, OutOfTime, batches
+
+    open_: set[int] = set()
+    pending = sorted(aborted, key=lambda each: each[1], reverse=True)
+    looking = _Looking(scan, sieve)
+    for batch in batches(data):
+        first, last, facts = batch.base_offset, batch.last_offset, batch.facts
+        if sieve.stopping or scan.is_full or scan.position >= scan.until:
+            break
+        if not batch.problem and first >= scan.until:
+            scan.position = scan.until
+            break
+        try:
+            if batch.problem:
+                raise BatchDamage(batch.problem)
+            while pending and pending[-1][1] <= last:
+                open_.add(pending.pop()[0])
+            if batch.control:
+                if batch.aborts:
+                    open_.discard(facts.producer_id)
+            elif last >= scan.position and not (facts.transactional and facts.producer_id in open_):
+                yield from looking.through(batch)
+                if sieve.stopping or scan.is_full:
+                    break
+        except OutOfTime:
+            break  # the search is ended within a batch
+        except BatchDamage as damage:
+            at = max(scan.position, first)
+            if at < scan.until:
+                scan.damaged(at, last, str(damage))
+            if facts.magic not in (0, 1, 2) or last < first:
+                scan.broken = True
+                break
+        scan.position = max(scan.position, min(last + 1, scan.until))
+    yield looking.rest()
+
+
+class _Looking:
+    """The search through the batches of one answer."""
+
+    def __init__(self, scan: Scan, sieve: Sieve) -> None:
+        from console.wire.compression import Scratch
+
+        self._scan, self._sieve = scan, sieve
+        self._scratch = Scratch()
+        self._found: list[model.Record] = []
+        self._size = 0
+        self._since = time.monotonic()
+
+    def through(self, batch: Batch) -> Iterator[Sequence[model.Record]]:
+        """Search a batch, and yield parts of the results. Raises BatchDamage."""
+        from console.wire import record_batches
+
+        scan, sieve, scratch = self._scan, self._sieve, self._scratch
+        if batch.facts.magic == 2:
+            record_batches.unpack(batch, scratch)
+            if not all(each.may_be_in(scratch.data, scratch.GAP, scratch.end) for each in sieve.literals):
+                sieve.looked_at += _count(batch, scan.position, scratch.end - scratch.GAP)
+                yield from self._after(0)
+                return
+            inside = record_batches.unpacked_records(batch, scratch, scan.topic, scan.number, scan.position)
+            size = (scratch.end - scratch.GAP) // max(1, batch.claimed)
+        else:
+            inside = record_batches.records(
+                batch, scan.topic, scan.number, scan.position, is_over=lambda: sieve.stopping
+            )
+            size = len(batch.body)
+        if sieve.wanted:
+            for record in sieve.passing(inside, scan):
+                self._found.append(record)
+                yield from self._after(len(record.key or b"") + len(record.value or b""))
+                if sieve.stopping or scan.is_full:
+                    return
+            yield from self._after(0)
+            return
+        count = max(1, min(CHUNK_RECORDS, CHUNK_BYTES // max(1, size)))
+        while part := sieve.all_of(inside, scan, count):
+            self._found += part
+            yield from self._after(size * len(part))
+            if sieve.stopping or scan.is_full:
+                return
+
+    def _after(self, size: int) -> Iterator[Sequence[model.Record]]:
+        """Yield a part if it is large, or the last one is long ago. size: bytes that were found since the last call."""
+        self._size += size
+        if len(self._found) >= CHUNK_RECORDS or self._size >= CHUNK_BYTES or time.monotonic() - self._since > SLICE:
+            yield self.rest()
+
+    def rest(self) -> Sequence[model.Record]:
+        """Return what is found and not yielded yet."""
+        found, self._found, self._size, self._since = self._found, [], 0, time.monotonic()
+        return self._scan.keep(found)
+
+
+def _count(batch: Batch, position: int, size: int) -> int:
+    """Return about how many records from a position on a batch has, by its header; `size` bounds it."""
+    return max(0, min(batch.claimed, batch.last_offset + 1 - position, size))
+
+
+def next_offset(data: bytes) -> int | None:
+    """Return the offset after the complete batches of an answer, by their headers alone; None if they say none."""
+    from console.wire.record_batches import end_of_batches
+
+    return end_of_batches(data)
+
+
+def merged(scans: Sequence[Scan], count: int, *, newest: bool) -> tuple[tuple[model.Record, ...], model.Start | None]:
+    """Return the kept records of all partitions by time, then topic, partition and offset, at most so many; and the
+    start of a search for the rest, None if no record is left.
+    """
+    found = sorted(
+        (record for scan in scans for record in scan.result()),
+        key=lambda record: (record.timestamp, record.topic, record.partition, record.offset),
+    )
+    if len(scans) == 1:
+        found = list(scans[0].result())  # by offset: producers' clocks may go back
+    kept, cut = (found[-count:], found[:-count]) if newest else (found[:count], found[count:])
+    of: dict[model.Place, list[model.Record]] = {}
+    for record in cut:
+        of.setdefault((record.topic, record.partition), []).append(record)
+    further = {scan.place: scan.further(of.get(scan.place, ())) for scan in scans}
+    places = {place: at for place, at in further.items() if at is not None}
+    if not places:
+        return tuple(kept), None
+    if newest:
+        # A partition that was read to its start has no earlier records.
+        return tuple(kept), model.Last(count, {scan.place: places.get(scan.place, scan.start) for scan in scans})
+    return tuple(kept), model.FromOffsets(places)

@@ -1,0 +1,197 @@
+"""HTTP to the services next to the brokers: a schema registry, Connect's workers. One exchange for each connection.
+
+Exchanges run on the client's loop, so they use the same SSH host as the brokers. Each response is bounded in bytes and
+time, redirects are not followed, so that a login goes only to the configured host, and proxies of the environment are
+not used for the same reason. The standard library parses the responses; httpx and aiohttp bring their own connections,
+which would bypass the SSH host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import ssl
+from io import BytesIO
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from console.admin.settings import HttpSettings, TlsSettings
+from console.model.foreign_json import json_as
+
+SECONDS = 5.0
+"""Seconds for one response, from the connection on."""
+LARGEST_ANSWER = 2 << 20
+"""Most bytes of a response."""
+
+
+class RestFailed(Exception):
+    """An exchange without a usable response.
+
+    Args:
+        why: the reason, one line.
+        was_sent: whether the request may have reached the service.
+    """
+
+    def __init__(self, why: str, *, was_sent: bool = False) -> None:
+        super().__init__(why)
+        self.was_sent = was_sent
+
+
+class Answer(NamedTuple):
+    """A response: its status and its body."""
+
+    status: int
+    body: bytes
+
+    @property
+    def said(self) -> str:
+        """The message of an error response, printable, with ``: `` before it; ``""`` without one."""
+        try:
+            text = json_as(self.body, _Problem).message
+        except ValueError:
+            return ""
+        return f": {''.join(each for each in text if each.isprintable())[:1000]}" if text else ""
+
+
+class _Problem(Struct, frozen=True):
+    """The error response of Confluent's and of Connect's API."""
+
+    message: str = ""
+
+
+class Service(NamedTuple):
+    """A service for messages.
+
+    who: the subject of a sentence, as ``the registry``. kind: what its address should lead to. media: what it accepts.
+    """
+
+    who: str
+    kind: str
+    media: str = "application/json"
+
+
+class RestClient:
+    """A client of the service at one address. Call it on the client's loop."""
+
+    def __init__(self, settings: HttpSettings, service: Service) -> None:
+        self.settings = settings
+        self.service = service
+        self._tls: ssl.SSLContext | None = None
+
+    async def exchange(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        largest: int = LARGEST_ANSWER,
+        seconds: float | None = None,
+    ) -> Answer:
+        """Send a request once and return its response.
+
+        Args:
+            path: absolute, with its query, quoted.
+            body: JSON; None for a request without one.
+            largest: most bytes of the response.
+            seconds: for the response, from the connection on; None for `SECONDS`.
+
+        Raises:
+            RestFailed: the service is unreachable or too slow, its response is too large or no HTTP, or it redirects.
+        """
+        who, limit = self.service.who, SECONDS if seconds is None else seconds
+        sent = [False]
+        try:
+            async with asyncio.timeout(limit):
+                return await self._exchange(method, path, body, largest, sent)
+        except TimeoutError:
+            raise RestFailed(f"{who} does not answer within {limit:g} s", was_sent=sent[0]) from None
+        except ssl.SSLError as error:
+            why = getattr(error, "verify_message", "") or (error.reason or "TLS fails").replace("_", " ").lower()
+            raise RestFailed(f"{who} is not reached: {why}", was_sent=sent[0]) from None
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            raise RestFailed(f"{who} is not reached: {why}{_unused_proxy(self.settings)}", was_sent=sent[0]) from None
+
+    async def _exchange(self, method: str, path: str, body: bytes | None, largest: int, sent: list[bool]) -> Answer:
+        from http.client import HTTPException, HTTPResponse
+
+        settings, who = self.settings, self.service.who
+        request = self._request(method, path, body)
+        if settings.tls is not None and self._tls is None:
+            self._tls = await asyncio.to_thread(self._tls_context)
+        reader, writer = await asyncio.open_connection(settings.host, settings.port, ssl=self._tls)
+        try:
+            sent[0] = True
+            writer.write(request)
+            data = bytearray()
+            while chunk := await reader.read(64 << 10):
+                data += chunk
+                if len(data) > largest:
+                    raise RestFailed(f"{who} answers more than {largest >> 20} MiB", was_sent=True)
+        finally:
+            writer.close()
+        try:
+            response = HTTPResponse(_Received(bytes(data)), method=method)  # type: ignore[arg-type]
+            response.begin()
+            if 300 <= response.status < 400:
+                raise RestFailed(
+                    f"{who} answers {response.status}: another address is not gone to; set url", was_sent=True
+                )
+            return Answer(response.status, response.read())
+        except (HTTPException, ValueError):
+            raise RestFailed(
+                f"{settings} is no {self.service.kind}: it does not answer as HTTP has it", was_sent=True
+            ) from None
+
+    def _request(self, method: str, path: str, body: bytes | None) -> bytes:
+        settings = self.settings
+        login = ""
+        if settings.token is not None:
+            login = f"Authorization: Bearer {self._header_safe(settings.token.reveal())}\r\n"
+        elif settings.password is not None:
+            pair = f"{settings.username}:{settings.password.reveal()}".encode()
+            login = f"Authorization: Basic {base64.b64encode(pair).decode()}\r\n"
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host.encode("idna").decode()
+        content = "" if body is None else f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        return (
+            f"{method} {path} HTTP/1.1\r\nHost: {host}:{settings.port}\r\n{login}"
+            f"Accept: {self.service.media}\r\nAccept-Encoding: identity\r\n{content}"
+            "User-Agent: kac\r\nConnection: close\r\n\r\n"
+        ).encode("ascii") + (body or b"")
+
+    def _header_safe(self, token: str) -> str:
+        """Return a token that is valid in a header.
+
+        Raises:
+            RestFailed: it has other characters, which would end the header.
+        """
+        text = token.strip()
+        if not text.isascii() or not text.isprintable() or " " in text:
+            raise RestFailed(f"{self.service.who} is not asked: its token has characters that no token has")
+        return text
+
+    def _tls_context(self) -> ssl.SSLContext:
+        from console.admin.errors import TlsFailed
+        from console.admin.tls import client_context
+
+        try:
+            return client_context(self.settings.tls or TlsSettings())
+        except TlsFailed as error:
+            raise RestFailed(f"{self.service.who} is not reached: {error.failure.message}") from None
+
+
+class _Received(BytesIO):
+    """Received bytes, in the form of the socket that http.client expects."""
+
+    def makefile(self, *_: Any, **__: Any) -> BytesIO:
+        """Return the file to read from."""
+        return self
+
+
+def _unused_proxy(settings: HttpSettings) -> str:
+    """Return a note about a proxy in the environment that other tools may use for the service; ``""`` without one."""
+    wanted = "http_proxy" if settings.tls is None else "https_proxy"
+    name = next((each for each in (wanted, wanted.upper()) if os.environ.get(each)), None)
+    return f" ({name} is not used: a login goes to no proxy; via leads there by SSH)" if name else ""

@@ -1,0 +1,52 @@
+"""The names of fields in records seen, by topic: completion offers them in a condition. It keeps no contents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+MOST_FIELDS, MOST_TOPICS = 200, 50
+"""The most names of a topic, and the most topics, of which the oldest goes first."""
+DEEPEST = 4
+"""The levels of a value whose names are kept."""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+"""A name that a condition can write behind a dot."""
+
+
+class SeenFields:
+    """The names of fields, such as ``value.order.id``, of each topic."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, dict[str, None]] = {}
+
+    def learn(self, topic: str, part: str, document: Any) -> None:
+        """Keep the names in a decoded key or value.
+
+        Args:
+            part: ``key`` or ``value``.
+            document: the decoded JSON, with masked fields hidden.
+        """
+        known = self._of.setdefault(topic, {})
+        for name in _names(document, part, DEEPEST):
+            if len(known) >= MOST_FIELDS:
+                break
+            known[name] = None
+        if len(self._of) > MOST_TOPICS:
+            del self._of[next(iter(self._of))]
+
+    def of(self, topics: Iterable[str]) -> list[str]:
+        """Return the names of topics, in the order in which they were seen."""
+        return list(dict.fromkeys(name for topic in topics for name in self._of.get(topic, ())))
+
+    def topics(self) -> Iterable[str]:
+        """Return the topics whose records were seen."""
+        return self._of.keys()
+
+
+def _names(document: Any, path: str, levels: int) -> Iterator[str]:
+    if levels and isinstance(document, Mapping):
+        for name, inner in document.items():
+            if isinstance(name, str) and _NAME.fullmatch(name):
+                yield f"{path}.{name}"
+                yield from _names(inner, f"{path}.{name}", levels - 1)

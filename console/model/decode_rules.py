@@ -1,0 +1,65 @@
+"""Rules of a context for contents without a reference to a schema: which topics' keys or values are numbers, are in a
+schema of a file, or are decoded by a program. Pure.
+"""
+
+from __future__ import annotations
+
+import struct
+from fnmatch import fnmatchcase
+from math import isfinite, isnan
+
+import msgspec
+from msgspec import Struct
+
+from console.model.kafka_structs import NUMBERS
+from console.model.schemas import NotDecoded
+
+_LETTERS = {each: NUMBERS[each] for each in ("int16", "int32", "int64")} | {"float32": "f", "float64": "d"}
+NUMBER_TYPES = tuple(_LETTERS)
+"""Numbers as Java's serializers write them, big-endian: Short, Integer, Long, Float, Double."""
+PROTOBUF, AVRO, COMMAND = "protobuf", "avro", "command"
+
+
+class DecodeRule(Struct, frozen=True):
+    """A rule for keys or for values.
+
+    topic: a glob. part: ``key`` or ``value``. kind: PROTOBUF, AVRO, COMMAND, or one of NUMBER_TYPES. file: the absolute
+    path of the schema; of the folder of its own file for a command. message: the full name of a Protobuf message.
+    command: the program and its arguments. place: file and line of the rule, for messages.
+    """
+
+    topic: str
+    part: str
+    kind: str
+    place: str
+    file: str = ""
+    message: str = ""
+    command: tuple[str, ...] = ()
+
+    def fits(self, topic: str, part: str) -> bool:
+        """Return whether the rule is for this part of a topic's records."""
+        return self.part == part and fnmatchcase(topic, self.topic)
+
+
+def number_json(kind: str, data: bytes) -> bytes:
+    """Return the JSON of a number. kind: one of NUMBER_TYPES. Raises NotDecoded if the size differs."""
+    form = struct.Struct(f">{_LETTERS[kind]}")
+    if len(data) != form.size:
+        raise NotDecoded(f"it has {len(data)} bytes, and {kind} has {form.size}")
+    (number,) = form.unpack(data)
+    if not isinstance(number, float) or isfinite(number):
+        return msgspec.json.encode(_shortest(number) if kind == "float32" else number)
+    return msgspec.json.encode("NaN" if isnan(number) else "Infinity" if number > 0 else "-Infinity")
+
+
+def _shortest(number: float) -> float:
+    """Return the number with the fewest digits that is the same in four bytes, as Java prints it."""
+    packed = struct.pack(">f", number)
+    return next(each for digits in range(1, 10) if _packed(each := float(f"{number:.{digits}g}")) == packed)
+
+
+def _packed(number: float) -> bytes:
+    try:
+        return struct.pack(">f", number)
+    except OverflowError:
+        return b""

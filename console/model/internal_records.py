@@ -1,0 +1,311 @@
+"""Records that Kafka and the systems next to it write for themselves, as JSON, without any setting. Pure.
+
+`coordinator_records.json` has the fields of the records in the coordinators' topics. They are from the schemas in the
+jars of Apache Kafka 4.4 (Apache License 2.0), and of 4.0 for a type that 4.4 no longer has;
+``python -m tests.support.record_metadata_schemas`` writes the file.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from console.model import system_topics
+from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
+from console.model.kafka_structs import MalformedRecordError, Read, schemas_of
+from console.model.record_conditions import decoded_json
+from console.model.record_decoding import KEY, LARGEST_PAYLOAD, Decoded, OwnDecoder
+from console.model.record_masks import MASKED
+from console.model.records import Record
+from console.model.schemas import Allowance, NotDecoded
+
+FORM = "kafka"
+"""The encoding of these records in an answer; those that are JSON by themselves have "json"."""
+WithoutSecrets = Callable[[Any], Any]
+"""A function that returns data with a replacement for the values of keys that look secret."""
+
+
+def internal_decoders(without_secrets: WithoutSecrets) -> tuple[OwnDecoder, ...]:
+    """Return the decoders of these records, the first of which that claims a key or a value decodes it."""
+    return (
+        OwnDecoder(_is_always, _coordinators_part, _COORDINATED.__contains__, _is_always),
+        OwnDecoder(_is_of_mirror, _mirrors_part, lambda topic: _mirror_topic(topic) != "", _is_always),
+        OwnDecoder(_is_of_registry, _registrys_part, _is_registrys_topic, lambda _topic: False),
+        OwnDecoder(_is_of_connect, partial(_connects_part, without_secrets), _is_always, _is_connects_topic),
+    )
+
+
+def _is_always(*_of: object) -> bool:
+    return True
+
+
+def _of(record: Record, part: str) -> bytes:
+    return (record.key if part == KEY else record.value) or b""
+
+
+# -- the coordinators' topics ------------------------------------------------------------------------------------------
+
+_COORDINATED = frozenset((OFFSETS, TRANSACTIONS, SHARES))
+_VERSION_SIZE = 2
+"""Bytes of the number in front of a key and a value, big-endian."""
+
+
+class _Half(NamedTuple):
+    """The key or the value of a record in one version."""
+
+    name: str
+    read: Read
+
+
+@cache
+def _coordinator_types(topic: str) -> Mapping[int, tuple[str, _Half, Mapping[int, _Half]]]:
+    """Return the types of a topic's records by the number in front of the key: name, key, value by its version."""
+    rows = json.loads((Path(__file__).parent / "coordinator_records.json").read_text())
+    made = {}
+    for row in rows:
+        if row["topic"] == topic:
+            halves = []
+            for part in ("Key", "Value"):
+                name = f"{row['name']}{part}"
+                found = schemas_of([{**row[part.lower()], "name": name, "apiKey": row["apiKey"]}])
+                halves.append({each.version: _Half(name, each.reader()) for each in found.values()})
+            keys, values = halves
+            made[row["apiKey"]] = (row["name"], next(iter(keys.values())), values)
+    return made
+
+
+def _coordinators_part(record: Record, part: str, allowance: Allowance) -> Decoded:
+    """Return a key or a value of a coordinator's topic. The key names the type: the value has only its version."""
+    number = _number(record.key or b"")
+    known = _coordinator_types(record.topic).get(number)
+    data = _of(record, part)
+    version = _number(data)
+    if part == KEY:
+        half, shown = (known[1], f"{known[1].name}, type {number}") if known else (None, f"type {number}")
+    else:
+        half = known[2].get(version) if known else None
+        of = f"{known[0]}Value" if known else f"type {number}"
+        shown = f"{of}, version {version}"
+    if half is None:
+        raise NotDecoded(f"{shown}: not known here; a newer kac may know it")
+    return Decoded(FORM, shown, _read(half, data, _VERSION_SIZE, allowance))
+
+
+def _number(data: bytes) -> int:
+    """Return the number in front of a key or a value; -1 for bytes without one."""
+    return int.from_bytes(data[:_VERSION_SIZE], "big", signed=True) if len(data) >= _VERSION_SIZE else -1
+
+
+def _read(half: _Half, data: bytes, start: int, allowance: Allowance) -> bytes:
+    """Return the JSON of a struct that fills some bytes from a position on. Raises NotDecoded."""
+    if allowance.spent():
+        raise allowance.refusal()
+    if len(data) > LARGEST_PAYLOAD:
+        raise NotDecoded(f"more than {LARGEST_PAYLOAD >> 20} MiB are not decoded")
+    try:
+        fields, end = half.read(data, start)
+    except MalformedRecordError as problem:
+        raise NotDecoded(f"it is no {half.name}: {problem}") from None
+    except (IndexError, OverflowError, struct.error):
+        raise NotDecoded(f"it is no {half.name}: its fields run over its end") from None
+    if end != len(data):
+        raise NotDecoded(f"it is no {half.name}: its fields end at byte {end} of {len(data)}")
+    made = msgspec.json.encode(fields)
+    allowance.bytes -= len(made)
+    return made
+
+
+# -- MirrorMaker 2 -----------------------------------------------------------------------------------------------------
+
+_STRING, _INT32, _INT64 = "string", "int32", "int64"
+_VERSION = {"version": "int16"}
+
+
+def _struct_of(name: str, fields: Mapping[str, str]) -> _Half:
+    raw = [{"name": each, "type": type_, "versions": "0"} for each, type_ in fields.items()]
+    row = {"name": name, "apiKey": 0, "validVersions": "0", "flexibleVersions": "none", "fields": raw}
+    return _Half(name, schemas_of([row])[0, 0].reader())
+
+
+@cache
+def _mirror_structs() -> Mapping[str, Sequence[_Half]]:
+    """Return the structs of keys and of values, as Checkpoint, OffsetSync and Heartbeat of connect-mirror write them.
+
+    The structs of a topic have different sizes, so the bytes fit one of them at most.
+    """
+    offsets = {"upstreamOffset": _INT64, "offset": _INT64}
+    return {
+        "syncs key": (
+            _struct_of("Checkpoint's key", {"group": _STRING, "topic": _STRING, "partition": _INT32}),
+            _struct_of("OffsetSync's key", {"topic": _STRING, "partition": _INT32}),
+        ),
+        "syncs value": (
+            _struct_of("Checkpoint", {**_VERSION, **offsets, "metadata": _STRING}),
+            _struct_of("OffsetSync", offsets),
+        ),
+        "heartbeats key": (
+            _struct_of("Heartbeat's key", {"sourceClusterAlias": _STRING, "targetClusterAlias": _STRING}),
+        ),
+        "heartbeats value": (_struct_of("Heartbeat", {**_VERSION, "timestamp": _INT64}),),
+    }
+
+
+@lru_cache(1 << 10)
+def _mirror_topic(topic: str) -> str:
+    """Return what MirrorMaker keeps in a topic of this name: ``syncs``, ``heartbeats``, or ``""``."""
+    owner = system_topics.system_topic(topic)
+    if owner is system_topics.MIRROR_SYNCS:
+        return "syncs"
+    return "heartbeats" if owner is system_topics.MIRROR_HEARTBEATS else ""
+
+
+def _fitting(record: Record, part: str, allowance: Allowance) -> Iterator[Decoded]:
+    """Yield a key or a value by the structs that fit it. Any topic may have the name of MirrorMaker's."""
+    topic = _mirror_topic(record.topic)
+    for half in _mirror_structs()[f"{topic} {part}"] if topic else ():
+        try:
+            yield Decoded(FORM, f"MirrorMaker's {half.name}", _read(half, _of(record, part), 0, allowance))
+        except NotDecoded:
+            continue
+
+
+def _is_of_mirror(record: Record, part: str) -> bool:
+    return next(_fitting(record, part, Allowance()), None) is not None
+
+
+def _mirrors_part(record: Record, part: str, allowance: Allowance) -> Decoded:
+    found = next(_fitting(record, part, allowance), None)
+    if found is None:
+        raise allowance.refusal()
+    return found
+
+
+# -- the schema registry: JSON by itself -------------------------------------------------------------------------------
+
+
+@lru_cache(1 << 10)
+def _is_registrys_topic(topic: str) -> bool:
+    return system_topics.system_topic(topic) is system_topics.REGISTRY
+
+
+def _is_of_registry(record: Record, part: str) -> bool:
+    return _keytype(record) != "" and _object(_of(record, part)) is not None
+
+
+def _keytype(record: Record) -> str:
+    """Return the type of a registry's record: SCHEMA, CONFIG, MODE, DELETE_SUBJECT, CLEAR_SUBJECT, NOOP, …"""
+    named = (_object(record.key or b"") or {}).get("keytype")
+    return named if isinstance(named, str) else ""
+
+
+def _registrys_part(record: Record, part: str, _allowance: Allowance) -> Decoded:
+    """Return a key or a value of Confluent's registry, or of Karapace, which has its form."""
+    return Decoded("json", f"schema registry's {_keytype(record)[:40]}", _of(record, part))
+
+
+def _object(data: bytes) -> dict[str, Any] | None:
+    """Return the JSON object in some bytes; None for other contents."""
+    if data[:1] != b"{":
+        return None
+    try:
+        found = decoded_json(data)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+# -- Kafka Connect: JSON by itself; its topics have any name ----------------------------------------------------------
+
+
+class _Connects(NamedTuple):
+    """A kind of Connect's records. key: how its text begins. members: some that every value has; newer releases add
+    others."""
+
+    key: bytes
+    name: str
+    members: tuple[str, ...]
+
+
+_CONNECTS = (
+    _Connects(b"restart-connector-", "restart request", ("include-tasks", "only-failed")),
+    _Connects(b"connector-", "connector's config", ("properties",)),
+    _Connects(b"task-", "task's config", ("properties",)),
+    _Connects(b"commit-", "count of tasks", ("tasks",)),
+    _Connects(b"tasks-fencing-", "count of fenced tasks", ("task-count",)),
+    _Connects(b"target-state-", "target state", ("state",)),
+    _Connects(b"session-key", "session key", ("key", "algorithm")),
+    _Connects(b"logger-cluster-", "logger's level", ("level",)),
+    _Connects(b"status-connector-", "connector's status", ("state", "worker_id", "generation")),
+    _Connects(b"status-task-", "task's status", ("state", "worker_id", "generation")),
+    _Connects(b"status-topic-", "topic's use", ("topic",)),
+)
+"""KafkaConfigBackingStore and KafkaStatusBackingStore of connect-runtime."""
+_BEGIN = tuple(each.key for each in _CONNECTS)
+_OFFSETS_KEY = b'["'
+_SECRET_KINDS = ("properties", "key")
+"""First members of kinds whose values may have secrets."""
+
+
+@lru_cache(1 << 10)
+def _is_connects_topic(topic: str) -> bool:
+    """Return whether a topic has a usual name of Connect's. Its records are known in any topic, by their contents."""
+    owner = system_topics.system_topic(topic)
+    return owner is not None and owner.owner == system_topics.CONNECT
+
+
+def _is_of_connect(record: Record, part: str) -> bool:
+    return part != KEY and _connects(record) is not None
+
+
+def _connects(record: Record) -> _Connects | None:
+    """Return the kind of a record by its key and its value's members; None for other records."""
+    key, value = record.key or b"", record.value or b""
+    if key.startswith(_OFFSETS_KEY):
+        return _SOURCE_OFFSET if _is_offsets_key(key) and _object(value) is not None else None
+    if not key.startswith(_BEGIN) or value[:1] != b"{":
+        return None
+    kind = next(each for each in _CONNECTS if key.startswith(each.key))
+    found = _object(value)
+    if found is None:
+        # Broken or too large: it may still have a secret.
+        begins = f'{{"{kind.members[0]}"'.encode()
+        return kind if kind.members[0] in _SECRET_KINDS and value.startswith(begins) else None
+    return kind if found.keys() >= set(kind.members) else None
+
+
+_SOURCE_OFFSET = _Connects(b"", "source offset", ())
+
+
+def _is_offsets_key(key: bytes) -> bool:
+    """Return whether a key is a connector's name and the partition of its source, an object, in a list."""
+    try:
+        found = decoded_json(key)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, list) and len(found) == 2 and isinstance(found[0], str) and isinstance(found[1], dict)
+
+
+def _connects_part(without_secrets: WithoutSecrets, record: Record, _part: str, _allowance: Allowance) -> Decoded:
+    """Return a value of Connect's topics. The values of keys that look secret are replaced in configs, and the key by
+    which workers sign their requests."""
+    kind, value = _connects(record), record.value or b""
+    assert kind is not None
+    name = f"Connect's {kind.name}"
+    if not kind.members or kind.members[0] not in _SECRET_KINDS:
+        return Decoded("json", name, value)
+    found = _object(value)
+    if found is None:
+        shown: Any = f"{MASKED} {len(value)} bytes hidden: they are no JSON, and may have secrets"
+    elif kind.name == "session key":
+        shown = {**found, "key": MASKED}
+    else:
+        shown = without_secrets(found)
+    if shown == found:
+        return Decoded("json", name, value)
+    return Decoded("json", name, msgspec.json.encode(shown), is_changed=True)

@@ -1,0 +1,249 @@
+"""Conditions on records in the Common Expression Language (CEL), as ``value.order.total > 100 && key == "o-7"``.
+
+The variables are `FIELDS`. The value is decoded JSON if it is JSON, else text; the key is decoded if it is a JSON
+object, array or string, else text: a key of digits stays a text. A condition does not hold for a record in which a
+field is missing or has another type. Patterns of ``matches`` take linear time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from console.lean_imports import import_alone
+from console.model.foreign_json import json_as
+from console.model.records import Record
+
+FIELDS = ("value", "key", "headers", "partition", "offset", "time", "size", "schema")
+"""The variables of a condition. headers: name -> text, the last of several counts. size: bytes of key and value.
+schema: of the value, ``""`` for none."""
+LARGEST_JSON = 4 << 20
+"""Maximum bytes of a value that are decoded as JSON; a larger value is text."""
+LONGEST = 4096
+"""Maximum characters of a condition."""
+FUNCTIONS = frozenset(
+    {
+        *("size", "has", "contains", "startsWith", "endsWith", "matches", "string", "int", "uint", "double", "bytes"),
+        *("bool", "type", "dyn", "timestamp", "duration", "all", "exists", "exists_one", "map", "filter", "max", "min"),
+        *("getFullYear", "getMonth", "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getHours"),
+        *("getMinutes", "getSeconds", "getMilliseconds"),
+    }
+)
+_TOKEN = re.compile(
+    r"""(?P<comment>//[^\n]*)
+    | (?P<string>[rRbB]{0,2}(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'))
+    | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
+    | (?P<space>\s+)
+    | (?P<sign>&&|\|\||.)""",
+    re.DOTALL | re.VERBOSE,
+)
+_PATH = r"""(?P<root>value|key|headers)(?:\s*\.\s*[A-Za-z_]\w*|\s*\[\s*(?:[0-9]{1,9}|"[^"\\\n]*"|'[^'\\\n]*')\s*\])*"""
+_PLAIN = r"""(?:"(?P<double>[^"\\\n]*)"|'(?P<single>[^'"\\\n]*)')"""
+_LITERAL_FORMS = (
+    re.compile(rf"\A{_PATH}\s*==\s*{_PLAIN}", re.ASCII),
+    re.compile(rf"\A{_PLAIN}\s*==\s*{_PATH}", re.ASCII),
+    re.compile(rf"\A{_PATH}\s*\.\s*(?:contains|startsWith|endsWith)\s*\(\s*{_PLAIN}\s*\)", re.ASCII),
+)
+_BOUND = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter)\s*\(\s*([A-Za-z_]\w*)\s*,")
+_PLACE = re.compile(r"<input>:([0-9]+):([0-9]+): (?:Syntax error: )?(.*)")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Literal(NamedTuple):
+    """A text that the contents of every record that passes must hold, in JSON perhaps by escapes."""
+
+    text: bytes
+    is_escapable: bool = True
+    """Whether JSON may spell it by escapes; False for the raw bytes of a text search."""
+
+    def may_be_in(self, data: bytes | bytearray, begin: int = 0, end: int | None = None) -> bool:
+        """Return whether a part of some bytes may spell the text."""
+        if data.find(self.text, begin, end) >= 0:
+            return True
+        if not self.is_escapable or data.find(b"\\", begin, end) < 0:
+            return False
+        # JSON may spell every character by its number, and a slash with a backslash in front.
+        return data.find(b"\\u00", begin, end) >= 0 or (b"/" in self.text and data.find(b"\\/", begin, end) >= 0)
+
+
+class Condition(NamedTuple):
+    """A compiled condition."""
+
+    text: str
+    fields: tuple[str, ...]
+    """The variables that it uses."""
+    literals: tuple[Literal, ...]
+    """Texts without which it holds for no record."""
+    roots: tuple[str, ...]
+    """The variable in which each literal must be."""
+    run: Callable[[dict[str, Any]], Any]
+
+    def holds(self, record: Record) -> bool:
+        """Return whether it holds for a record, in the form that may be shown."""
+        for root, literal in zip(self.roots, self.literals, strict=True):
+            if not any(literal.may_be_in(part) for part in _parts(record, root)):
+                return False
+        return self.holds_for(fields_of(record, self.fields))
+
+    def holds_for(self, fields: dict[str, Any]) -> bool:
+        """Return whether it holds for the values of its variables."""
+        try:
+            return self.run(fields) is True
+        except Exception:  # noqa: BLE001 a missing field, another type, a number out of range: it does not hold
+            return False
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # Rust's, which Python does not export
+                raise
+            return False
+
+
+class ConditionError(ValueError):
+    """A text that is no condition. at: the position of the wrong character in it, from 0; None if unknown."""
+
+    def __init__(self, text: str, at: int | None = None) -> None:
+        super().__init__(text if at is None else f"character {at + 1}: {text}")
+        self.at = at
+
+
+@lru_cache(maxsize=64)
+def condition(text: str) -> Condition:
+    """Compile a condition.
+
+    Raises:
+        ConditionError: it is not a condition.
+    """
+    if len(text) > LONGEST:
+        raise ConditionError(f"a condition has at most {LONGEST:,} characters, and this one {len(text):,}")
+    tokens = [(match.lastgroup or "", match[0], match.start()) for match in _TOKEN.finditer(text)]
+    try:
+        program = import_alone("cel.cel").compile(text)
+    except ValueError as error:
+        raise _wrong_syntax(text, str(error)) from None
+    bound = {match[1] for match in _BOUND.finditer(text)}
+    for name in program.variables():
+        if name not in FIELDS and name not in bound:
+            raise ConditionError(f"{name} is no field: {', '.join(FIELDS)} are", _at(tokens, name))
+    for name in program.functions():
+        if name[:1].isalpha() and name not in FUNCTIONS:
+            raise ConditionError(f"{name} is no function of a condition", _at(tokens, name))
+    found = list(_literals(text, tokens))
+    return Condition(
+        text,
+        tuple(name for name in FIELDS if name in program.variables()),
+        tuple(Literal(literal) for _, literal in found),
+        tuple(root for root, _ in found),
+        program.execute,
+    )
+
+
+def _wrong_syntax(text: str, problem: str) -> ConditionError:
+    """Return the error of a text that can't be parsed. problem: the parser's message."""
+    match = _PLACE.search(problem)
+    if match is None:
+        return ConditionError(f"it is no condition: {problem.splitlines()[0][:200]}")
+    line, column, why = int(match[1]), int(match[2]), match[3]
+    before = sum(len(each) + 1 for each in text.split("\n")[: line - 1])
+    return ConditionError(why[:200], before + column - 1)
+
+
+def _at(tokens: list[tuple[str, str, int]], name: str) -> int | None:
+    """Return the position of a name in a condition."""
+    return next((at for group, text, at in tokens if group == "name" and text == name), None)
+
+
+def _literals(text: str, tokens: list[tuple[str, str, int]]) -> Iterator[tuple[str, bytes]]:
+    """Yield the variable and the text of each equation or call that all records that pass fulfil: those on the top
+    level, joined by nothing but ``&&``.
+    """
+    depth, begins, parts = 0, 0, list[str]()
+    for group, sign, at in tokens:
+        if group == "comment":
+            return
+        if group != "sign":
+            continue
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth == 0 and sign in ("||", "?"):
+            return
+        if depth == 0 and sign == "&&":
+            parts.append(text[begins:at])
+            begins = at + len(sign)
+    for part in (*parts, text[begins:]):
+        for form in _LITERAL_FORMS:
+            match = form.fullmatch(part.strip())
+            if match is not None:
+                literal = match["double"] if match["double"] is not None else match["single"]
+                # Quotes, backslashes and control characters are always escapes in JSON.
+                if literal and literal.isascii() and literal.isprintable():
+                    yield match["root"], literal.encode()
+
+
+def _parts(record: Record, root: str) -> Iterator[bytes]:
+    """Yield the contents that a variable is made of."""
+    if root == "headers":
+        yield from (value for _, value in record.headers if value)
+    else:
+        data = record.key if root == "key" else record.value
+        if data:
+            yield data
+
+
+def decoded_json(data: bytes | None) -> Any:
+    """Return the decoded JSON of a key or value.
+
+    Raises:
+        ValueError: it is null, not JSON, larger than `LARGEST_JSON`, or nested too deep.
+    """
+    if data is None:
+        raise ValueError("null")
+    return json_as(data, object, LARGEST_JSON)
+
+
+def value_of(data: bytes | None) -> Any:
+    """Return a value as conditions see it: decoded JSON, or text; None for null."""
+    if data is None:
+        return None
+    try:
+        return decoded_json(data)
+    except (ValueError, RecursionError):
+        return data.decode(errors="replace")
+
+
+def key_of(data: bytes | None) -> Any:
+    """Return a key as conditions see it: a decoded JSON object, array or string, or text; None for null."""
+    return value_of(data) if data is not None and data[:1] in (b"{", b"[", b'"') else _text(data)
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else data.decode(errors="replace")
+
+
+def _time_of(record: Record) -> datetime | None:
+    try:
+        return _EPOCH + timedelta(milliseconds=record.timestamp) if record.timestamp >= 0 else None
+    except OverflowError:
+        return None
+
+
+def fields_of(record: Record, names: Iterable[str] = FIELDS) -> dict[str, Any]:
+    """Return the values of variables for a record."""
+    return {name: _FIELDS[name](record) for name in names}
+
+
+def _size_of(record: Record) -> int:
+    parts = ((record.key, record.key_encoding), (record.value, record.value_encoding))
+    return sum(encoding.size if encoding is not None else len(data or b"") for data, encoding in parts)
+
+
+_FIELDS: Mapping[str, Callable[[Record], Any]] = {
+    "value": lambda record: value_of(record.value),
+    "key": lambda record: key_of(record.key),
+    "headers": lambda record: {name.decode(errors="replace"): _text(value) for name, value in record.headers},
+    "partition": lambda record: record.partition,
+    "offset": lambda record: record.offset,
+    "time": _time_of,
+    "size": _size_of,
+    "schema": lambda record: record.value_encoding.schema if record.value_encoding is not None else "",
+}

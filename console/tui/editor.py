@@ -1,0 +1,51 @@
+"""A text in the operator's own editor, to read, search and copy from it: a private file, gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from textual.app import SuspendNotSupported
+
+from console import programs
+from console.safe_files import create_whole
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+READ_ONLY = {"vi": "-R", "vim": "-R", "nvim": "-R", "view": "-R", "nano": "-v"}
+"""The option with which an editor only shows a file."""
+FALLBACK = "vi"
+
+
+def read_in_editor(app: App[Any], name: str, text: str) -> str:
+    """Show a text in ``$VISUAL`` or ``$EDITOR``, while the screen is suspended. Blocks until the editor ends.
+
+    Args:
+        name: of the file, by which the editor knows the kind of text.
+        text: what to show; changes to it are not kept.
+
+    Returns:
+        The line for the operator.
+    """
+    try:
+        words = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or FALLBACK)
+        kind = Path(words[0]).name
+        program = programs.of_user([*words, *([READ_ONLY[kind]] if kind in READ_ONLY else [])])
+    except (OSError, ValueError, IndexError) as error:
+        why = getattr(error, "strerror", None) or str(error) or "it names no program"
+        return f"no editor: {why}; set EDITOR to the name of one"
+    with TemporaryDirectory(prefix="kac-record-") as folder:
+        path = Path(folder, name)
+        try:
+            create_whole(path, text.encode(), 0o400)
+            with app.suspend():
+                programs.finished(program._replace(words=(*program.words, str(path))), None)
+        except SuspendNotSupported:
+            return "this screen can't be suspended for an editor"
+        except OSError as error:
+            return f"{kind} can't be run: {error.strerror or error}"
+    return "the file of the editor is gone: y copies the value"

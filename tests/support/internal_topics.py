@@ -1,0 +1,641 @@
+"""Internal topics of real brokers, MirrorMaker and Connect: what is written into them, and what Kafka's own classes
+make of it.
+
+A topic has one partition, so that a formatter's lines have the order of the records.
+
+``python -m tests.support.internal_topics`` records them for the fast tests. It takes some minutes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import lzma
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from http.client import HTTPConnection
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import msgspec
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from msgspec import Struct
+
+from console.lake.sensitive import data_without_secrets
+from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
+from console.model.internal_records import internal_decoders
+from console.model.record_decoding import RecordDecoder
+from console.model.record_masks import MASKED
+from console.model.records import BatchFacts, Record
+from console.model.schemas import Allowance
+from tests.support import worlds
+from tests.support.compiled_java import with_ours
+from tests.support.free_ports import free_ports
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_jars import KAFKA_2_8, KAFKA_4_3, RELEASES, fetched, jars, java, major, tools_version
+from tests.support.patience import PATIENCE
+from tests.support.zookeeper_cluster import ZooKeeperCluster
+
+CLASSES = Path(__file__).parents[1] / "broker" / "CoordinatorRecords.java"
+TOPIC, GROUPS = "orders", ("billing", "shipping")
+
+
+class Sent(NamedTuple):
+    """A record of a topic as the broker keeps it."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+
+
+class Recording(Struct, frozen=True):
+    """The records of internal topics, and what Kafka's own classes of that version make of them.
+
+    shown: JSON of key and value by the classes that the brokers use, in the records' order; empty without any. printed:
+    name of a formatter with its topic -> its text. rest: path of Connect's REST API -> its answer.
+    """
+
+    version: str
+    sent: tuple[Sent, ...]
+    shown: tuple[tuple[Any, Any], ...] = ()
+    printed: Mapping[str, str] = {}
+    rest: Mapping[str, Any] = {}
+
+
+# -- brokers -----------------------------------------------------------------------------------------------------------
+
+
+def own_cluster(version: str) -> KafkaCluster:
+    """A broker whose internal topics have one partition each."""
+    properties = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
+    if version == KAFKA_2_8:
+        return ZooKeeperCluster(version, brokers=1, properties=properties)
+    if major(version) < 4:
+        return KafkaCluster(version, brokers=1, properties=properties)
+    share = "share.coordinator.state.topic"
+    properties |= {f"{share}.{each}": "1" for each in ("num.partitions", "replication.factor", "min.isr")}
+    return KafkaCluster(version, brokers=1, properties=properties)
+
+
+class Formatter(NamedTuple):
+    """A class that prints records for the console consumer. numbers: of the types that it prints."""
+
+    name: str
+    topic: str
+    numbers: tuple[int, ...]
+
+
+def formatters(version: str) -> list[Formatter]:
+    """Those of a version of Kafka for the coordinators' topics."""
+    if version == KAFKA_2_8:
+        groups, transactions = "kafka.coordinator.group.GroupMetadataManager$", "kafka.coordinator.transaction."
+        return [
+            Formatter(f"{groups}OffsetsMessageFormatter", OFFSETS, (0, 1)),
+            Formatter(f"{groups}GroupMetadataMessageFormatter", OFFSETS, (2,)),
+            Formatter(f"{transactions}TransactionLog$TransactionLogMessageFormatter", TRANSACTIONS, (0,)),
+        ]
+    tools = "org.apache.kafka.tools.consumer."
+    made = [
+        Formatter(f"{tools}OffsetsMessageFormatter", OFFSETS, (0, 1)),
+        Formatter(f"{tools}GroupMetadataMessageFormatter", OFFSETS, (2,)),
+        Formatter(f"{tools}TransactionLogMessageFormatter", TRANSACTIONS, (0,)),
+    ]
+    if major(version) >= 4:
+        made.append(Formatter(f"{tools}group.share.ShareGroupStateMessageFormatter", SHARES, (0, 1)))
+        made.append(Formatter(f"{tools}ShareGroupMessageFormatter", OFFSETS, (10, 11, 12, 13, 14, 15)))
+    return made
+
+
+def use_as_classic(bootstrap: str) -> None:
+    """Let classic groups commit offsets, of which one is deleted; and a transaction end in each way, with a group's
+    offsets in one."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for made in admin.create_topics([NewTopic(TOPIC, 2, 1)]).values():
+        made.result(PATIENCE)
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "bookkeeper", "linger.ms": 0})
+    producer.init_transactions(PATIENCE)
+    for ends in (producer.commit_transaction, producer.abort_transaction):
+        producer.begin_transaction()
+        for partition in (0, 1):
+            producer.produce(TOPIC, b"one", partition=partition)
+        if ends == producer.commit_transaction:
+            reader = Consumer({"bootstrap.servers": bootstrap, "group.id": "stream"})
+            offsets = [TopicPartition(TOPIC, 0, 1)]
+            producer.send_offsets_to_transaction(offsets, reader.consumer_group_metadata(), PATIENCE)
+            reader.close()
+        producer.flush(PATIENCE)
+        ends(PATIENCE)
+    for group in GROUPS:
+        consume(bootstrap, group)
+    for done in admin.delete_consumer_groups([GROUPS[1]]).values():
+        done.result(PATIENCE)
+
+
+def consume(bootstrap: str, group: str, topics: str = TOPIC, **config: Any) -> None:
+    """A member that joins a group, commits offsets with a note, and leaves. topics: a name, or a pattern with ^."""
+    of_group = {"bootstrap.servers": bootstrap, "group.id": group, "client.id": f"{group}-1", **config}
+    consumer = Consumer({**of_group, "auto.offset.reset": "earliest", "enable.auto.commit": False})
+    consumer.subscribe([topics])
+    until(lambda: consumer.poll(0.2) is not None and len(consumer.assignment()) == 2, f"{group} has its partitions")
+    notes = [TopicPartition(TOPIC, each, 1, metadata=f"note {each}") for each in (0, 1)]
+    consumer.commit(offsets=notes, asynchronous=False)
+    consumer.close()
+
+
+def use_newer_groups(cluster: KafkaCluster) -> None:
+    """Let members of the newer protocols join a group each, get what they are to have, and leave."""
+    consume(cluster.bootstrap, "reporting", **{"group.protocol": "consumer"})
+    consume(cluster.bootstrap, "by-pattern", f"^{TOPIC}.*", **{"group.protocol": "consumer"})
+    # The tests of these groups have such members.
+    from tests.broker.test_kafka_newer_groups import member
+
+    async def use() -> None:
+        async with worlds.linked(worlds.settings(cluster)) as link:
+            for protocol in ("share", "streams"):
+                async with member(link, protocol, f"of-{protocol}", TOPIC):
+                    pass
+
+    asyncio.run(use())
+    main = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
+    words = ["--bootstrap-server", cluster.bootstrap, "--topic", TOPIC, "--group", "of-share", "--timeout-ms", "8000"]
+    command = cluster.tool_command(main, *words, version=tools_version(cluster.version))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as reading:
+        assert reading.stdout is not None
+        out = reading.stdout
+        os.set_blocking(out.fileno(), False)
+        seen = b""
+
+        def has_some() -> bool:
+            nonlocal seen
+            send(cluster.bootstrap, 4)  # a new share group begins at the end
+            seen += out.read() or b""
+            return seen.count(b"\n") > 20
+
+        until(has_some, "the share group reads")
+        reading.terminate()
+
+
+def send(bootstrap: str, count: int) -> None:
+    """Send records to a topic."""
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for number in range(count):
+        producer.produce(TOPIC, b"%d" % number, partition=number % 2)
+    producer.flush(PATIENCE)
+
+
+def until(holds: Callable[[], bool], what: str) -> None:
+    """Ask until it holds. Raises AssertionError if it does not in time."""
+    ends = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < ends, f"not in time: {what}"
+
+
+def sent(bootstrap: str, topic: str) -> list[Sent]:
+    """Every record of a topic's first partition; none where there is no such topic."""
+    config = {"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False}
+    consumer = Consumer({**config, "enable.partition.eof": True, "isolation.level": "read_uncommitted"})
+    try:
+        if topic not in consumer.list_topics(timeout=PATIENCE).topics:
+            return []
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        made: list[Sent] = []
+        while True:
+            message = consumer.poll(PATIENCE)
+            assert message is not None, f"{topic} does not end"
+            if message.error():
+                return made
+            made.append(Sent(topic, message.key(), message.value()))
+    finally:
+        consumer.close()
+
+
+def printed(command: Sequence[str], formatter: str, bootstrap: str, topic: str) -> str:
+    """What the console consumer prints of a topic's first partition. command: the words that start a consumer."""
+    words = ("--bootstrap-server", bootstrap, "--topic", topic, "--partition", "0", "--offset", "earliest")
+    # It counts the records that the formatter leaves out as well.
+    rest = ("--max-messages", str(len(sent(bootstrap, topic))), "--timeout-ms", "60000", "--formatter", formatter)
+    done = subprocess.run([*command, *words, *rest], capture_output=True, text=True, check=False, timeout=PATIENCE)
+    if "Processed a total" not in done.stderr:
+        raise RuntimeError(f"{formatter}: {done.stdout[-500:]} {done.stderr[-2000:]}")
+    return _END.split(done.stdout)[0]
+
+
+_END = re.compile(r"(?:\d{4}-\d\d-\d\dT\S+ main ERROR |\[\d{4}-[^\]]*\] ERROR )Error processing message")
+"""How a consumer says on its output that nothing more comes."""
+
+
+def console_consumer(version: str) -> str:
+    """Its class in a version."""
+    return "kafka.tools.ConsoleConsumer" if version == KAFKA_2_8 else "org.apache.kafka.tools.consumer.ConsoleConsumer"
+
+
+def recorded_brokers(version: str) -> Recording:
+    """Start a broker, let clients of each kind use it, and read its internal topics."""
+    with own_cluster(version) as cluster:
+        use_as_classic(cluster.bootstrap)
+        if major(version) >= 4:  # librdkafka does not join such groups of 3.9, where they are a preview
+            use_newer_groups(cluster)
+        records = tuple(each for topic in (OFFSETS, TRANSACTIONS, SHARES) for each in sent(cluster.bootstrap, topic))
+        of_tools = tools_version(version)
+        command = cluster.tool_command(console_consumer(of_tools), version=of_tools)
+        texts = {
+            f"{each.name} {each.topic}": printed(command, each.name, cluster.bootstrap, each.topic)
+            for each in formatters(version)
+        }
+    return Recording(version, records, tuple(by_classes(version, records)) if version != KAFKA_2_8 else (), texts)
+
+
+def by_classes(version: str, records: Sequence[Sent]) -> Iterator[tuple[Any, Any]]:
+    """The JSON of each record's key and value, by the classes that a version's brokers use themselves."""
+    from tests.support.record_metadata_schemas import coordinator_records
+
+    names = {(each["topic"], each["apiKey"]): each for each in coordinator_records(version[:3])}
+    lines = []
+    for record in records:
+        assert record.key is not None
+        number = int.from_bytes(record.key[:2], "big")
+        row = names[record.topic, number]
+        own = number if "-" in row["key"]["validVersions"] or row["key"]["validVersions"] == str(number) else 0
+        lines.append(f"show {row['name']}Key {own} {base64.b64encode(record.key[2:]).decode()}")
+        if record.value is not None:
+            at = int.from_bytes(record.value[:2], "big")
+            lines.append(f"show {row['name']}Value {at} {base64.b64encode(record.value[2:]).decode()}")
+    answers = iter([shown for _, shown in kafkas_own(version, lines)])
+    for record in records:
+        yield next(answers), None if record.value is None else next(answers)
+
+
+def kafkas_own(version: str, lines: Sequence[str]) -> Iterator[tuple[bytes, Any]]:
+    """For each line of CoordinatorRecords the bytes of its record, and its JSON."""
+    command = [java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", *with_ours(CLASSES, version)]
+    done = subprocess.run(
+        command, input="\n".join(lines), capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
+    assert done.returncode == 0, done.stderr
+    for line in done.stdout.splitlines():
+        data, shown = map(base64.b64decode, line.split(" "))
+        yield data, json.loads(shown)
+
+
+# -- MirrorMaker and Connect ------------------------------------------------------------------------------------------
+
+_LOGGING = {4: ("org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",)}
+_RELOAD4J = ("org.slf4j:slf4j-reload4j:1.7.36", "ch.qos.reload4j:reload4j:1.2.25")
+_CONNECT_JARS = ("connect-mirror", "connect-runtime", "connect-file", "connect-json")
+MIRRORED = {
+    "Checkpoint": "A.checkpoints.internal",
+    "Heartbeat": "heartbeats",
+    "OffsetSync": "mm2-offset-syncs.B.internal",
+}
+"""Name of a record of MirrorMaker's -> its topic."""
+CONNECTS = ("connect-configs", "connect-offsets", "connect-status")
+
+
+def connect_jars(version: str) -> Path:
+    """The folder with the jars of MirrorMaker and Connect."""
+    wanted = tuple(f"org.apache.kafka:{each}:{version}" for each in _CONNECT_JARS)
+    return fetched(f"{version}-mirror", wanted + _LOGGING.get(major(version), _RELOAD4J))
+
+
+def _running(version: str, folder: Path, main: str, properties: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start a program of Connect's with its properties."""
+    file = folder / "own.properties"
+    file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+    options = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{connect_jars(version)}/*")
+    with (folder / "out").open("wb") as out:
+        return subprocess.Popen([java(), *options, main, str(file)], stdout=out, stderr=out)
+
+
+def recorded_mirror(version: str, folder: Path) -> Recording:
+    """Let MirrorMaker copy a topic, with the offsets of its group, within one cluster under two names."""
+    kept = ("checkpoints.topic", "heartbeats.topic", "offset-syncs.topic", "offset.storage", "config.storage")
+    properties = {f"{each}.replication.factor": "1" for each in (*kept, "status.storage")} | {"replication.factor": "1"}
+    seconds = ("emit.checkpoints.interval", "emit.heartbeats.interval", "sync.group.offsets.interval")
+    properties |= {f"{each}.seconds": "1" for each in (*seconds, "refresh.topics.interval", "refresh.groups.interval")}
+    with own_cluster(version) as cluster:
+        use_as_classic(cluster.bootstrap)
+        properties |= {f"{name}.bootstrap.servers": cluster.bootstrap for name in "AB"}
+        properties |= {"clusters": "A, B", "A->B.enabled": "true", "A->B.topics": TOPIC, "A->B.groups": GROUPS[0]}
+        properties |= {"B->A.enabled": "false", "offset.lag.max": "0"}
+        mirror = _running(version, folder, "org.apache.kafka.connect.mirror.MirrorMaker", properties)
+        try:
+            for topic in MIRRORED.values():
+                until(lambda topic=topic: wrote(cluster.bootstrap, mirror, folder, topic), topic)  # type: ignore[misc]
+        finally:
+            mirror.kill()
+            mirror.wait()
+        both = f"{jars(tools_version(version))}/*{os.pathsep}{connect_jars(version)}/*"
+        command = [java(), "-Xmx128m", "-cp", both, console_consumer(version)]
+        formatter = "org.apache.kafka.connect.mirror.formatters."
+        texts = {
+            f"{name} {topic}": printed(command, f"{formatter}{name}Formatter", cluster.bootstrap, topic)
+            for name, topic in MIRRORED.items()
+        }
+        return Recording(
+            version, tuple(each for topic in MIRRORED.values() for each in sent(cluster.bootstrap, topic)), (), texts
+        )
+
+
+def wrote(bootstrap: str, program: subprocess.Popen[bytes], folder: Path, topic: str) -> bool:
+    """Whether a program has written a record into a topic; it copies only what comes after its start."""
+    assert program.poll() is None, (folder / "out").read_text()[-2000:]
+    send(bootstrap, 2)
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUPS[0], "enable.auto.commit": False})
+    consumer.commit(offsets=[TopicPartition(TOPIC, each, 2) for each in (0, 1)], asynchronous=False)
+    consumer.close()
+    time.sleep(0.5)
+    return bool(sent(bootstrap, topic))
+
+
+def compare_mirror(recording: Recording) -> Counter[str]:
+    """The same as `compare`, with MirrorMaker's formatters. A topic may have got records after a formatter's end."""
+    compared: Counter[str] = Counter()
+    for name, topic in MIRRORED.items():
+        mine = [as_mirror(name, *by_kac(each)) for each in recording.sent if each.topic == topic]
+        # 2.8 spells a field of its output wrong.
+        text = recording.printed[f"{name} {topic}"].replace(", metatadata=", ", metadata=")
+        lines = [each for each in text.splitlines() if each]
+        assert mine == lines
+        assert mine
+        compared[name] += len(mine)
+    return compared
+
+
+def as_mirror(name: str, key: Any, value: Any) -> str:
+    """What a formatter of MirrorMaker's prints of a record."""
+    match name:
+        case "Checkpoint":
+            return (
+                f"Checkpoint{{consumerGroupId={key['group']}, topicPartition={key['topic']}-{key['partition']}, "
+                f"upstreamOffset={value['upstreamOffset']}, downstreamOffset={value['offset']}, "
+                f"metadata={value['metadata']}}}"
+            )
+        case "Heartbeat":
+            return (
+                f"Heartbeat{{sourceClusterAlias={key['sourceClusterAlias']}, "
+                f"targetClusterAlias={key['targetClusterAlias']}, timestamp={value['timestamp']}}}"
+            )
+    return (
+        f"OffsetSync{{topicPartition={key['topic']}-{key['partition']}, "
+        f"upstreamOffset={value['upstreamOffset']}, downstreamOffset={value['offset']}}}"
+    )
+
+
+SECRETS = {"database.password": "planted-4711", "connection.url": "jdbc:x://me:planted-4711@host/db"}
+CONNECTOR = "from-file"
+
+
+def recorded_connect(version: str, folder: Path) -> Recording:
+    """Let Connect run a connector with secrets in its config, and pause it."""
+    (port,) = free_ports(1)
+    (folder / "in").write_text("a\nb\n")
+    with own_cluster(version) as cluster:
+        worker = _running(version, folder, "org.apache.kafka.connect.cli.ConnectDistributed", {
+            "bootstrap.servers": cluster.bootstrap, "group.id": "workers", "listeners": f"http://127.0.0.1:{port}",
+            "key.converter": "org.apache.kafka.connect.storage.StringConverter", "offset.flush.interval.ms": "500",
+            "value.converter": "org.apache.kafka.connect.storage.StringConverter",
+            "config.storage.replication.factor": "1",
+            "offset.storage.replication.factor": "1", "status.storage.replication.factor": "1",
+            "config.storage.topic": CONNECTS[0], "offset.storage.topic": CONNECTS[1], "offset.storage.partitions": "1",
+            "status.storage.topic": CONNECTS[2], "status.storage.partitions": "1", "plugin.discovery": "only_scan",
+        })  # fmt: skip
+
+        def rest(path: str, body: Any = None, method: str = "GET") -> Any:
+            connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+            connection.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
+            answer = connection.getresponse().read()
+            connection.close()
+            return json.loads(answer or b"null")
+
+        def answers(path: str, holds: Callable[[Any], bool]) -> Callable[[], bool]:
+            def ask() -> bool:
+                assert worker.poll() is None, (folder / "out").read_text()[-2000:]
+                time.sleep(0.2)
+                try:
+                    return holds(rest(path))
+                except (OSError, ValueError):  # it is starting
+                    return False
+
+            return ask
+
+        try:
+            until(answers("/connectors", lambda found: found == []), "the worker answers")
+            config = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "topic": "copied"}
+            config |= {"file": str(folder / "in"), "tasks.max": "1", **SECRETS}
+            rest("/connectors", {"name": CONNECTOR, "config": config}, "POST")
+            of = f"/connectors/{CONNECTOR}"
+            until(answers(f"{of}/offsets", lambda found: found.get("offsets")), "the source's offset is there")
+            until(answers(f"{of}/status", lambda found: len(found.get("tasks", ())) == 1), "the task runs")
+            rest(f"{of}/pause", method="PUT")
+            until(answers(f"{of}/status", lambda found: found["tasks"][0]["state"] == "PAUSED"), "the task is paused")
+            paths = (f"{of}/config", f"{of}/status", f"{of}/offsets", f"{of}/tasks", f"{of}/topics")
+            found = {path: rest(path) for path in paths}
+        finally:
+            worker.kill()
+            worker.wait()
+        return Recording(
+            version, tuple(each for topic in CONNECTS for each in sent(cluster.bootstrap, topic)), rest=found
+        )
+
+
+def compare_connect(recording: Recording) -> Counter[str]:
+    """Compare the newest records with Connect's REST API, whose configs have the secrets in the clear."""
+    own = internal_decoders(partial(data_without_secrets, hidden=MASKED))
+    newest: dict[str, Any] = {}
+    kinds: Counter[str] = Counter()
+    for each in recording.sent:
+        record = Record(each.topic, 0, 0, 0, each.key, each.value, (), BatchFacts(0))
+        shown = RecordDecoder((), own=own).readable(record, Allowance())
+        assert "planted" not in str(shown.value)
+        if shown.value is not None and shown.value_encoding is not None:
+            newest[(each.key or b"").decode()] = json.loads(shown.value)
+            kinds[shown.value_encoding.schema] += 1
+    of = f"/connectors/{CONNECTOR}"
+    answers = recording.rest
+    hidden = dict.fromkeys(SECRETS, MASKED) | {"connection.url": f"jdbc:x://me:{MASKED}@host/db"}
+    assert newest[f"connector-{CONNECTOR}"]["properties"] == answers[f"{of}/config"] | hidden
+    (task,) = answers[f"{of}/tasks"]
+    # The file source copies its config to its task, with the secrets.
+    assert newest[f"task-{CONNECTOR}-0"]["properties"] == without_planted(task["config"])
+    status = answers[f"{of}/status"]
+    for name, told in (("connector", status["connector"]), ("task", status["tasks"][0])):
+        kept = newest[f"status-{name}-{CONNECTOR}" + ("-0" if name == "task" else "")]
+        assert {key: kept[key] for key in ("state", "worker_id")} == {key: told[key] for key in ("state", "worker_id")}
+    (offset,) = answers[f"{of}/offsets"]["offsets"]
+    (key,) = (each for each in newest if each.startswith("["))
+    assert (json.loads(key), newest[key]) == ([CONNECTOR, offset["partition"]], offset["offset"])
+    assert newest[f"target-state-{CONNECTOR}"]["state"] == "PAUSED"
+    (topic,) = answers[f"{of}/topics"][CONNECTOR]["topics"]
+    assert newest[f"status-topic-{topic}:connector-{CONNECTOR}"]["topic"]["name"] == topic
+    assert newest["session-key"]["key"] == MASKED
+    return kinds
+
+
+def without_planted(config: Mapping[str, str]) -> dict[str, str]:
+    """A config as it is to be shown."""
+    return {key: MASKED if key.endswith("password") else each.replace(SECRETS["database.password"], MASKED)
+            for key, each in config.items()}  # fmt: skip
+
+
+# -- what the formatters print, of kac's JSON -------------------------------------------------------------------------
+
+_STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead")
+
+
+def as_documents(version: str, number: int, record: Sent, key: Any, value: Any) -> Any:
+    """What a formatter of Kafka 3.9 and newer prints of a record. key, value: their JSON."""
+    named = {"type" if major(version) >= 4 else "version": number, "data": key}
+    if record.value is None:
+        return {"key": named, "value": None}
+    return {"key": named, "value": {"version": int.from_bytes(record.value[:2], "big"), "data": value}}
+
+
+def as_line(number: int, topic: str, key: Any, value: Any) -> str:
+    """What a formatter of Kafka 2.8 prints of a record."""
+    if topic == TRANSACTIONS:
+        return f"{key['transactionalId']}::{_transaction(key, value) if value else 'NULL'}"
+    if number != 2:
+        return f"[{key['group']},{key['topic']},{key['partition']}]::{_offset(value) if value else 'NULL'}"
+    return f"{key['group']}::{_group(key, value) if value else 'NULL'}"
+
+
+def _transaction(key: Any, value: Any) -> str:
+    parts = sorted(
+        f"{each['topic']}-{n}" for each in value["transactionPartitions"] or () for n in each["partitionIds"]
+    )
+    return (
+        f"TransactionMetadata(transactionalId={key['transactionalId']}, producerId={value['producerId']}, "
+        f"producerEpoch={value['producerEpoch']}, txnTimeoutMs={value['transactionTimeoutMs']}, "
+        f"state={_STATES[value['transactionStatus']]}, pendingState=None, topicPartitions=HashSet({', '.join(parts)}), "
+        f"txnStartTimestamp={value['transactionStartTimestampMs']}, "
+        f"txnLastUpdateTimestamp={value['transactionLastUpdateTimestampMs']})"
+    )
+
+
+def _offset(value: Any) -> str:
+    epoch = "Optional.empty" if value["leaderEpoch"] < 0 else f"Optional[{value['leaderEpoch']}]"
+    return (
+        f"OffsetAndMetadata(offset={value['offset']}, leaderEpoch={epoch}, metadata={value['metadata']}, "
+        f"commitTimestamp={value['commitTimestamp']}, expireTimestamp=None)"
+    )
+
+
+def _group(key: Any, value: Any) -> str:
+    def text(each: Any) -> str:
+        instance = "None" if each["groupInstanceId"] is None else f"Some({each['groupInstanceId']})"
+        return (
+            f"{each['memberId']} -> MemberMetadata(memberId={each['memberId']}, groupInstanceId={instance}, "
+            f"clientId={each['clientId']}, clientHost={each['clientHost']}, sessionTimeoutMs={each['sessionTimeout']}, "
+            f"rebalanceTimeoutMs={each['rebalanceTimeout']}, supportedProtocols=List({value['protocol']}), )"
+        )
+
+    return (
+        f"GroupMetadata(groupId={key['group']}, generation={value['generation']}, "
+        f"protocolType=Some({value['protocolType']}), currentState={'Stable' if value['members'] else 'Empty'}, "
+        f"members=HashMap({', '.join(map(text, value['members']))}))"
+    )
+
+
+def by_kac(record: Sent, part: str = "") -> tuple[Any, Any]:
+    """The JSON that kac shows of a record's key and value. part: the one that counts, "Key" or "Value"; both without
+    one. Raises AssertionError where it shows none."""
+    of = Record(record.topic, 0, 0, 0, record.key, record.value, (), BatchFacts(0))
+    shown = RecordDecoder((), own=internal_decoders(lambda data: data)).readable(of, Allowance())
+    parts = {"Key": (shown.key, shown.key_encoding), "Value": (shown.value, shown.value_encoding)}
+    made: dict[str, Any] = {"Key": None, "Value": None}
+    for name, (data, encoding) in parts.items():
+        if data is not None and part in ("", name):
+            assert encoding is not None, record
+            assert (encoding.form, encoding.why) == ("kafka", ""), record
+            made[name] = json.loads(data)
+    return made["Key"], made["Value"]
+
+
+def compare(recording: Recording) -> Counter[str]:
+    """Compare kac's JSON with what Kafka's own classes and formatters made of the same records; the count of records
+    that each decided. Raises AssertionError where they differ."""
+    mine = [by_kac(each) for each in recording.sent]
+    compared = Counter({"classes": len(recording.shown)})
+    if recording.shown:
+        assert mine == [tuple(each) for each in recording.shown]
+    for formatter in formatters(recording.version):
+        rows = [
+            (number, record, key, value)
+            for record, (key, value) in zip(recording.sent, mine, strict=True)
+            if record.topic == formatter.topic
+            and (number := int.from_bytes((record.key or b"")[:2], "big")) in formatter.numbers
+        ]
+        text = recording.printed[f"{formatter.name} {formatter.topic}"]
+        if recording.version == KAFKA_2_8:
+            assert [as_line(number, record.topic, key, value) for number, record, key, value in rows] == lines_of(text)
+        else:
+            # 4.4 was published without formatters: those of 4.3 print its records.
+            tools = tools_version(recording.version)
+            assert [as_documents(tools, *row) for row in rows] == list(documents(text))
+        compared[formatter.name.rpartition(".")[2]] += len(rows)
+    return compared
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a formatter of 2.8, with the partitions of a transaction in order."""
+    return [re.sub(r"(?<=HashSet\()[^)]*", lambda found: ", ".join(sorted(found[0].split(", "))), each)
+            for each in text.splitlines() if each]  # fmt: skip
+
+
+def documents(text: str) -> Iterator[Any]:
+    """The JSON documents of a text, which need nothing between them."""
+    decoder, at = json.JSONDecoder(), 0
+    while at < len(text):
+        found, at = decoder.raw_decode(text, at)
+        yield found
+        while at < len(text) and text[at].isspace():
+            at += 1
+
+
+# -- recorded ----------------------------------------------------------------------------------------------------------
+
+RECORDED = Path(__file__).parents[1] / "unit" / "internal_records.json.xz"
+BROKERS = tuple(RELEASES[each] for each in ("2.8", "3.9", "4.3", "4.4"))
+MIRRORS = tuple(RELEASES[each] for each in ("2.8", "3.9", "4.3"))
+
+
+class Recorded(Struct, frozen=True):
+    """The recordings of the fast tests, of each version."""
+
+    brokers: tuple[Recording, ...]
+    mirrors: tuple[Recording, ...]
+    connect: tuple[Recording, ...]
+
+
+def recorded() -> Recorded:
+    """What was recorded last."""
+    return msgspec.json.decode(lzma.decompress(RECORDED.read_bytes()), type=Recorded)
+
+
+def main() -> int:
+    """Record and compare all."""
+    with TemporaryDirectory() as folder:
+        made = Recorded(
+            tuple(map(recorded_brokers, BROKERS)),
+            tuple(recorded_mirror(each, Path(folder)) for each in MIRRORS),
+            (recorded_connect(KAFKA_4_3, Path(folder)),),
+        )
+    for how, recordings in ((compare, made.brokers), (compare_mirror, made.mirrors), (compare_connect, made.connect)):
+        for each in recordings:
+            print(each.version, dict(how(each)), flush=True)
+    RECORDED.write_bytes(lzma.compress(msgspec.json.encode(made), preset=9))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
