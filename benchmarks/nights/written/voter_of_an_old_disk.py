@@ -28,9 +28,20 @@ def _data(field: Field) -> Path:
     return folder
 
 
+_TRIES = 12
+
+
 async def _voters_by_record(field: Field) -> None:
     """Make the quorum one whose voters are in its log and can change, as the documentation advises."""
-    await field.tool("kafka-features", "upgrade", "--feature", "kraft.version=1")
+    # Voters tell the leader what they support a while after they are up; until then it refuses.
+    for attempt in range(_TRIES):
+        try:
+            await field.tool("kafka-features", "upgrade", "--feature", "kraft.version=1")
+            break
+        except RuntimeError:
+            if attempt == _TRIES - 1:
+                raise
+            await asyncio.sleep(5)
     controllers = ",".join(f"{host}:{port}" for host, port in field.cluster.controller_addresses)
     properties = {"controller.quorum.voters": None, "controller.quorum.bootstrap.servers": controllers}
     for broker in field.cluster.broker_ids:
